@@ -42,17 +42,28 @@ LEAST = 33
 def forward(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float = 0.0,
     scaling: float | None = None, is_causal: bool | None = None, **more: Any,
-) -> tuple[Tensor, None]:  # fmt: skip
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Compute attention, with the arguments that `transformers` passes.
 
     query, key, value  (B, H, S, D); the number of heads of keys and values divides H
     attention_mask     None; lengths, as `mask` returns them; or (B, 1, SQ, SK), which torch computes
     s_aux              in `more`: scores of the heads' sinks
-    Result             (B, SQ, H, D), and None for the weights
+    output_attentions  in `more`: compute the weights too, by the function "eager" of the module's own file
+    Result             (B, SQ, H, D), and the weights or None
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     lengths = attention_mask if is_lengths(attention_mask) else None
+    if more.get("output_attentions") and eager_of(module) is not None:
+        if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
+            lengths = torch.full_like(query[:, :1, :1, :1], few, dtype=torch.int32)
+        seen = attention_mask if lengths is None else written_out(lengths, few, many, more.get("sliding_window"))
+        if seen is not None and seen.dtype == torch.bool:
+            seen = torch.where(seen, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
+        found: tuple[Tensor, Tensor] = eager_of(module)(
+            module, query, key, value, seen, dropout=dropout, scaling=scaling, **more
+        )
+        return found
     if attention_mask is None and causal and 1 < few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
     whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
@@ -63,20 +74,25 @@ def forward(
             attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
         if sinks is not None or more.get("softcap") is not None:  # torch's attention has neither
             if attention_mask is None and causal and few > 1:
-                attention_mask = written_out(many * torch.ones_like(query[:, :1, :1, :1], dtype=torch.int32), few, many)
+                attention_mask = written_out(torch.full_like(query[:, :1, :1, :1], many, dtype=torch.int32), few, many)
             return step_by_step(query, key, value, attention_mask, dropout, scaling, sinks, more.get("softcap")), None
         return sdpa_attention_forward(  # type: ignore[no-any-return]
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
         )
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
-    if decoding and sinks is None:
+    sinks = None if sinks is None else sinks.float()
+    if decoding:
         each = None if lengths is None else lengths.reshape(-1)
-        return decode(*given, each, None, None, "bottom-right", left, more.get("softcap"), scaling)[0], None
+        return decode(*given, each, None, sinks, "bottom-right", left, more.get("softcap"), scaling)[0], None
     out = attention(
-        *given, causal=causal and few > 1, window=(left, None), scale=scaling, softcap=more.get("softcap"),
-        sinks=None if sinks is None else sinks.float(),
-    )  # fmt: skip
+        *given, causal=causal and few > 1, window=(left, None), scale=scaling, softcap=more.get("softcap"), sinks=sinks
+    )
     return out, None
+
+
+def eager_of(layer: Any) -> Any:
+    """Return the function "eager" of the file that a layer of attention is from, or None."""
+    return getattr(inspect.unwrap(type(layer).forward), "__globals__", {}).get("eager_attention_forward")
 
 
 def step_by_step(
@@ -115,7 +131,6 @@ def fits(
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and not (more.get("s_aux") is not None and (derived or (decoding and is_lengths(mask))))
         and not (derived and (decoding or dims[0] != dims[1] or dims[0] > MOST_DERIVED))
     )
 
@@ -240,11 +255,6 @@ class Attention(Joined):
         """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
 
-    @property
-    def eager(self) -> Any:
-        """The function "eager" of the layer's own module, which gives the weights of attention too."""
-        return inspect.unwrap(type(self)._before_cutelite.forward).__globals__["eager_attention_forward"]  # type: ignore[attr-defined]
-
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
@@ -261,7 +271,7 @@ class Attention(Joined):
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
         shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache)
-        call = self.eager if self.config._attn_implementation == "eager" else interface(self.config)
+        call = eager_of(self) if self.config._attn_implementation == "eager" else interface(self.config)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
         more |= {} if self.window is None else {"sliding_window": self.window}
         out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)

@@ -317,7 +317,7 @@ def test_operator_of_torch() -> None:
     for function, how in ((total, {}), (compiled, {}), (total, neutral)):
         for x, y in zip(torch.autograd.grad(function(q, k, v, **how), (q, k, v)), exactly, strict=True):
             assert (x.double().transpose(1, 2) - y).norm() < 4e-3 * y.norm()
-    torch.library.opcheck(torch.ops.cutelite.attention.default, (q, k, v, "top-left", 5, None, 3.0, 0.1, "bshd"))
+    torch.library.opcheck(torch.ops.cutelite.attention.default, (q, k, v, None, "top-left", 5, None, 3.0, 0.1, "bshd"))
     with pytest.raises(ValueError, match="out= has no derivative"):
         attention(q, k, v, torch.empty_like(q))
 
@@ -352,7 +352,42 @@ def test_operator_of_torch_for_sequences() -> None:
         for x, y in zip(torch.autograd.grad(function(q, k, v, **how), (q, k, v)), exactly, strict=True):
             assert (x.double() - y).norm() < 4e-3 * y.norm()
     whole = *(x.detach()[:n].requires_grad_() for x, n in ((q, 100), (k, 150), (v, 150))), *starts
-    torch.library.opcheck(torch.ops.cutelite.attention_varlen.default, (*whole, "top-left", 5, None, 3.0, 0.1))
+    given = *whole[:3], None, *whole[3:], "top-left", 5, None, 3.0, 0.1
+    torch.library.opcheck(torch.ops.cutelite.attention_varlen.default, given)
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_gradients_of_sinks(ragged: bool) -> None:
+    """Of one sequence, alone or with rows behind its end, and with a function."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    on = {"device": "cuda" if torch.cuda.is_available() else "cpu", "requires_grad": True}
+    q, k, v = (torch.randn(1, 20, heads, 16, dtype=torch.bfloat16, **on) for heads in (2, 1, 1))
+    sinks = torch.tensor([0.5, -1.0], **on)
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v, sinks)]
+    s = torch.einsum("bqhd,bkd->bhqk", wide[0], wide[1][:, :, 0]) / 4
+    s = s.masked_fill(torch.ones_like(s[0, 0], dtype=torch.bool).triu(1), -torch.inf)
+    s = torch.cat([s, wide[3][:, None, None].expand(1, 2, 20, 1)], -1)
+    want = torch.einsum("bhqk,bkd->bqhd", s.softmax(-1)[..., :-1], wide[2][:, :, 0]), s.logsumexp(-1)
+    do, dlse = (torch.randn_like(x.detach()) for x in want)
+    exactly = torch.autograd.grad(want, wide, (do, dlse))
+    starts = torch.tensor([0, 20], dtype=torch.int32, device=q.device)
+
+    def total(q: Any, k: Any, v: Any, sinks: Any, **how: Any) -> Any:
+        if ragged:
+            q = torch.cat([q[0], torch.ones_like(q[0, :3])])
+            o, lse = attention_varlen(q, k[0], v[0], starts, causal=True, sinks=sinks, return_lse=True, **how)
+            o, lse = o[None, :20], lse[None, :, :20]
+        else:
+            o, lse = attention(q, k, v, causal=True, sinks=sinks, return_lse=True, **how)
+        return (o * do).sum() + (lse * dlse).sum()
+
+    compiled = torch.compile(total, backend="aot_eager", fullgraph=True)
+    neutral = {"score_mod": lambda score, b, h, q_idx, kv_idx: score * 1.0}
+    for function, how in ((total, {}), (compiled, {}), (total, neutral)):
+        found = torch.autograd.grad(function(q, k, v, sinks, **how), (q, k, v, sinks))
+        for x, y in zip(found, exactly, strict=True):
+            assert (x.double() - y).norm() < 5e-3 * y.norm()
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import itertools
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -372,16 +373,22 @@ def test_restored() -> None:
         assert torch.equal(model(ids).logits, own)
 
 
-def test_weights_of_attention_by_transformers_own() -> None:
-    model, ids = made("Llama", torch.float32).eval(), tokens()
+@pytest.mark.parametrize("name", ["Llama", "Mistral in windows"])
+def test_weights_of_attention_by_transformers_own(name: str) -> None:
+    """Of the name "eager", and of "cutelite" where weights are asked for, behind padding too."""
+    model, ids = made(name, torch.float32).eval(), tokens()
     model.set_attn_implementation("eager")
-    own = model(ids, output_attentions=True).attentions
-    accelerate(model)
-    model.set_attn_implementation("eager")
-    found = model(ids, output_attentions=True).attentions
-    assert len(found) == len(own) == 2
-    for one, other in zip(found, own, strict=True):
-        torch.testing.assert_close(one, other)
+    seen = torch.ones_like(ids)
+    seen[1, :5] = 0
+    cases: list[dict[str, Any]] = [{}, {"attention_mask": seen}]
+    with torch.no_grad():
+        own = [model(ids, output_attentions=True, **case).attentions for case in cases]
+        accelerate(model)
+        for of in ("cutelite", "eager"):
+            model.set_attn_implementation(of)
+            found = [model(ids, output_attentions=True, **case).attentions for case in cases]
+            for one, other in zip(itertools.chain(*found), itertools.chain(*own), strict=True):
+                torch.testing.assert_close(one, other)
     accelerate(model)
     restore(model)
     assert model.config._attn_implementation == "eager"

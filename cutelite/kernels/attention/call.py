@@ -79,13 +79,11 @@ def attention(
         from cutelite.kernels.attention import operators
 
         mods = score_mod, mask_mod
-        if sinks is not None and operators.wants_gradient(q, k, v, sinks):
-            raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
         if out is not None:
-            check_underived(q=q, k=k, v=v)
-        if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, block_mask):
+            check_underived(q=q, k=k, v=v, sinks=sinks)
+        if (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, block_mask, sinks):
             how = operators.how_of(causal, window, softcap, scale, layout)
-            found = operators.attend((q, k, v), how, mods, block_mask, out=out)
+            found = operators.attend((q, k, v), how, mods, block_mask, out=out, sinks=sinks)
             return found if return_lse else found[0]
     if is_jax(q):
         from cutelite.kernels.attention import on_jax

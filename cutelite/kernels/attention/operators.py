@@ -13,7 +13,7 @@ The gradient of q is added up in one order where `torch.use_deterministic_algori
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -64,35 +64,39 @@ def aligned(causal: bool | str) -> str:
     return causal if isinstance(causal, str) else "bottom-right" if causal else ""
 
 
-def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None) -> bool:
+def wanted(
+    q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None,
+    sinks: Tensor | None = None,
+) -> bool:  # fmt: skip
     """Tell whether a call goes to an operator. Errors: ValueError for a derivative that there is not."""
     plain = mods == (None, None) and block_mask is None
     if torch.compiler.is_compiling():
         return plain
     if left_out():
         return False
-    return wants_gradient(q, k, v) or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
+    return wants_gradient(q, k, v, sinks) or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
 
 
-def wants_gradient(*tensors: Tensor) -> bool:
+def wants_gradient(*tensors: Tensor | None) -> bool:
     """Tell whether one of the tensors needs a gradient."""
     return any(map(needs_gradient, tensors))
 
 
 def attend(
-    tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None, out: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None, out: Tensor | None = None,
+    sinks: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Return output and logsumexp, by an operator or an autograd function; with `out`, None in place of the logsumexp.
 
     tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
     """
     if mods == (None, None) and block_mask is None:
-        plain, into, how_much = (
-            (attention, attention_into, how) if len(tensors) == 3 else (attention_varlen, varlen_into, how[:-1])
-        )
+        (q, k, v, *starts), ragged = tensors, len(tensors) > 3
+        plain, into = (attention_varlen, varlen_into) if ragged else (attention, attention_into)
+        given = q, k, v, sinks, *starts, *how[: -1 if ragged else None]
         if out is None:
-            return plain(*tensors, *how_much)
-        into(*tensors, *how_much, out)
+            return plain(*given)
+        into(*given, out)
         return out, None
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
@@ -102,16 +106,16 @@ def attend(
             raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
     for mod in mods:
         lifted(mod, [])  # raises for a captured tensor that needs a gradient
-    return Modified.apply(how, mods, block_mask, *tensors)
+    return Modified.apply(how, mods, block_mask, sinks, *tensors)
 
 
 @custom_op("cutelite::attention", mutates_args=())
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None,
-    scale: float | None, layout: str,
+    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, causal: str, left: int | None, right: int | None,
+    softcap: float | None, scale: float | None, layout: str,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention` with ``return_lse=True``."""
-    return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None))
+    return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), sinks=sinks)
 
 
 @custom_op("cutelite::attention_backward", mutates_args=())
@@ -126,11 +130,12 @@ def attention_backward(
 
 @custom_op("cutelite::attention_varlen", mutates_args=())
 def attention_varlen(
-    q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str, left: int | None,
-    right: int | None, softcap: float | None, scale: float | None,
+    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str,
+    left: int | None, right: int | None, softcap: float | None, scale: float | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_varlen` with ``return_lse=True``."""
-    return forward((q, k, v, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale), (None, None))
+    tensors, how = (q, k, v, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale)
+    return forward(tensors, how, (None, None), sinks=sinks)
 
 
 @custom_op("cutelite::attention_varlen_backward", mutates_args=())
@@ -180,14 +185,14 @@ def attention_fp8(
 
 
 def forward(
-    tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None, sinks: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     named = how.named(mods)
     if len(tensors) == 3:
-        return call.attend(*tensors, out=out, return_lse=True, **named)
+        return call.attend(*tensors, out=out, sinks=sinks, return_lse=True, **named)
     del named["layout"]
     q, k, v, starts, of_keys = tensors
-    return varlen.attend_varlen(q, k, v, starts, of_keys, out, return_lse=True, **named)
+    return varlen.attend_varlen(q, k, v, starts, of_keys, out, sinks=sinks, return_lse=True, **named)
 
 
 def backward(
@@ -209,21 +214,37 @@ def dense(gradient: Tensor) -> Tensor:
     return gradient if fits else gradient.contiguous()
 
 
+def of_sinks(
+    given: tuple[Tensor, Tensor | None], saved: Sequence[Tensor], sinks: Tensor, layout: str
+) -> Tensor:  # fmt: skip
+    """Return the gradient of sinks, (H,): a sink is a key of which the row's logsumexp knows, with a value of zeros.
+
+    given  of the output and of the logsumexp; saved: q, k, v, these two, and the starts of ragged sequences, behind
+           the last of which nothing was written
+    """
+    (do, dlse), (o, lse, *starts) = given, saved[3:]
+    along = (do.float() * o.float()).sum(-1)  # of all of a row's keys together
+    each = torch.exp(sinks[:, None] - lse) * ((0 if dlse is None else dlse) - (along.mT if layout == "bshd" else along))
+    if starts:
+        each = torch.where(torch.arange(lse.shape[-1], device=lse.device) < starts[0][-1], each, 0)
+    return each.sum(-1).view(-1, len(sinks)).sum(0)
+
+
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    starts, how = [x for x in inputs[3:] if isinstance(x, Tensor)], [x for x in inputs if not isinstance(x, Tensor)]
+    q, k, v, sinks, *more = inputs
+    starts, how = [x for x in more if isinstance(x, Tensor)], [x for x in more if not isinstance(x, Tensor)]
     ctx.how = How(*how)
-    ctx.save_for_backward(*inputs[:3], *output, *starts)
+    ctx.save_for_backward(sinks, q, k, v, *output, *starts)
     ctx.set_materialize_grads(False)  # few differentiate the logsumexp
 
 
 def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
-    strict, saved = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
+    strict, (sinks, *saved) = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
     given = torch.zeros_like(saved[3]) if do is None else dense(do), None if dlse is None else dlse.contiguous()
-    if len(saved) == 5:
-        found = attention_backward(*given, *saved, *ctx.how, strict)
-        return *found, *(None,) * len(How._fields)
-    found = attention_varlen_backward(*given, *saved, *ctx.how[:-1], strict)
-    return *found, None, None, *(None,) * (len(How._fields) - 1)
+    starts, how = saved[5:], ctx.how[:-1] if len(saved) > 5 else ctx.how
+    found = (attention_varlen_backward if starts else attention_backward)(*given, *saved, *how, strict)
+    with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
+    return *found, with_sinks, *(None,) * (len(starts) + len(how))
 
 
 attention.register_autograd(_differentiate, setup_context=_remember)
@@ -234,11 +255,11 @@ attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 
 
 def _attention_into(*given: Any, out: Tensor) -> None:
-    forward(given[:3], How(*given[3:]), (None, None), out)
+    forward(given[:3], How(*given[4:]), (None, None), out, given[3])
 
 
 def _varlen_into(*given: Any, out: Tensor) -> None:
-    forward(given[:5], How(*given[5:]), (None, None), out)
+    forward((*given[:3], *given[4:6]), How(*given[6:]), (None, None), out, given[3])
 
 
 def _decode_into(
@@ -272,19 +293,24 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     """Attention with functions of the caller's."""
 
     @staticmethod
-    def forward(ctx: Any, how: How, mods: Mods, block_mask: Any, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, how: How, mods: Mods, block_mask: Any, sinks: Tensor | None, *tensors: Tensor
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         ctx.how, ctx.mods = how, mods
         if block_mask is None:
-            o, lse = forward(tensors, how, mods)
+            o, lse = forward(tensors, how, mods, sinks=sinks)
         else:
-            o, lse = call.attend(*tensors, block_mask=block_mask, return_lse=True, **how.named((mods[0], None)))
-        ctx.save_for_backward(*tensors[:3], o, lse, *tensors[3:])
+            more = how.named((mods[0], None))
+            o, lse = call.attend(*tensors, block_mask=block_mask, sinks=sinks, return_lse=True, **more)
+        ctx.save_for_backward(sinks, *tensors[:3], o, lse, *tensors[3:])
         return o, lse
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         strict = torch.are_deterministic_algorithms_enabled()
-        saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
-        found = backward(dense(do), dlse.contiguous(), saved, ctx.how, ctx.mods, strict)
-        return None, None, None, *found, *(None,) * (len(saved) - 5)
+        sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+        given = dense(do), dlse.contiguous()
+        found = backward(*given, tuple(saved), ctx.how, ctx.mods, strict)
+        with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
+        return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)

@@ -37,13 +37,12 @@ def attention_varlen(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
-        if sinks is not None and operators.wants_gradient(q, k, v, sinks):
-            raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
         if out is not None:
-            check_underived(q=q, k=k, v=v)
-        if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, (score_mod, mask_mod)):
+            check_underived(q=q, k=k, v=v, sinks=sinks)
+        mods = score_mod, mask_mod
+        if (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, sinks=sinks):
             how = operators.how_of(causal, window, softcap, scale, "bshd")
-            found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, (score_mod, mask_mod), out=out)
+            found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, mods, out=out, sinks=sinks)
             return found if return_lse else found[0]
     return attend_varlen(
         q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal=causal, window=window, softcap=softcap, scale=scale,
