@@ -64,6 +64,7 @@ class Ptx(NamedTuple):
               repeats it, filling up the last copy with zeros (a scalar is a vector of one)
     packed    operands, and 'out', whose 8- or 16-bit elements come several to a register, the first one lowest:
               those of a group, else of the whole vector, in registers of at most 32 bits
+    held      operands that registers hold until here, though the template does not name them
     """
 
     template: str
@@ -72,6 +73,7 @@ class Ptx(NamedTuple):
     memory: bool = True
     group: int = 1
     packed: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 class Llvm(NamedTuple):

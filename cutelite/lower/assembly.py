@@ -53,7 +53,9 @@ def one_piece(ops: Sequence[Op], at: int) -> Sequence[Op]:
             op = ops[end]
             if op.scope != first.scope or op.ptx() is None or _names_registers(op):
                 break
-            if op.operands == first.results and [_in_flight(value) for value in op.results] == [False]:
+            if tuple(v for v in op.operands if v not in first.operands) == first.results and [
+                _in_flight(value) for value in op.results
+            ] == [False]:
                 return ops[at : end + 1]
             if op.operands or op.results:
                 break
@@ -172,6 +174,8 @@ class _Call:
             piece.replace("$", "$$") if isinstance(piece, str) else self._filled(piece)
             for piece in pieces(self.form.template)
         )
+        for field in self.form.held:
+            self._take(field)
         early = self._early()
         self._tie()
         outs = [register for places in self.outputs for register in places.registers]

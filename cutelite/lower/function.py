@@ -17,8 +17,8 @@ from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Ptr, Scalar, Ten
 from cutelite.lower import assembly, instructions
 from cutelite.lower.assembly import one_piece, write_joined
 from cutelite.lower.structure import STRUCTURE, missing, part
-from cutelite.lower.types import TENSOR_MAP, count, leaf, memory
-from cutelite.lower.writer import Writer
+from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, shares
+from cutelite.lower.writer import Writer, merged
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
@@ -58,6 +58,7 @@ class _Module:
         self.labels = {block: f"b{i}" for i, block in enumerate(self.order)}
         self.place = {block: i for i, block in enumerate(self.order)}
         self.phis: list[tuple[int, Block, Value, tuple[str, ...]]] = []  # line, block, parameter, names
+        self.passed: dict[int, list[tuple[str, ...]]] = {}  # the names that a jump passes for each parameter, by its id
         self.trampolines: dict[tuple[Block, int], str] = {}  # label by source and number of the jump
         self.loops = 0
         loops = sum(self._goes_back(block) for block in self.order)
@@ -165,6 +166,9 @@ class _Module:
             w.lines.append(f"{self.labels[block]}:")
             for param in block.params:
                 self._phi(block, param)
+            for param in block.params:
+                if count(param.type) is not None:
+                    w.names[param] = w.part(w.elements(param), leaf(param.type), shares(param.type))
         else:
             w.note = self.debug.at(None) if self.debug else ""
             for param in block.params:
@@ -204,6 +208,8 @@ class _Module:
     def _branch(self, op: Br | CondBr, block: Block) -> None:
         w = self.w
         jumps = op.jumps
+        for jump in jumps:
+            self.passed[id(jump)] = [w.join(w.elements(v), leaf(v.type), shares(v.type)) for v in jump.args]
         loop = f", !llvm.loop !{self._loop()}" if self._goes_back(block) else ""
         if len(jumps) == 1:
             w.line(f"br label %{self.labels[jumps[0].block]}{loop}")
@@ -230,9 +236,8 @@ class _Module:
 
     def _phi(self, block: Block, param: Value) -> None:
         w = self.w
-        n = count(param.type)
-        names = tuple(w.fresh() for _ in range(n or 1))
-        w.names[param] = names if n is not None else names[0]
+        names = tuple(w.fresh() for _ in shares(param.type))
+        w.names[param] = names if count(param.type) is not None else names[0]
         self.phis.append((len(w.lines), block, param, names))
         w.lines += [""] * len(names)
 
@@ -241,11 +246,10 @@ class _Module:
         w = self.w
         for line, block, param, names in self.phis:
             index = block.params.index(param)
-            sources = [(self._source(b, jump), w.elements(jump.args[index])) for b, jump in self.before[block]]
-            t = leaf(param.type)
-            for i, name in enumerate(names):
+            sources = [(self._source(b, jump), self.passed[id(jump)][index]) for b, jump in self.before[block]]
+            for i, (name, n) in enumerate(zip(names, shares(param.type), strict=True)):
                 pairs = ", ".join(f"[ {passed[i]}, %{label} ]" for label, passed in sources)
-                w.lines[line + i] = f"  {name} = phi {t} {pairs}"
+                w.lines[line + i] = f"  {name} = phi {merged(leaf(param.type), n)} {pairs}"
 
     def _source(self, block: Block, jump: Jump) -> str:
         """Return the label of the LLVM block that the jump is written in."""

@@ -36,6 +36,20 @@ def count(t: Type) -> int | None:
 
 
 @cache
+def shares(t: Type) -> tuple[int, ...]:
+    """Return how many elements share each register in which a vector, or any value, crosses a merge of paths.
+
+    Each value that depends on the path has a register of its own in LLVM, of 32 bits in machine code. So bytes cross
+    in fours. ptxas finds pairs of 16 bits by itself.
+    """
+    n = count(t) or 1
+    if not isinstance(t, Vec) or leaf(t) != "i8":
+        return (1,) * n
+    rest = tuple(k for k in (2, 1) if n % 4 & k)
+    return (4,) * (n // 4) + rest
+
+
+@cache
 def leaf(t: Type) -> str:
     """Return the LLVM type of a value, or of each element of a vector."""
     match t:

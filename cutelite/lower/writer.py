@@ -95,9 +95,31 @@ class Writer:
         self._wholes[tuple(elements)] = packed
         return elements
 
+    def join(self, elements: Sequence[str], elem: str, shares: Sequence[int]) -> tuple[str, ...]:
+        """Write integers that hold so many of the elements each, the first one lowest; 1: the element. Return names."""
+        found, at = [], 0
+        for n in shares:
+            name = self.pack(elements[at : at + n], elem)
+            found.append(self.convert("bitcast" if n > 1 else "", name, vector(elem, n), merged(elem, n)))
+            at += n
+        return tuple(found)
+
+    def part(self, joined: Sequence[str], elem: str, shares: Sequence[int]) -> tuple[str, ...]:
+        """Take apart what `join` joined. Return the names of the elements."""
+        found: list[str] = []
+        for name, n in zip(joined, shares, strict=True):
+            name = self.convert("bitcast" if n > 1 else "", name, merged(elem, n), vector(elem, n))
+            found += self.unpack(name, elem, n)
+        return tuple(found)
+
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
         """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
+
+
+def merged(elem: str, n: int) -> str:
+    """Return the type of what `Writer.join` makes of n elements."""
+    return f"i{n * int(elem[1:])}" if n > 1 else elem
 
 
 def zero(elem: str) -> str:

@@ -100,10 +100,13 @@ class Descriptor(Op):
         lanes.define(((address & 0x3FFFF) >> 4 | self.constant).astype(np.uint64))
 
 
-def tied(template: str, op: Op, *fields: str) -> Ptx:
-    """Return an instruction that names no register, but takes and returns the values of these fields."""
-    given = tuple(field for field in fields if op[field])
-    return Ptx(template, tied=given, packed=(*given, "out") if given else ())
+def tied(template: str, op: Op, *fields: str, held: tuple[str, ...] = ()) -> Ptx:
+    """Return an instruction that names no register, but takes and returns the values of these fields.
+
+    held  fields of values that it takes as well, which registers hold until there
+    """
+    given, held = (tuple(field for field in found if op[field]) for found in (fields, held))
+    return Ptx(template, tied=given, packed=(*given, *held, "out") if given or held else (), held=held)
 
 
 def _fragments(op: Op, field: str) -> Iterator[Problem]:
@@ -409,6 +412,7 @@ class WaitGroup(Op):
 
     values   accumulators (or operands A) of groups that this wait retires: the results are readable
     running  others, which stay in flight but are not moved across the wait
+    read     operands A of products that this wait retires: registers hold them until here
 
     Results  `values` as vectors, then `running`.
     """
@@ -416,6 +420,7 @@ class WaitGroup(Op):
     n: int
     values: tuple[Value, ...] = ()
     running: tuple[Value, ...] = ()
+    read: tuple[Value, ...] = ()
 
     def result_types(self) -> tuple[Type, ...]:
         readable = tuple(v.type.inner for v in self.values if isinstance(v.type, InFlight))
@@ -428,7 +433,7 @@ class WaitGroup(Op):
         yield from _fragments(self, "running")
 
     def ptx(self) -> Ptx:
-        return tied("wgmma.wait_group.sync.aligned ${n};", self, "values", "running")
+        return tied("wgmma.wait_group.sync.aligned ${n};", self, "values", "running", held=("read",))
 
     def simulate(self, lanes: Lanes) -> None:
         engine = lanes.machine.engine

@@ -162,6 +162,28 @@ def test_values_are_numbered_in_the_order_of_their_definitions(path: Path) -> No
     assert numbers == list(range(len(numbers)))
 
 
+@pytest.mark.parametrize(
+    ("t", "n", "expected"),
+    [("e4m3", 8, ["i32"] * 2), ("u8", 7, ["i32", "i16", "i8"]), ("bool", 4, ["i1"] * 4), ("f16", 2, ["half"] * 2)],
+)
+def test_bytes_cross_a_merge_of_paths_in_fours(t: str, n: int, expected: list[str]) -> None:
+    text = llvm(
+        f"""func @k(%p: bool, %a: {t}, %b: {t}, %out: ptr<gmem,8>) {{
+          %x = vec.splat a=%a, n={n}
+          cond_br cond=%p, then=^end(%x), other=^more
+        ^more:
+          %y = vec.splat a=%b, n={n}
+          br to=^end(%y)
+        ^end(%z: vec<{t},{n}>):
+          %s = vec.gather a=%z, picks=({n - 1}), scalar=True : {t}
+          st p=%out, a=%s
+          ret
+        }}"""
+    )
+    assert re.findall(r"= phi (\w+) ", text) == expected
+    toolchain.to_ptx(text, HOPPER)
+
+
 PRODUCT = """func @k(%out: ptr<gmem,16>, %d: u64, %yes: bool) attrs {{block=(128,1,1)}} {{
   %0 = const value=0.0, type={t} : {t}
   %1 = vec.splat a=%0, n=4 : vec<{t},4>
@@ -188,3 +210,20 @@ def test_products_and_the_wait_behind_them_are_one_piece_of_assembly(elem: str, 
     assert pieces(line_info=True) == [product, commit, wait]  # each keeps its line
     fence = "fence.mbarrier_init.release.cluster;"
     assert pieces("fence.mbarrier_init") == [product, commit, fence, wait]
+
+
+def test_a_wait_holds_the_operand_that_registers_pass_to_a_product() -> None:
+    """LLVM would put the next operand into its registers, which the product may still read."""
+    text = (
+        PRODUCT.replace("%d: u64,", "%d: u64, %h: f16,")
+        .replace("a=%d, b", "a=%4, b")
+        .format(t="f32", running="inflight<vec<f32,4>>", between="fence.mbarrier_init")
+    )
+    text = text.replace("  %2 =", "  %4 = vec.splat a=%h, n=8 : vec<f16,8>\n  %2 =")
+    text = text.replace("values=(%2)", "values=(%2), read=(%4)")
+    made = llvm(text)
+    (wait,) = re.findall(r'wait_group.*?", "([^"]*)"', made)
+    assert wait == "=f,=f,=f,=f,r,r,r,r,0,1,2,3,~{memory}"
+    joined = llvm(text.replace("fence.mbarrier_init", ""))
+    assert len(re.findall(r'asm sideeffect "', joined)) == 1
+    toolchain.to_ptx(made, HOPPER)

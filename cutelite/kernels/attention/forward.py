@@ -132,13 +132,9 @@ class Plan(OfScores):
         """Start adding the product of powers and the next block of values, which were `seen` to be there or not."""
         state = turn.keys.advance(-1)
         here.values.consumer_wait(state, seen)
-        out = cl.wgmma.mma_async(self.operand(p), self.values(here, state), out)
+        out = cl.wgmma.mma_async(p, self.values(here, state), out)
         cl.wgmma.commit_group()
         return out
-
-    def operand(self, p: Any) -> Any:
-        """Return powers as operand A takes them."""
-        return p
 
     def values(self, here: Here, state: Any) -> Any:
         """Return a block of values as operand B, (columns, keys)."""

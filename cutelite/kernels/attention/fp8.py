@@ -93,19 +93,15 @@ class Fp8Plan(Plan):
     def piece(self) -> tuple[int, int]:
         return BOX, 1
 
-    def operand(self, p: Any) -> Any:
-        return cl.bitcast(p, e4m3)
-
     def packed(self, p: Any) -> Any:
         """Return powers, in f32, in e4m3 in the order of operand A, of which a register holds four of a row.
 
-        They are called bf16, whose registers stay whole where paths meet; those of bytes are taken apart there. Of 32
-        keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
+        Of 32 keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
         """
         steps = self.config.columns // 32
         held = p.reshape((2, 2, 2, 2, steps))  # neighbours, rows, 8 keys behind, 16 keys behind, steps
         parts = [held[None, i, None, h, k] for k in range(steps) for h in range(2) for i in range(2)]
-        return cl.bitcast(cl.vector(*parts, dtype=f32).to(e4m3), bf16)
+        return cl.vector(*parts, dtype=f32).to(e4m3)
 
     def values(self, here: Here, state: Any) -> Any:
         return here.storage.turned[None, None, state.index]
