@@ -7,6 +7,7 @@ def residual(piece, bias, other):
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 from cutelite.ir.types import f32
@@ -15,8 +16,8 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lang.values import full
-from cutelite.layout import make_layout
+from cutelite.lang.values import Scalar, full
+from cutelite.layout import known_divisor, make_layout
 from cutelite.lib.reduce import warp_reduce
 from cutelite.records import dataclass
 
@@ -57,6 +58,20 @@ class Finish:
     def begin(self, piece: Any) -> tuple[Any, ...]:
         """Return what `function` takes between the piece and the tensors: (the result of `ahead`,), or ()."""
         return () if self.ahead is None else (self.ahead(piece, *self.tensors),)
+
+
+def at_once(most: int, tensor: Any, column: Any) -> int:
+    """Return how many elements of a row are accessed at once, at most `most`: a divisor of where they begin.
+
+    tensor  whose columns and rows' distance are multiples of what is known of the distance (`kinds_of`)
+    column  of the first element: None for a multiple of `most`
+    """
+    known = gcd(most, known_divisor(tensor.stride[0]))
+    if column is None:
+        return known
+    if not isinstance(column, Scalar):
+        return gcd(known, known_divisor(column))
+    return 1
 
 
 @dataclass(frozen=True)
@@ -119,16 +134,19 @@ class Piece:
     def by_element(self, tensor: Any, column: Any = None) -> Any:
         """Return, for each of this thread's sums, the element of a tensor (rows, columns) at the same place, f32.
 
-        column  the tensor's column that belongs to the piece's first one; default: the same number as in the product
+        column  the tensor's column that belongs to the piece's first one; default: the same number as in the product.
+                Neighbours are loaded together if it is known to be even, as `cl.dim(at, 8)` is
         """
         (down, right), groups = self.place, self.columns // 8
-        start = self.column if column is None else column
+        start, unit = self.column if column is None else column, at_once(2, tensor, column)
         held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
+        units = held.view(make_layout((unit, 2 // unit, 2, groups)))
         for j in static_range(groups):
             for i in static_range(2):
                 row = min(self.row + down + 8 * i, self.shape[0] - 1)
-                across = min(start + 8 * j + right, tensor.shape[1] - 2)
-                held[None, i, j].store(local_tile(tensor[row, None], (2,), (across // 2,)).load())
+                for k in static_range(0, 2, unit):
+                    across = min(start + 8 * j + right + k, tensor.shape[1] - unit)
+                    units[None, k // unit, i, j].store(local_tile(tensor[row, None], (unit,), (across // unit,)).load())
         return held.load().to(f32)
 
     def pairs(self, x: Any) -> tuple[Any, Any]:
@@ -195,17 +213,18 @@ class Piece:
         Who     all threads of the warpgroup
         """
         self._through(x)
-        column = self.own_column if column is None else column
         if self.plain is None or self.row + ROWS <= self.shape[0]:
-            self.ring.send(0, self.d, (*self.batch, self.row, column))
+            self.ring.send(0, self.d, (*self.batch, self.row, self.own_column if column is None else column))
         else:
             self._by_rows(self.plain, column, None)
 
     def store(self, x: Any, target: Any, column: Any = None, rows: Any = None) -> None:
         """Store results to another tensor, 16 bytes a thread.
 
-        target  (rows, columns) in the results' dtype, rows a multiple of 16 bytes apart. Nothing outside it is written
-        column  the target's column that belongs to the piece's first one; default: the same number as in the product
+        target  (rows, columns) in the results' dtype, at best rows a multiple of 16 bytes apart, and a multiple of 16
+                bytes of columns. Nothing outside it is written
+        column  the target's column that belongs to the piece's first one; default: the same number as in the product.
+                16 bytes are stored at once if it is known to be a multiple, as `cl.dim(at, 8)` is for bf16
         rows    a tensor (rows of the product,) of i32: for each row, the target's row; a negative one is not stored
         Who     all threads of the warpgroup
         Errors  `piece-dtype` for a target of another dtype
@@ -213,12 +232,12 @@ class Piece:
         if target.dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
         self._through(x)
-        start = self.own_column if column is None else column
-        self._by_rows(target, start, rows)
+        self._by_rows(target, column, rows)
 
-    def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
+    def _by_rows(self, target: Any, column: Any, rows: Any) -> None:
         """Store the buffer to global memory, each row by neighbouring threads."""
         each = STORE // self.ring.dtype.bytes
+        start, unit = self.own_column if column is None else column, at_once(each, target, column)
         units = int(self.ring.op.n) // each
         across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
         for i in static_range(-(-ROWS // high)):
@@ -227,7 +246,7 @@ class Piece:
                 row = self.row + down if rows is None else rows[self.row + down]
                 if row >= 0 and row < target.shape[0]:
                     part = local_tile(held[down, None], (each,), (across // each,)).load()
-                    local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
+                    store_units(part, target[row, None], start + across, unit)
 
     def _through(self, x: Any) -> None:
         """Wait until the buffer is free, and write the results to it."""
@@ -243,6 +262,13 @@ class Piece:
                 buffer[down + 8 * i, 4 * j + right // 2] = held[i, j]
         fence_proxy_async("shared::cta")
         self.ring.group.sync()
+
+
+def store_units(part: Any, row: Any, start: Any, unit: int) -> None:
+    """Store the vector `part` to a row from `start` on, `unit` elements at once; nothing of it beyond the row's end."""
+    for k in static_range(0, len(part), unit):
+        if k == 0 or start + k < row.shape[0]:
+            local_tile(row, (unit,), ((start + k) // unit,)).store(part if unit == len(part) else part[k : k + unit])
 
 
 WIDE = 8  # elements that a thread loads at once
@@ -268,7 +294,7 @@ class RowPiece(Piece):
         return self.ring.thread, 0
 
     def by_column(self, tensor: Any) -> Any:
-        return self._row(tensor, self.column).to(f32)
+        return self._row(tensor, self.column, WIDE).to(f32)
 
     def by_row(self, tensor: Any) -> Any:
         one = tensor[min(self.row + self.ring.thread, self.shape[0] - 1)].to(f32)
@@ -276,14 +302,15 @@ class RowPiece(Piece):
 
     def by_element(self, tensor: Any, column: Any = None) -> Any:
         row = min(self.row + self.ring.thread, self.shape[0] - 1)
-        return self._row(tensor[row, None], self.column if column is None else column).to(f32)
+        start = self.column if column is None else column
+        return self._row(tensor[row, None], start, at_once(WIDE, tensor, column)).to(f32)
 
-    def _row(self, row: Any, start: Any) -> Any:
-        """Return elements of a row from `start` on. Beyond its end, elements of its last eight stand in."""
-        held = make_rmem_tensor(row.dtype, make_layout((WIDE, self.columns // WIDE)))
-        for j in static_range(self.columns // WIDE):
-            at = min(start + j * WIDE, row.shape[0] - WIDE)
-            held[None, j].store(local_tile(row, (WIDE,), (at // WIDE,)).load())
+    def _row(self, row: Any, start: Any, unit: int) -> Any:
+        """Return elements of a row from `start` on, loaded `unit` at once. Beyond its end, its last ones stand in."""
+        held = make_rmem_tensor(row.dtype, make_layout((unit, self.columns // unit)))
+        for j in static_range(self.columns // unit):
+            at = min(start + j * unit, row.shape[0] - unit)
+            held[None, j].store(local_tile(row, (unit,), (at // unit,)).load())
         return held.view(make_layout(self.columns)).load()
 
     def of_rows(self, x: Any, combine: str = "add") -> Any:
@@ -303,23 +330,23 @@ class RowPiece(Piece):
 
     def result(self, x: Any, column: Any = None) -> None:
         self._through(x)
-        column = self.own_column if column is None else column
         if self.plain is None or self.row + GROUP <= self.shape[0]:
-            self.ring.send(self.number, self.d, (*self.batch, self.row, column))
+            self.ring.send(self.number, self.d, (*self.batch, self.row, self.own_column if column is None else column))
         else:
             self._by_rows(self.plain, column, None)
 
-    def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
+    def _by_rows(self, target: Any, column: Any, rows: Any) -> None:
         each, held = STORE // self.ring.dtype.bytes, self.ring.buffer(self.number)
+        start, unit = self.own_column if column is None else column, at_once(each, target, column)
         wide = self.columns // (2 if self.paired else 1)
         for i in static_range(wide * GROUP // each // GROUP):
-            unit = self.ring.thread + i * GROUP
-            down, across = unit // (wide // each), unit % (wide // each) * each
+            number = self.ring.thread + i * GROUP
+            down, across = number // (wide // each), number % (wide // each) * each
             if self.row + down < self.shape[0] and start + across < target.shape[1]:
                 row = self.row + down if rows is None else rows[self.row + down]
                 if row >= 0 and row < target.shape[0]:
                     part = local_tile(held[down, None], (each,), (across // each,)).load()
-                    local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
+                    store_units(part, target[row, None], start + across, unit)
 
     def _through(self, x: Any) -> None:
         self.ring.acquire()

@@ -70,7 +70,7 @@ class Heads:
     def begin(self, piece: Any, tables: tuple[Any, Any], length: Any, squares: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what a piece needs besides its sums: cosines, sines, the norm's factors, and the length."""
         at = piece if self.each else replace(piece, shape=(1, piece.shape[1]))  # all rows have the first one's angles
-        cosines, sines = (at.by_element(table, piece.column % self.half) for table in tables)
+        cosines, sines = (at.by_element(table, cl.dim(piece.column % self.half, 8, min=0)) for table in tables)
         factor, start = None if self.norm is None else factors_of(piece, squares[0], *self.norm), cl.i32(0)
         head = piece.column // self.half
         if head >= self.queries and head < self.heads:
@@ -83,7 +83,7 @@ class Heads:
         """Store half a head's piece, and that of its other half."""
         c, s, factor, start = loaded
         left, right = (x if factor is None else x * factor for x in (piece.sums, piece.others))
-        head, within = piece.column // self.half, piece.column % self.half
+        head, within = piece.column // self.half, cl.dim(piece.column % self.half, 8, min=0)
         turned, others = left * c - right * s, right * c + left * s
         if head < self.queries:
             for x, at in ((turned, within), (others, within + self.half)):

@@ -333,7 +333,9 @@ def kinds_of(tensors: tuple[Any, ...], what: str = "finish") -> tuple[tuple[str,
         view = rt.read(tensor)
         if (view.strides[-1] != 1 and view.shape[-1] != 1) or len(view.shape) not in (1, 2):
             raise ValueError(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
-        kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
+        kinds.append(
+            (view.dtype, len(view.shape), gcd(8, view.strides[0], view.shape[1]) if len(view.shape) == 2 else 1)
+        )
     return tuple(kinds)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from cutelite import Finish
+from cutelite import Finish, dim
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
@@ -32,7 +32,7 @@ def product_of(activation: str) -> Callable[..., None]:
         if piece.column < columns:
             piece.result(function(piece.sums, piece.others))
             piece.store(piece.sums, halves)
-            piece.store(piece.others, halves, piece.column + columns)
+            piece.store(piece.others, halves, dim(piece.column + columns, 8))
 
     return finish
 
@@ -45,10 +45,11 @@ def gradients_of(activation: str) -> Callable[..., None]:
     def finish(piece: Any, halves: Any) -> None:
         columns = halves.shape[1] // 2
         if piece.column < columns:
-            gate, up = piece.by_element(halves), piece.by_element(halves, piece.column + columns)
+            second = dim(piece.column + columns, 8)
+            gate, up = piece.by_element(halves), piece.by_element(halves, second)
             of_gate, of_up = both(piece.sums, gate, up)
             piece.result(of_gate)
-            piece.result(of_up, piece.column + columns)
+            piece.result(of_up, second)
 
     return finish
 

@@ -52,7 +52,7 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
 
 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
-    """Return the type of a tensor for a function, whose rows are a multiple of `apart` elements apart."""
+    """Return the type of a function's tensor, whose columns and whose rows' distance are multiples of `apart`."""
     steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
     return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
 
