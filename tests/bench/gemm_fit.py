@@ -42,7 +42,7 @@ from cutelite.kernels.gemm.model import (
     table_of,
 )
 
-HELD, LOOSE = 0.1, 0.05
+HELD, LOOSE = 0.03, 0.015
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
 logarithm, in units of a measurement's relative error."""
 

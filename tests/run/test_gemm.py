@@ -143,6 +143,11 @@ def test_few_rows(m: int, config: Config) -> None:
     compare((2, m, 72, 136), "float16", tolerance=5e-4, config=config)
 
 
+@pytest.mark.parametrize("n", [8, 33])
+def test_few_columns(n: int) -> None:
+    compare((150, n, 136), config=swapped(72, 128))
+
+
 def test_rows_that_are_not_brought_are_zeros() -> None:
     """NaN in rows that are there stays in them."""
     a, b = (np.ones(shape, np.float32) for shape in ((5, 64), (64, 64)))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
-"""Rows of A that a tile loads, as one box of TMA, where A has no more."""
+"""Rows of A that a tile loads, as one box of TMA, where A has no more; columns of B likewise, by a swapped tile."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
@@ -267,7 +267,8 @@ def arguments(
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
-    problem = replace(problem, shared=shared, direct=direct, loaded=loaded)
+    narrow = next((n for n in ROWS if result.shape[-1] <= n), None) if majors[1] == "K" and not loaded else None
+    problem = replace(problem, shared=shared, direct=direct, loaded=loaded, narrow=narrow)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)

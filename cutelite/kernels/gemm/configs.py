@@ -92,6 +92,7 @@ class Problem:
     groups              'rows': A and the result have rows of one group behind those of another, each with a matrix B;
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
+    narrow              as `rows`, of columns and B, for swapped tiles
     direct              threads store results, and load C, element by element: for rows that TMA cannot take
     loaded              operands that threads load, 'A', 'B' or 'AB': rows that TMA cannot read, of 16 bits; else ''
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
@@ -117,6 +118,7 @@ class Problem:
     loaded: str = ""
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()
+    narrow: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -138,8 +140,8 @@ class Problem:
         """Return the problem with A and B exchanged."""
         majors, other = (self.majors[1], self.majors[0]), {"A": "B", "B": "A"}
         shared, loaded = other.get(self.shared, ""), other.get(self.loaded, self.loaded)
-        mine = replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned)
-        return replace(mine, shared=shared, loaded=loaded)
+        mine = replace(self, a=self.b, b=self.a, majors=majors, rows=self.narrow, turned=not self.turned)
+        return replace(mine, narrow=None, shared=shared, loaded=loaded)
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
@@ -231,7 +233,7 @@ CONFIGS += [
     # Few rows: blocks of a cluster go through K together, which DRAM likes.
     *(swapped(rows, 64, True, cluster) for rows in WIDTHS[:10] for cluster in (2, 4)),
     *(swapped(rows, 128, cluster=4) for rows in WIDTHS[:10]),
-    *(swapped(rows, 128, True, 4) for rows in WIDTHS[4:10]),
+    *(swapped(rows, 128, True, 4) for rows in WIDTHS[4:8]),
     *(swapped(rows, columns, cluster=2) for rows in WIDTHS[:3] for columns in (128, 256)),
     *(Config((64, 128), True, (1, blocks), 7) for blocks in (2, 4)),
     Config((64, 192), True, (1, 2), 6, buffers=1),
@@ -268,6 +270,12 @@ CONFIGS += [
 CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make in (slim, swapped)]
 """At most 15 tiles and a deep K: as many blocks as a cluster may have share it, and each has an eighth of the sums."""
 
+CONFIGS += [
+    *(slim(columns, 128, True, 4, turned=turned) for columns in range(104, 216, 8) for turned in (False, True)),
+    *(slim(columns, 128, cluster=4, turned=turned) for columns in (224, 240, 256) for turned in (False, True)),
+]
+"""One or two rounds of clusters that load the narrow operand once for four blocks."""
+
 SPLIT = (64, 96, 128, 160, 192, 224, 256)
 CONFIGS += [
     replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)
@@ -276,6 +284,12 @@ CONFIGS += [
     for turned in (False, True)
     for splits in (2, 3, 4, 5, 6, 8, 10, 13)
     if columns * splits <= 1024 and (cluster < 4 or (columns <= 160 and splits > 2))
+]
+CONFIGS += [  # the same of 64 rows
+    replace(slim(columns, 64, True, 4, turned=turned), splits=splits, piece=16, buffers=1)
+    for columns in (16, 32, 64)
+    for turned in (False, True)
+    for splits in (3, 4, 5, 6, 8, 10)
 ]
 """Few tiles and a deep K: blocks share the K of a tile, alone or in clusters, and a second kernel adds up."""
 

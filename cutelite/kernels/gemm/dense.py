@@ -227,6 +227,8 @@ def multiply(
     if config.swapped:
         problem, a, b = problem.swapped, b, a
         fused = replace(fused, scales=cl.Scales(fused.scales.b, fused.scales.a))
+    elif problem.narrow is not None:
+        problem = replace(problem, narrow=None)  # one kernel for any number of columns
     parts, blocks = None, cast(int, launch.grid)
     if config.stream:
         sums = empty(d, (blocks, *Plan(config, problem).laid), problem.acc.name)

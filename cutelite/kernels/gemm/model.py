@@ -1,9 +1,9 @@
 """A model of a GEMM's time from its sizes and configuration: it picks the configuration where nothing is measured.
 
-    burst = start + (work ** 1.5 + loads ** 1.5 + memory ** 1.5) ** (1 / 1.5) + tiles + sharing
+    burst = start + (work ** 3 + loads ** 3 + memory ** 3) ** (1 / 3) + tiles + sharing
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
     work     rounds of tiles, each of a number of steps along K: RATES
-    loads    bytes that blocks load from L2; what L2 gives to all of them at once is a lower bound too
+    loads    bytes that blocks load from L2
     memory   bytes that come from DRAM, again where a round's operands outgrow L2, or few blocks that wait for them
     tiles    what a tile takes besides its steps, where nothing hides it: RATES
     sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,25 +49,25 @@ class Numbers(NamedTuple):
     restart               a further round of such
     """
 
-    start: float = 0.8568
-    l2: float = 4.106e-08
-    again: float = 0.363
-    outgrown: float = 3.664e07
-    stream: float = 3.671e-06
-    hidden: float = 0.09694
-    partial: float = 1.401
-    shallow: float = 0.03764
-    second: float = 2.599
-    second_byte: float = 3.132e-07
-    meeting: float = 1.314
-    meeting_byte: float = 3.677e-05
-    restart: float = 1.631
+    start: float = 0.9174
+    l2: float = 4.699e-08
+    again: float = 0.5713
+    outgrown: float = 4.482e07
+    stream: float = 3.276e-06
+    hidden: float = 0.1617
+    partial: float = 0.8361
+    shallow: float = 0.04392
+    second: float = 3.404
+    second_byte: float = 3.745e-07
+    meeting: float = 1.478
+    meeting_byte: float = 3.382e-05
+    restart: float = 1.503
 
 
 NUMBERS = Numbers()
-DRAM = 2.084e-7
-"""Microseconds for a byte from DRAM, at its peak rate: 4.8 TB/s."""
-BESIDE = 1.5
+DRAM = 2.3e-7
+"""Microseconds for a byte from DRAM: 4.35 TB/s, of a peak of 4.8."""
+BESIDE = 3.0
 """How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone."""
 SOFT = 8e6
 FUNCTION = 1.5
@@ -92,34 +93,34 @@ AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 
-LOAD = {5: 2.4e-5, 6: 1.5e-5}
-"""Stacks of a GPU's memory -> microseconds for a byte that a block loads from L2 while all others do, at least. Each
-stack has its part of L2; an H100 has five, an H200 six."""
+LOAD = {5: 3.5, 6: 1.0}
+"""Stacks of a GPU's memory -> how many times `l2` a byte from L2 takes. Each stack has its part of L2; an H100 has
+five, an H200 six."""
 H200 = 6
 
 Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
-    (64, True, (1, 1)): (0.1063, 0.00137, 1e-12, 0.054, 0.0151),
-    (64, True, (1, 2)): (0.2419, 7.43e-05, 1e-12, 0.012, 0.0103),
-    (64, True, (1, 4)): (0.0731, 0.00136, 1e-12, 0.250, 0.00696),
-    (64, True, (2, 1)): (0.1296, 0.000816, 1e-12, 0.168, 0.00946),
-    (64, True, (4, 1)): (0.0866, 0.000692, 1e-12, 0.745, 0.00362),
-    (128, False, (1, 1)): (0.2017, 0.00165, 1e-12, 0.104, 0.0202),
-    (128, False, (1, 2)): (0.0865, 0.00214, 1e-12, 0.769, 0.0116),
-    (128, False, (1, 4)): (0.0933, 0.00138, 1e-12, 0.700, 0.0123),
-    (128, False, (2, 1)): (0.2399, 3.37e-05, 6.07e-06, 0.645, 0.00868),
-    (128, False, (4, 1)): (0.2175, 0.000514, 1e-12, 0.242, 0.0128),
+    (64, True, (1, 1)): (0.1253, 0.00194, 1e-12, 0.047, 0.014),
+    (64, True, (1, 2)): (0.1774, 0.00123, 1e-12, 0.011, 0.00908),
+    (64, True, (1, 4)): (0.0714, 0.00161, 1e-12, 0.310, 0.00622),
+    (64, True, (2, 1)): (0.1571, 0.000949, 1e-12, 0.160, 0.00997),
+    (64, True, (4, 1)): (0.1174, 0.00081, 1e-12, 0.647, 0.00142),
+    (128, False, (1, 1)): (0.2719, 0.00194, 1e-12, 0.222, 0.019),
+    (128, False, (1, 2)): (0.1338, 0.00231, 1e-12, 0.961, 0.0124),
+    (128, False, (1, 4)): (0.1148, 0.00144, 1e-12, 0.676, 0.0197),
+    (128, False, (2, 1)): (0.3011, 9.09e-05, 5.65e-06, 0.821, 0.00753),
+    (128, False, (4, 1)): (0.2719, 0.000565, 1e-12, 0.391, 0.0123),
     (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
-    (128, True, (1, 2)): (0.0094, 0.00245, 1e-12, 2.169, 0.0026),
-    (128, True, (2, 1)): (0.2343, 0.000224, 4.8e-06, 0.773, 0.00831),
-    (128, True, (4, 1)): (0.1820, 0.000573, 1e-12, 0.172, 0.0145),
-    (192, False, (2, 1)): (0.0256, 0.00384, 1e-12, 0.197, 0.00363),
-    (192, True, (2, 1)): (0.2647, 0.00115, 5.25e-06, 0.766, 0.013),
-    (256, False, (1, 1)): (0.4514, 0.00119, 1e-12, 0.349, 0.0378),
-    (256, False, (1, 2)): (0.1766, 0.00378, 1e-12, 0.577, 0.0148),
-    (256, False, (2, 1)): (0.2968, 0.00188, 8.42e-06, 2.154, 0.00502),
+    (128, True, (1, 2)): (0.1199, 0.00204, 1e-12, 1.463, 0.00697),
+    (128, True, (2, 1)): (0.2994, 0.000156, 5.01e-06, 0.694, 0.00993),
+    (128, True, (4, 1)): (0.2019, 0.000906, 1e-12, 0.111, 0.0143),
+    (192, False, (2, 1)): (0.0253, 0.00418, 1e-12, 0.138, 0.00182),
+    (192, True, (2, 1)): (0.2859, 0.00139, 6.93e-06, 0.691, 0.0111),
+    (256, False, (1, 1)): (0.6047, 0.00099, 1e-12, 0.309, 0.0364),
+    (256, False, (1, 2)): (0.1823, 0.00414, 1e-12, 0.588, 0.0158),
+    (256, False, (2, 1)): (0.3585, 0.0024, 4.52e-06, 2.890, 0.00284),
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
 so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
@@ -280,14 +281,16 @@ OF_CONFIGS = Table._fields.index("step") - Table._fields.index("bm")
 class Work(NamedTuple):
     """Sizes to compute: numbers, or arrays of one for each row of a table.
 
-    rows       that blocks without a cluster bring of A; None where they bring whole tiles
+    rows       that blocks without a cluster bring of A; inf where they bring whole tiles
+    narrow     likewise, of B, as rows of a swapped tile
     bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
     functions  microseconds of what a function makes of a tile, beside `RATES`
     loads      microseconds for a byte of a step that threads load, of the operands `loaded`
     """
 
     sizes: Sizes
-    rows: Any = None
+    rows: Any = inf
+    narrow: Any = inf
     bytes: Any = 2
     in_memory: Any = 2
     result: Any = 2
@@ -306,7 +309,7 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         functions = FUNCTION * table.bm * np.array(pieces)
     loads = LOADS if problem.loaded else 0.0
     bytes = problem.bytes, problem.a.bytes, problem.d.bytes
-    return Work(sizes, problem.rows, *bytes, functions, loads, problem.loaded)
+    return Work(sizes, problem.rows or inf, problem.narrow or inf, *bytes, functions, loads, problem.loaded)
 
 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
@@ -355,10 +358,9 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
         rounds = np.where(t.stream, filled, rounds)
     each, tile = np.ceil(steps / t.parts), t.tile + work.functions
     shown = tile * t.shown
-    loading, share, step = units * t.blocks, t.share, t.step
-    if work.rows is not None:
-        fewer = (t.clustered == 1) & (t.swapped == 0)
-        share = np.where(fewer, 128 * (np.minimum(t.bm, work.rows) + t.bn), share)
+    loading, step = units * t.blocks, t.step
+    brought = np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows))
+    share = np.where(t.clustered == 1, 128 * (brought + t.bn), t.share)
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
@@ -373,10 +375,9 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
     again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
     moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
     memory = moved * np.maximum(DRAM, np.maximum(1.0, rounds) / loading * v.stream)
-    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2) ** BESIDE + memory**BESIDE
+    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * LOAD[stacks]) ** BESIDE + memory**BESIDE
     burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
-    burst = np.maximum(burst, rounds * each * share * LOAD[stacks]) + t.fixed
-    burst += t.again * rounds
+    burst += t.fixed + t.again * rounds
     burst += t.summed * (batches * m * n)
     energy = batches * m * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[hopeless] = np.inf
