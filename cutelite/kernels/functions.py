@@ -57,6 +57,13 @@ def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:
         return  # a function of C that does not say what it takes
 
 
+def needed(function: F, name: str, takes: tuple[str, ...]) -> F:
+    """`settled`, of a function that may not be None. Errors: `Misfit`."""
+    if function is None:
+        raise Misfit(f"{name} is None, but must be a function of ({', '.join(takes)})")
+    return settled(function, name, takes)
+
+
 def lifted(function: Any, arrays: list[Any]) -> Any:
     """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
 

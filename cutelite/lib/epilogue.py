@@ -461,7 +461,7 @@ class Epilogue:
         others = self.slice(acc, i, self.shape[1]).to(f32) * self.factor if finish.halves else None
         piece = self.piece(finish, sums, others, i, row, column, batch)
         begun = finish.begin(piece) if ahead is None else ahead[i]
-        finish.function(piece, *begun, *finish.tensors)
+        finish.make(piece, begun)
 
     def piece(
         self, finish: Finish, sums: Any, others: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...]

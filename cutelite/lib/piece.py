@@ -12,7 +12,7 @@ from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.algebra import local_tile
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.tma import fence_proxy_async
@@ -58,6 +58,13 @@ class Finish:
     def begin(self, piece: Any) -> tuple[Any, ...]:
         """Return what `function` takes between the piece and the tensors: (the result of `ahead`,), or ()."""
         return () if self.ahead is None else (self.ahead(piece, *self.tensors),)
+
+    def make(self, piece: Any, begun: tuple[Any, ...]) -> None:
+        """Call `function` with a piece and with what `begin` returned. Errors: `finish` if it returns numbers."""
+        returned = self.function(piece, *begun, *self.tensors)
+        if hasattr(returned, "dtype"):
+            text = f"the function for `finish` returns {describe(returned)}, which is stored nowhere"
+            raise mistake("finish", text, help="it stores its results by `piece.result(x)`")
 
 
 def at_once(most: int, tensor: Any, column: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cutelite as cl
 from common import array, poisoned, to_numpy
 from cutelite.kernels.gemm import Config, Finish, gemm
 from cutelite.kernels.rows import gates
@@ -148,3 +149,16 @@ def test_refusals() -> None:
         gemm(a, b, finish=Finish(plain.function, columns=40))
     with pytest.raises(ValueError, match="of rank 1 or 2 and contiguous"):
         gemm(a, b, finish=Finish(lambda piece, x: None, (b,)))
+    with pytest.raises(TypeError, match=r"finish must be a function of \(piece\), and this one cannot be called so"):
+        gemm(a, b, finish=Finish(lambda piece, x: None))
+    with pytest.raises(TypeError, match="finish is None, but must be a function"):
+        gemm(a, b, finish=Finish(None))  # type: ignore[arg-type]
+
+
+def test_a_function_that_returns_its_results_is_refused() -> None:
+    @cl.kernel(block=32)
+    def kernel() -> None:
+        Finish(lambda sums: sums * 2.0).make(cl.full((4,), 1.0, cl.f32), ())
+
+    with pytest.raises(cl.CompileError, match="for `finish` returns a run-time vec<f32,4>, which is stored nowhere"):
+        kernel[1]()

@@ -28,7 +28,7 @@ from cutelite.kernels.gemm.arrays import (
     of_no_columns,
     result_shape,
 )
-from cutelite.kernels.gemm.call import fused_of, kinds_of
+from cutelite.kernels.gemm.call import bare, fused_of, kinds_of
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.lang.given import given_by
 
@@ -309,8 +309,7 @@ def run(
         raise ValueError(f"a row of a piece is at most 128 bytes, and {how.columns} columns of {d} are more")
     tensors = how.tensors
     types = tuple(("f32", 0, 0) if isinstance(x, float) else kinds_of((x,))[0] for x in tensors)
-    ahead = None if how.ahead is None else settled(how.ahead)
-    plain = Finish(settled(how.function), (), how.columns, how.paired, ahead=ahead)
+    plain = replace(bare(how), halves=False, apart=0)
     problem = Problem(kinds[0], kinds[1], acc, d, plain, tensors=types, **more)
     rows, across = (
         given[0].shape[-2 if problem.majors[0] == "K" else -1],

@@ -81,6 +81,6 @@ class BlockWork(Work):
             for i in cl.static_range(parts):
                 place = row + self.half(self.config.tile[0]), column + i * wide, (), (end, N)
                 piece = cl.RowPiece(totals[i] * alpha, *place, ring, d, given.paired, given.plain, number=i)
-                given.function(piece, *given.begin(piece), *given.tensors)
+                given.make(piece, given.begin(piece))
             tiles = tiles.advance()
         ring.tail()

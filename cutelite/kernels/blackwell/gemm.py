@@ -213,6 +213,6 @@ class Work(Plan):
                 x = x if self.problem.acc.is_int else x.to(f32) * alpha
                 place = row + self.half(self.config.tile[0]), column + i * wide, at, (end, N)
                 piece = cl.RowPiece(x, *place, ring, d, given.paired, given.plain, number=i)
-                given.function(piece, *given.begin(piece), *given.tensors)
+                given.make(piece, given.begin(piece))
             state, tiles = state.advance(), tiles.advance()
         ring.tail()

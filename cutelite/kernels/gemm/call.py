@@ -15,7 +15,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     begun_for_tma,
@@ -300,11 +300,18 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
         raise ValueError(
             f"with finish= a product has a multiple of 8 columns, not {columns}, and rows of results fill 16 bytes"
         )
-    if given.columns % 16 or not 16 <= given.columns <= 256:
-        raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns}")
-    ahead = None if given.ahead is None else settled(given.ahead)
-    function = replace(given, function=settled(given.function), tensors=(), ahead=ahead)
-    return replace(problem, finish=function, tensors=kinds_of(given.tensors))
+    if not isinstance(given.columns, int) or given.columns % 16 or not 16 <= given.columns <= 256:
+        raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns!r}")
+    return replace(problem, finish=bare(given), tensors=kinds_of(given.tensors))
+
+
+def bare(given: Finish) -> Finish:
+    """Return it with no tensors, and with functions that stand for equal ones. Errors: `Misfit`."""
+    tensors = tuple(f"tensors[{i}]" for i in range(len(given.tensors)))
+    if given.ahead is None:
+        return replace(given, function=needed(given.function, "finish", ("piece", *tensors)), tensors=())
+    function = needed(given.function, "finish", ("piece", "what ahead returns", *tensors))
+    return replace(given, function=function, tensors=(), ahead=needed(given.ahead, "ahead", ("piece", *tensors)))
 
 
 def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | None]:
@@ -314,7 +321,9 @@ def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | No
     """
     if b.ndim == 3 or a.shape[-1] % 8:
         raise ValueError(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
-    kinds, prepare = kinds_of(prepare.tensors, "prepare"), replace(prepare, function=settled(prepare.function))
+    kinds = kinds_of(prepare.tensors, "prepare")
+    takes = ("chunk", *(f"tensors[{i}]" for i in range(len(kinds))))
+    prepare = replace(prepare, function=needed(prepare.function, "prepare", takes))
     if prepare.within:
         return a, prepare
     source = a if rt.read(a).strides[-1] == 1 else for_tma(a, -1, True)

@@ -34,9 +34,8 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
-from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
-from cutelite.kernels.gemm.call import kinds_of
+from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import NEAR, build, first_of
@@ -180,8 +179,7 @@ def by_rows(
     check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, False))
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
-    made = replace(given, function=settled(given.function), tensors=())
-    problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=made, tensors=kinds, groups=kind)
+    problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=bare(given), tensors=kinds, groups=kind)
     launched(config, problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, *given.tensors)
     return out
 

@@ -311,7 +311,7 @@ class Plan(Tiling):
         pipe.consumer_loaded(state)
         column = step * self.depth
         chunk = cl.Chunk(found.reshape((len(found),)), row, column, (M, K), cl.thread_idx.x % GROUP)
-        made = self.problem.prepare.function(chunk, *ahead)  # type: ignore[union-attr]
+        made = given_by("prepare", self.problem.prepare.function(chunk, *ahead), chunk.values)  # type: ignore[union-attr]
         if column + self.depth > K:
             made = chunk.inside(made)
         return made.to(self.problem.b)

@@ -13,6 +13,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Chunk, Prepare, Tensor
 from cutelite.kernels.arrays import empty
+from cutelite.lang.given import given_by
 
 M, K = cl.dims("M K")
 ROWS, COLUMNS, THREADS = 64, 64, 128  # of a chunk, and of the block that makes it
@@ -40,7 +41,7 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
         chunk = Chunk(nothing, row, column, (M, K), cl.thread_idx.x)
         found = cl.make_rmem_tensor(made, cl.make_layout((2, 2, 2 * chunk.steps)))
         known = Chunk(chunk.inside(chunk.by_element(source)), row, column, (M, K), cl.thread_idx.x)
-        found.store(prepare.function(known, *(tensors or ())).to(made))
+        found.store(given_by("prepare", prepare.function(known, *(tensors or ())), known.values).to(made))
         (down, right), groups = chunk.place, 2 * chunk.steps
         for i in cl.static_range(2):
             for j in cl.static_range(groups):
