@@ -233,7 +233,7 @@ CONFIGS += [
     # Few rows: blocks of a cluster go through K together, which DRAM likes.
     *(swapped(rows, 64, True, cluster) for rows in WIDTHS[:10] for cluster in (2, 4)),
     *(swapped(rows, 128, cluster=4) for rows in WIDTHS[:10]),
-    *(swapped(rows, 128, True, 4) for rows in WIDTHS[4:8]),
+    *(swapped(rows, 128, True, 4) for rows in WIDTHS[4:7]),
     *(swapped(rows, columns, cluster=2) for rows in WIDTHS[:3] for columns in (128, 256)),
     *(Config((64, 128), True, (1, blocks), 7) for blocks in (2, 4)),
     Config((64, 192), True, (1, 2), 6, buffers=1),
@@ -271,22 +271,24 @@ CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make i
 """At most 15 tiles and a deep K: as many blocks as a cluster may have share it, and each has an eighth of the sums."""
 
 CONFIGS += [
-    *(slim(columns, 128, True, 4, turned=turned) for columns in range(104, 216, 8) for turned in (False, True)),
+    *(slim(columns, 128, True, 4, turned=turned) for columns in range(88, 216, 8) for turned in (False, True)),
     *(slim(columns, 128, cluster=4, turned=turned) for columns in (224, 240, 256) for turned in (False, True)),
 ]
 """One or two rounds of clusters that load the narrow operand once for four blocks."""
 
-SPLIT = (64, 96, 128, 160, 192, 224, 256)
+SPLIT = (64, 96, 112, 128, 160, 192, 208, 224, 256)
 CONFIGS += [
-    replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)
+    replace(
+        slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=16 if columns % 32 else 32, buffers=1
+    )
     for columns in SPLIT
     for cluster in (1, 2, 4)
     for turned in (False, True)
     for splits in (2, 3, 4, 5, 6, 8, 10, 13)
-    if columns * splits <= 1024 and (cluster < 4 or (columns <= 160 and splits > 2))
+    if (columns * splits <= 1024 or 192 < columns < 256) and (cluster < 4 or (columns <= 160 and splits > 2))
 ]
 CONFIGS += [  # the same of 64 rows
-    replace(slim(columns, 64, True, 4, turned=turned), splits=splits, piece=16, buffers=1)
+    replace(slim(columns, 64, True, 4, turned=turned), splits=splits, piece=min(columns, 32), buffers=1)
     for columns in (16, 32, 64)
     for turned in (False, True)
     for splits in (3, 4, 5, 6, 8, 10)
@@ -301,7 +303,7 @@ def beside(config: Config, cluster: int) -> Config:
 
 CONFIGS += [
     *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 72, 8) for turned in (False, True)),
-    *(beside(slim(columns, 128, turned=turned), 4) for columns in range(72, 152, 8) for turned in (False, True)),
+    *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 152, 8) for turned in (False, True)),
     *(beside(swapped(rows, 128, True), 2) for rows in range(112, 168, 8)),
 ]
 """Small products, by 64 rows, and those of a few hundred rows or columns, by 128."""
