@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import cutelite as cl
 import cutelite_rt as rt
 from cutelite import config
 from cutelite.dispatch.divert import left_out
@@ -17,6 +18,11 @@ def code_of(array: Any) -> str:
     """The code of its dtype, 'bf16' or 'f32'; '' for one that kernels do not take. Nothing is asked of its memory."""
     name = str(array.dtype).rpartition(".")[2]
     return BY_NUMPY.get(name, name if isinstance(array, rt.DeviceArray) else "")
+
+
+def dtype_of(code: str) -> Any:
+    """The dtype of a code: `cl.bf16` of 'bf16', `cl.boolean` of 'bool'."""
+    return getattr(cl, "boolean" if code == "bool" else code)
 
 
 def strides_of(array: Any) -> tuple[int, ...]:

@@ -125,17 +125,17 @@ def test_queries_keys_and_values_with_rotation_and_a_cache(races: bool, checked:
 
 
 def test_any_column_and_any_number_of_columns() -> None:
-    """Tensors of 73 and 69 columns, read from column 1 and written from column 4 on: one number at once."""
+    """Tensors of 73 and 69 columns, read from column 1 and written from column 4 on: one number at once. And a mask."""
 
-    def moved(piece: Any, other: Any, target: Any) -> None:
-        piece.result(piece.sums + piece.by_element(other, piece.column + 1))
+    def moved(piece: Any, other: Any, kept: Any, target: Any) -> None:
+        piece.result(piece.sums * piece.by_element(kept) + piece.by_element(other, piece.column + 1))
         piece.store(piece.sums, target, piece.column + 4)
 
     a, b, right = operands(70, 72, 64)
     other = array(np.arange(70.0 * 73).reshape(70, 73), "float32")
-    whole = poisoned(70, 72, dtype="float32")
-    d = gemm(a, b, poisoned(70, 72, dtype="float32"), finish=Finish(moved, (other, whole[:, :69])), config=SMALL)
-    np.testing.assert_allclose(to_numpy(d), right + to_numpy(other)[:, 1:], 1e-5, 1e-3)
+    kept, whole = array(np.arange(70 * 72).reshape(70, 72) % 3 > 0, "bool"), poisoned(70, 72, dtype="float32")
+    d = gemm(a, b, poisoned(70, 72, dtype="float32"), finish=Finish(moved, (other, kept, whole[:, :69])), config=SMALL)
+    np.testing.assert_allclose(to_numpy(d), right * to_numpy(kept) + to_numpy(other)[:, 1:], 1e-5, 1e-3)
     np.testing.assert_allclose(to_numpy(whole)[:, 4:69], right[:, :65], 1e-5, 1e-3)
     assert np.array_equal(to_numpy(whole)[:, 69:], to_numpy(poisoned(70, 3, dtype="float32")), equal_nan=True)
 

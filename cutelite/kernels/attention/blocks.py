@@ -13,6 +13,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.kernels.arguments import Misfit, as_number
+from cutelite.kernels.arrays import dtype_of
 from cutelite.kernels.attention.scores import MASK_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.lang.given import given_by
@@ -196,7 +197,5 @@ def tables_of(*functions: Any) -> Any:
     kinds = []
     for captured in captured_types(*functions):
         names = (f"T{captured.index}_{i}" for i in range(captured.ndim or 1))
-        kinds.append(
-            Tensor[getattr(cl, "boolean" if captured.dtype == "bool" else captured.dtype), tuple(map(cl.dims, names))]
-        )
+        kinds.append(Tensor[dtype_of(captured.dtype), tuple(map(cl.dims, names))])
     return tuple[tuple(kinds)] if kinds else tuple[()]  # type: ignore[misc]

@@ -12,7 +12,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Chunk, Prepare, Tensor
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import dtype_of, empty
 from cutelite.lang.given import given_by
 
 M, K = cl.dims("M K")
@@ -55,7 +55,7 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
     """Return the type of a function's tensor, whose columns and whose rows' distance are multiples of `apart`."""
     steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
-    return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
+    return Tensor[dtype_of(dtype), (None,) * rank, (*steps, 1)]
 
 
 def made_ahead(source: Any, b: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...]) -> Any:
