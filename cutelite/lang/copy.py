@@ -318,7 +318,7 @@ def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
     for name, t in (("source", src), ("target", dst)):
         if not isinstance(t, Tensor):
             raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
-        if t.dtype.bits != atom.dtype.bits:
+        if t.dtype.bytes != atom.dtype.bytes:
             raise mistake("copy-dtype", f"the {name} holds {t.dtype}, but the atom moves {atom.dtype}", f"it is {atom}")
         if not is_static(t.layout.shape):
             raise mistake("static-layout", f"the {name} of a copy has a shape known at compile time, not {t.shape}")

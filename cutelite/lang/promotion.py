@@ -295,8 +295,11 @@ def adapt(literal: Number, elem: DType, mode: str) -> DType:
 def common_type(a: DType, b: DType, mode: str = "arith") -> DType:
     """Return the type in which two types meet: floats go before integers, wider before narrower, and no sign is lost.
 
-    mode  'bits': an unsigned integer goes before a signed one that is not wider. 'arith': two bools meet as i32
+    mode  'bits': an unsigned integer goes before a signed one that is not wider. 'arith': two bools meet as i32.
+          'select': two of a storage format meet in it, because nothing is computed
     """
+    if a == b and a.is_float and mode == "select":
+        return a
     for t in (a, b):
         if not (t.arithmetic or t.kind == "bool"):
             raise mistake("no-arithmetic", f"{t} is a storage format", help="convert it first: `x.to(cl.f32)`")

@@ -169,7 +169,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         """Return the same bytes as elements of another width (`recast_tensor`)."""
         if not isinstance(dtype, DType):
             raise mistake("dtype", f"a dtype is needed here, not {describe(dtype)}", help=PACKED)
-        return self._retyped(layouts.recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
+        return self._retyped(layouts.recast_layout(8 * dtype.bytes, 8 * self.dtype.bytes, self.layout), dtype=dtype)
 
     def tile(self, tiler: Any, coord: Any) -> Tensor:
         """Return the tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None keeps that mode of tiles."""

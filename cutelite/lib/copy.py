@@ -15,6 +15,7 @@ from cutelite.lang.index import block_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.tile_copy import copy_tile
 from cutelite.lang.tma import fence_proxy_async
+from cutelite.lang.whole import clear
 from cutelite.layout import cosize, make_layout
 
 UNIT = 16  # bytes: the widest store
@@ -67,11 +68,11 @@ def cooperative_clear(t: Any) -> None:
     Who     all threads of the block, together; a barrier must follow. TMA and wgmma see the zeros too
     Errors  `clear-tensor` where `t` has gaps, is not aligned, or not a whole number of 16 bytes
     """
-    unit, size = UNIT * 8 // t.dtype.bits, t.size
+    unit, size = UNIT // t.dtype.bytes, t.size
     if size != cosize(t.layout) or size % unit:
         raise mistake("clear-tensor", f"{t.layout} of {t.dtype} is not a whole number of {UNIT} bytes without gaps")
     units = t.view(make_layout((unit, size // unit)))
     nx, ny, nz = block_dim
     for i in range(linear_thread_idx(), size // unit, nx * ny * nz):
-        units[None, i].fill(0)
+        clear(units[None, i])
     fence_proxy_async("shared::cta")

@@ -441,3 +441,27 @@ def test_a_branch_on_a_constant_lop3_in_a_loop(place: Place) -> None:
     place(looked_up[1, 32], flag, seven, out)
     first = (flag != 0) & (seven > 3) & (seven & 3 > 0)  # whose first round makes it False
     np.testing.assert_array_equal(out, np.where(first, 1, 9 + flag))
+
+
+@cl.kernel
+def chosen_bytes(
+    x: Tensor[cl.e4m3, (32,)],
+    flags: Tensor[cl.boolean, (32,)],
+    out: Tensor[cl.e4m3, (32,)],
+    same: Tensor[cl.boolean, (32,)],
+) -> None:
+    i = cl.thread_idx.x
+    held = cl.shared(cl.boolean, (32,))
+    cl.cooperative_clear(held)
+    cl.syncthreads()
+    read, written = cl.recast_tensor(flags, cl.u8), cl.recast_tensor(same, cl.u8)
+    written[i] = read[i] | cl.u8(held[i])
+    out[i] = cl.vector(x[31], cl.where(flags[i], x[i], 0.5))[1]
+
+
+def test_storage_formats_are_chosen_and_joined_and_a_bool_is_a_byte(place: Place) -> None:
+    x, flags = np.arange(32).astype(ml_dtypes.float8_e4m3fn), np.arange(32) % 3 > 0
+    out, same = np.zeros_like(x), np.zeros_like(flags)
+    place(chosen_bytes[1, 32], x, flags, out, same)
+    np.testing.assert_array_equal(out.astype(np.float32), np.where(flags, x.astype(np.float32), 0.5))
+    np.testing.assert_array_equal(same, flags)
