@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import causal_mask_function, sdpa_mask
+from transformers.masking_utils import causal_mask_function, sdpa_mask, sliding_window_causal_mask_function
 
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
@@ -53,11 +53,13 @@ def forward(
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    lengths = attention_mask if is_lengths(attention_mask) else None
+    lengths, sinks, window = None, more.get("s_aux"), more.get("sliding_window")
+    if attention_mask is not None and is_lengths(attention_mask):
+        lengths, window = attention_mask[..., :1], attention_mask.shape[3] if attention_mask.shape[3] > 1 else window
     if more.get("output_attentions") and eager_of(module) is not None:
         if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
             lengths = torch.full_like(query[:, :1, :1, :1], few, dtype=torch.int32)
-        seen = attention_mask if lengths is None else written_out(lengths, few, many, more.get("sliding_window"))
+        seen = attention_mask if lengths is None else written_out(lengths, few, many, window)
         if seen is not None and seen.dtype == torch.bool:
             seen = torch.where(seen, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
         found: tuple[Tensor, Tensor] = eager_of(module)(
@@ -68,7 +70,6 @@ def forward(
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
     whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
     decoding = (few == 1 < many) if lengths is None else not whole
-    sinks, window = more.get("s_aux"), more.get("sliding_window")
     if not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         if lengths is not None:
             attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
@@ -141,22 +142,40 @@ def mask(
 ) -> Tensor | None:  # fmt: skip
     """Return the mask of a call for `forward`: torch's, or lengths if each query sees all keys before it.
 
-    Lengths are the numbers of keys of each sequence, (B, 1, 1, 1) i32: for a static cache, only the device knows them.
+    Lengths are the numbers of keys of each sequence, i32: for a static cache, only the device knows them. They are
+    (B, 1, 1, 1), or a view of those, (B, 1, 1, W), where queries see W keys at most.
     """
-    fixed = isinstance(q_offset, int)
-    causal = mask_function is causal_mask_function or hides_nothing(kv_length, **more)
-    if causal and kv_offset == 0 and not padded(attention_mask):
-        if fixed and q_offset == 0 and 1 < q_length < kv_length:
+    fixed, window = isinstance(q_offset, int), window_of(mask_function)
+    causal = mask_function is causal_mask_function or window is not None
+    if (causal or (kv_offset == 0 and hides_nothing(kv_length, **more))) and not padded(attention_mask):
+        keys = q_offset + q_length - kv_offset  # that the last query sees, but for the window
+        narrow = window if window is not None and not (fixed and keys <= window) else 1
+        if fixed and narrow == 1 and kv_offset == q_offset == 0 and 1 < q_length < kv_length:
             return None  # an empty static cache: `forward` leaves out the keys beyond the queries
-        if fixed and (q_length <= FEW or q_offset + q_length == kv_length):
-            return all_keys(batch_size, q_offset + q_length, more.get("device", "cpu"))
-        if not fixed and q_length <= FEW:
+        if fixed and (q_length <= FEW or keys == kv_length) and not window == narrow == 1:
+            return all_keys(batch_size, keys, more.get("device", "cpu")).expand(-1, -1, -1, narrow)
+        if not fixed and q_length <= FEW and kv_offset == 0 and window is None:
             lengths = torch.empty((batch_size, 1, 1, 1), dtype=torch.int32, device=q_offset.device)
             return torch.add(q_offset.expand(lengths.shape), q_length, out=lengths)  # one kernel
     made: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
     )
     return made
+
+
+WINDOWED = sliding_window_causal_mask_function(1)
+
+
+def window_of(function: Any) -> int | None:
+    """Return the window of a mask function of transformers that is causal and has a window, and no more; else None.
+
+    While torch.compile traces, functions cannot be looked into.
+    """
+    if torch.compiler.is_compiling() or getattr(function, "__code__", None) is not WINDOWED.__code__:
+        return None
+    parts, known = (each.__closure__[0].cell_contents for each in (function, WINDOWED))
+    codes, right = ([part.__code__ for part in each] for each in (parts, known))
+    return parts[0].__closure__[0].cell_contents if codes == right else None
 
 
 def hides_nothing(keys: int, local_size: int | None = None, allow_is_causal_skip: bool = True, **_: Any) -> bool:
@@ -218,7 +237,7 @@ def padded(tokens: Tensor | None) -> bool:
 
 def is_lengths(mask: Tensor | None) -> bool:
     """Tell whether a mask is lengths: the number of keys of each sequence."""
-    return mask is not None and mask.dtype == torch.int32 and mask.shape[1:] == (1, 1, 1)
+    return mask is not None and mask.dtype == torch.int32 and mask.shape[1:3] == (1, 1)
 
 
 def written_out(lengths: Tensor, queries: int, keys: int, window: int | None = None) -> Tensor:

@@ -157,9 +157,12 @@ def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyP
             held = transformers.StaticCache(config=model.config, max_cache_len=32)
             model(tokens(), use_cache=False)
             model(tokens(2, 3), past_key_values=transformers.DynamicCache(config=model.config))
-            if "windows" not in name:  # whose masks behind a static cache are torch's
-                for count in 3, 2, 1:  # an empty cache, whose length transformers may know, and then not
-                    model(tokens(2, count), past_key_values=held)
+            for count in 3, 2, 1, 5, 1:  # an empty cache, whose length transformers may know, and then not
+                model(tokens(2, count), past_key_values=held)
+            held = transformers.StaticCache(config=model.config, max_cache_len=32)
+            for first, last in (0, 11), (11, 12):  # with the mask that a tokeniser gives
+                seen = torch.ones((2, last), dtype=torch.int64, device=DEVICE)
+                model(tokens(2, last)[:, first:], attention_mask=seen, past_key_values=held)
 
 
 def test_attention_that_says_how_many_keys_there_are() -> None:
