@@ -147,7 +147,8 @@ def mask(
     """
     fixed, window = isinstance(q_offset, int), window_of(mask_function)
     causal = mask_function is causal_mask_function or window is not None
-    if (causal or (kv_offset == 0 and hides_nothing(kv_length, **more))) and not padded(attention_mask):
+    causal = causal or (kv_offset == 0 and hides_nothing(kv_length, **more))
+    if causal and not padded(attention_mask, alone=fixed and q_offset == 0):
         keys = q_offset + q_length - kv_offset  # that the last query sees, but for the window
         narrow = window if window is not None and not (fixed and keys <= window) else 1
         if fixed and narrow == 1 and kv_offset == q_offset == 0 and 1 < q_length < kv_length:
@@ -226,12 +227,18 @@ def passes_window(layer: Any) -> bool:
     return isinstance(layer, WindowedAttention) or (isinstance(layer, Attention) and hasattr(layer, "sliding_window"))
 
 
-def padded(tokens: Tensor | None) -> bool:
-    """Tell whether some tokens may be masked out. While a graph is captured the mask cannot be read: then True."""
+def padded(tokens: Tensor | None, alone: bool = False) -> bool:
+    """Tell whether tokens may be masked out that others could see. While a graph is captured the mask cannot be read:
+    then True.
+
+    alone  the queries are of all tokens: what is masked out behind a sequence is then seen by no token of it
+    """
     if tokens is None:
         return False
     if torch.compiler.is_compiling() or (tokens.is_cuda and torch.cuda.is_current_stream_capturing()):
         return True
+    if alone and tokens.ndim == 2:
+        return not bool((tokens[:, 0] & (tokens[:, 1:] <= tokens[:, :-1]).all(1)).all())
     return not bool(tokens.all())
 
 

@@ -289,13 +289,19 @@ def test_torch_compile_makes_one_graph_of_it(name: str) -> None:
         assert off(compiled(ids[:, 16:], held)[:, 0], own[:, 16]) < 1e-2
 
 
-def test_padded_batches_are_masked() -> None:
+@pytest.mark.parametrize("behind", [False, True])
+def test_padded_batches_are_masked(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In front of a sequence; what is behind it no query of the sequence sees, so the kernel needs no mask."""
     model, ids = made("Llama").eval(), tokens()
     mask = torch.ones_like(ids)
-    mask[1, :5] = 0
+    mask[1, slice(12, None) if behind else slice(0, 5)] = 0
     with torch.no_grad():
         own = model(ids, attention_mask=mask).logits
         accelerate(model)
+        if behind:
+            monkeypatch.setattr(
+                attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention")
+            )
         found = model(ids, attention_mask=mask).logits
     assert off(found[mask.bool()], own[mask.bool()]) < 0.02
 
