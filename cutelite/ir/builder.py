@@ -95,8 +95,7 @@ class Builder:
             op.span = self.span
         if self.rounded and getattr(op, "fusible", False):
             op.rounded = True  # type: ignore[attr-defined]
-        for problem in self._problems(op):
-            raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span)
+        self.check(op)
         op.results = tuple(Value(t, op) for t in op.result_types())
         if op.elementwise:
             shape = next((v.shape for v in op.operands if v.shape is not None), None)
@@ -104,6 +103,11 @@ class Builder:
                 op.results[0].shape = shape
         self.block.ops.append(op)
         return op.results[0] if len(op.results) == 1 else (op.results or None)
+
+    def check(self, op: Op) -> None:
+        """Check that `op` could be appended. Errors: `CompileError`."""
+        for problem in self._problems(op):
+            raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)
 
     def _problems(self, op: Op) -> Iterator[Problem]:
         if self.target is not None and op.feature is not None and not self.target.has(op.feature):

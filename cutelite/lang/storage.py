@@ -62,6 +62,11 @@ else:
     class SmemUnion:
         """``u: SmemUnion[A, B]``: the fields of these classes in the same memory. `storage.u.x` is field `x`."""
 
+        def __init_subclass__(cls, **_: Any) -> None:
+            title = f"SmemUnion is no base of classes, as {cls.__name__} has it"
+            help = "two classes of SharedStorage share memory as a field of a third: `both: cl.SmemUnion[A, B]`"
+            raise CompileError(Mistake("annotation", title, help=help))
+
         def __class_getitem__(cls, item: Any) -> UnionField:
             members = item if isinstance(item, tuple) else (item,)
             for member in members:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.lang.dual import Dual
+from cutelite.lang.emit import describe, mistake
+from cutelite.lang.promotion import is_number
 
 
 def value_and_derivative(function: Callable[..., Any], x: Any, *more: Any) -> tuple[Any, Any]:
@@ -20,4 +22,8 @@ def value_and_derivative(function: Callable[..., Any], x: Any, *more: Any) -> tu
     Errors   `no-derivative` for functions of `cl.math` without one; those of Python for what `x` cannot do
     """
     y = function(Dual(x, 1.0), *more)
-    return (y.value, y.slope) if isinstance(y, Dual) else (y, 0.0)
+    if isinstance(y, Dual):
+        return y.value, y.slope
+    if not is_number(y):
+        raise mistake("no-derivative", f"the function gives {describe(y)}, which is no number")
+    return y, 0.0

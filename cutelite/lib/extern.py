@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.lang.asm import emit_ptx
+from cutelite.lang.asm import inline_ptx_op
+from cutelite.lang.emit import emit
 from cutelite.lang.extern import as_declared, bound, call_linked, declared, refuse, simulated
 
 
@@ -34,9 +35,10 @@ def inline_ptx(
     Result     that of `out`: a number, a tuple, or None
     Errors     `asm` where template, inputs and results do not fit together; ptxas finds what is wrong with the PTX
     """
+    made = inline_ptx_op(template, out, pure, memory, inputs)
     if meaning is not None and simulated("`inline_ptx`"):
         return as_declared(meaning(**inputs), out, "this PTX")
-    return emit_ptx(template, out, pure, memory, inputs)
+    return emit(made)
 
 
 class Extern:

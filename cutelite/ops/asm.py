@@ -74,7 +74,8 @@ class InlinePtx(Op):
                 continue
             used.add(name)
             if name not in types:
-                yield Problem("template", f"`${name}` is none of {', '.join(f'${n}' for n in types)}")
+                known = f"none of {', '.join(f'${n}' for n in types)}" if types else "neither an input nor a result"
+                yield Problem("template", f"`${name}` is {known}")
             elif index is not None and int(index) >= _registers(types[name]):
                 yield Problem("template", f"`${name}.{index}` is not in {types[name]}")
         for name in types:

@@ -219,6 +219,13 @@ def test_inline_ptx_with_a_meaning_is_simulated() -> None:
     with pytest.raises(CompileError, match="the meaning of this PTX gives"):
         wrong[1](np.zeros(1, np.int32))
 
+    @cl.kernel(block=1)
+    def unused(x: Tensor[i32, (1,)]) -> None:
+        x[0] = cl.inline_ptx("mov.b32 $out, $a;", i32, a=x[0], b=x[0], meaning=lambda a, b: a)
+
+    with pytest.raises(CompileError, match="the template does not use `\\$b`"):
+        unused[1](np.zeros(1, np.int32))
+
 
 def capped(x: f32, times: i32, out: cl.Pointer[f32]) -> f32:
     if x > 8.0:

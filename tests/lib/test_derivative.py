@@ -123,6 +123,8 @@ def test_what_has_no_derivative_is_told() -> None:
     with pytest.raises(CompileError, match=r"cl\.math\.remainder has no derivative"):
         values_and_slopes(lambda x: cl.math.remainder(x, 2.0), ANY)
     assert math.isfinite(values_and_slopes(lambda x: 1.0, ANY)[1].sum())
+    with pytest.raises(CompileError, match="the function gives None, which is no number"):
+        values_and_slopes(lambda x: None, ANY)
 
 
 @pytest.mark.parametrize("dtype", [f32, cl.f64], ids=str)

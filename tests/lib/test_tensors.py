@@ -214,6 +214,8 @@ class Uneven(cl.SharedStorage):
 def test_storage_that_cannot_be_shared() -> None:
     with pytest.raises(CompileError, match="SmemUnion takes classes of SharedStorage, not 3"):
         cl.SmemUnion[3]
+    with pytest.raises(CompileError, match="SmemUnion is no base of classes, as Both has it"):
+        type("Both", (cl.SmemUnion,), {})  # type: ignore[arg-type]
 
     class Barriers(cl.SharedStorage):
         both: cl.SmemUnion[Pipe, Tile]
