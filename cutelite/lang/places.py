@@ -124,6 +124,13 @@ class Places(Either):
             for at in coords
         )
 
+    def apart(self, extents: tuple[int, ...]) -> tuple[Places, tuple[int, ...]]:
+        """Return each different element once, and of which of them each element of a vector of `extents` is."""
+        offsets = self._spread(extents)
+        numbers = {offset: i for i, offset in enumerate(dict.fromkeys(offsets))}
+        once = Places(self.base, (*numbers,), (len(numbers),), self.step)
+        return once, tuple(numbers[offset] for offset in offsets)
+
     def times(self, other: Any) -> Any:
         """Return the product with a literal, or of floats with a run-time scalar of f32; None for anything else."""
         if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):

@@ -17,8 +17,8 @@ from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Ptr, Scalar, Ten
 from cutelite.lower import assembly, instructions
 from cutelite.lower.assembly import one_piece, write_joined
 from cutelite.lower.structure import STRUCTURE, missing, part
-from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, shares
-from cutelite.lower.writer import Writer, merged
+from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, merged, shares
+from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target

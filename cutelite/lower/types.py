@@ -12,6 +12,7 @@ SPACES = {"generic": "ptr", "gmem": "ptr addrspace(1)", "smem": "ptr addrspace(3
 SPACES["const"] = "ptr addrspace(4)"
 SPACES["cluster"] = "ptr addrspace(7)"  # NVPTX: shared::cluster; 3 is shared::cta
 SPACES["tmem"] = "ptr addrspace(6)"
+BITS = {"i8": 8, "i16": 16, "half": 16, "bfloat": 16}
 TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
 
 
@@ -39,14 +40,16 @@ def count(t: Type) -> int | None:
 def shares(t: Type) -> tuple[int, ...]:
     """Return how many elements share each register in which a vector, or any value, crosses a merge of paths.
 
-    Each value that depends on the path has a register of its own in LLVM, of 32 bits in machine code. So bytes cross
-    in fours. ptxas finds pairs of 16 bits by itself.
+    Each value that depends on the path has a register of its own in LLVM, of 32 bits in machine code. So bytes cross in
+    fours, and 16 bits in pairs: ptxas finds many of these by itself, but not all.
     """
-    n = count(t) or 1
-    if not isinstance(t, Vec) or leaf(t) != "i8":
-        return (1,) * n
-    rest = tuple(k for k in (2, 1) if n % 4 & k)
-    return (4,) * (n // 4) + rest
+    n, whole = count(t) or 1, 32 // BITS.get(leaf(t), 32) if isinstance(t, Vec) else 1
+    return (whole,) * (n // whole) + tuple(k for k in (2, 1) if n % whole & k)
+
+
+def merged(elem: str, n: int) -> str:
+    """Return the type of n elements that share a register."""
+    return f"i{n * BITS[elem]}" if n > 1 else elem
 
 
 @cache

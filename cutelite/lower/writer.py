@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cutelite.ir.function import Value
-from cutelite.lower.types import vector
+from cutelite.lower.types import merged, vector
 
 ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0", "i1": "false"}
 
@@ -115,11 +115,6 @@ class Writer:
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
         """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
-
-
-def merged(elem: str, n: int) -> str:
-    """Return the type of what `Writer.join` makes of n elements."""
-    return f"i{n * int(elem[1:])}" if n > 1 else elem
 
 
 def zero(elem: str) -> str:

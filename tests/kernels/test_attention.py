@@ -166,18 +166,23 @@ def fading(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score - abs(q_idx - kv_idx) * 0.7
 
 
-@pytest.mark.parametrize("dtype", [BF16, np.float16])
+def leaning(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + (kv_idx - q_idx) * 0.7
+
+
+@pytest.mark.parametrize(("mod", "dtype", "dim"), [(fading, BF16, 128), (fading, np.float16, 128), (leaning, BF16, 64)])
 @pytest.mark.parametrize("factor", [1.0, 30.0])  # two rows share what is subtracted, or do not
-def test_terms_by_distance_of_scores_near_0_and_far_from_it(dtype: Any, factor: float) -> None:
-    q, k, v = inputs(100, 200, 1, 1, 128, 128, dtype)
+def test_terms_by_distance_of_scores_near_0_and_far_from_it(mod: Any, dtype: Any, dim: int, factor: float) -> None:
+    q, k, v = inputs(100, 200, 1, 1, dim, dim, dtype)
     for how in ({"causal": True}, {"window": (30, 5)}):  # a tile's last rows see none of the keys that come first
-        compare((q * factor).astype(dtype), k, v, score_mod=fading, rtol=1e-4, **how)
+        compare((q * factor).astype(dtype), k, v, score_mod=mod, rtol=1e-4, **how)
 
 
-def test_scores_that_outgrow_a_number_for_two_rows() -> None:
+@pytest.mark.parametrize("mod", [fading, leaning])
+def test_scores_that_outgrow_a_number_for_two_rows(mod: Any) -> None:
     q, k, v = inputs(70, 300, 1, 1, 128)
     k[:, :100] *= 60  # which come last
-    compare(q, k, v, score_mod=fading, rtol=1e-4)
+    compare(q, k, v, score_mod=mod, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("dtype", "factor"), [(np.float16, 1.2e4), (BF16, 1e7)])

@@ -164,9 +164,14 @@ def test_values_are_numbered_in_the_order_of_their_definitions(path: Path) -> No
 
 @pytest.mark.parametrize(
     ("t", "n", "expected"),
-    [("e4m3", 8, ["i32"] * 2), ("u8", 7, ["i32", "i16", "i8"]), ("bool", 4, ["i1"] * 4), ("f16", 2, ["half"] * 2)],
+    [
+        ("e4m3", 8, ["i32"] * 2),
+        ("u8", 7, ["i32", "i16", "i8"]),
+        ("bool", 4, ["i1"] * 4),
+        ("bf16", 3, ["i32", "bfloat"]),
+    ],
 )
-def test_bytes_cross_a_merge_of_paths_in_fours(t: str, n: int, expected: list[str]) -> None:
+def test_numbers_narrower_than_a_register_share_it_where_paths_meet(t: str, n: int, expected: list[str]) -> None:
     text = llvm(
         f"""func @k(%p: bool, %a: {t}, %b: {t}, %out: ptr<gmem,8>) {{
           %x = vec.splat a=%a, n={n}

@@ -33,8 +33,14 @@ class OfScores(OfProblem):
 
     @property
     def late(self) -> bool:
-        """Tell whether terms by distance go into exponents: where that is faster, and powers have f32's range."""
-        return self.config.guess and self.problem.dtype == cl.bf16 and self.problem.dim == self.problem.dim_v == 128
+        """Tell whether terms from a table go into exponents: where that is faster, and powers have f32's range."""
+        return self.linear and self.problem.dim == 128
+
+    @property
+    def linear(self) -> bool:
+        """Tell the same of terms that are linear in the indices, and need no table."""
+        narrow = self.problem.dim == self.problem.dim_v <= 128
+        return self.config.guess and self.problem.dtype == cl.bf16 and narrow
 
     @property
     def tiles(self) -> Tiles:
@@ -48,7 +54,8 @@ class OfScores(OfProblem):
             added, state = here.terms.read(turn.terms, group * ROWS + row, column)
             return added, turn._replace(terms=state)
         none = cl.wgmma.zeros_accumulator(self.config.columns)
-        return attempt(self.block(none, None, j, tile, here, group, False).added), turn
+        block = self.block(none, None, j, tile, here, group, False)
+        return attempt(lambda: block.added(self.linear)), turn
 
     def first(self, s: Any, added: Added | None, tile: Tile, here: Any, group: Any) -> tuple[Any, Any]:
         """Return the powers of a tile's first block, and the softmax behind them."""

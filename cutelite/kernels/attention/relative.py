@@ -28,8 +28,8 @@ LANES = GROUP - 32
 def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: Any = None) -> Biased | None:
     """Return zero and what `score_mod` adds to it, (1, 1, 1); None if it does not go by the distance alone.
 
-    What is linear in the distance is left out as well: it takes no more than the initial accumulators do. Ops stay
-    emitted in both cases: call this by `lang.attempt`, which undoes them for None.
+    What is linear in the distance is left out as well, for it needs no table (`Scores.added`). Ops stay emitted in both
+    cases: call this by `lang.attempt`, which undoes them for None.
 
     distance  the key's index less the query's
     limits    its least and greatest value, where functions captured arrays; else None
@@ -52,7 +52,8 @@ def with_terms(added: Added | None, softmax: Any, turn: Any, here: Any) -> Added
     """
     if added is None or added.late is None:
         return added
-    here.terms.pipe.consumer_wait(turn.terms)
+    if here.terms is not None:
+        here.terms.pipe.consumer_wait(turn.terms)
     return added._replace(terms=added.late(0.0 if softmax is None else softmax.base))
 
 

@@ -161,10 +161,12 @@ class Scores:
         like = self.products.reshape(self.shape)
         return called(self.problem, scores, self.batch, self.head, *self.places(), like)
 
-    def added(self) -> Added | None:
+    def added(self, late: bool) -> Added | None:
         """Return a `score_mod` that is ``score * factor + bias``, with no softcap, as `Added`; None for any other.
 
         `score_mod`'s ops stay emitted in both cases: call this by `lang.attempt`, which undoes them for None.
+
+        late   a bias that is linear in the indices is added to exponents
         """
         if self.problem.score_mod is None or self.problem.softcap is not None:
             return None
@@ -173,10 +175,27 @@ class Scores:
             return None
         if not found.adds:
             return Added(found.factor, None)
+        if late and isinstance(found.bias, Places) and (linear := self.linear(found.bias)) is not None:
+            return Added(found.factor, None, linear)
         part = cl.math.rcp(self.scale * (LN2 * found.factor), fast=True)
         bias = found.bias.times(part) if isinstance(found.bias, Places) else found.bias * part
         whole = isinstance(bias, cl.Vector)
         return Added(found.factor, bias.broadcast_to(self.shape) if whole else cl.full(self.shape, bias, f32))
+
+    def linear(self, bias: Places) -> Callable[..., Any] | None:
+        """Return the function that returns a bias as terms of exponents (`Added.late`); None where they are too many.
+
+        Of the keys of two rows eight apart, most are as far from one as others are from the other.
+        """
+        once, numbers = bias.times(1.0 / LN2).apart(self.shape)
+        if len(once.offsets) > self.products.n // 2 + 2:
+            return None
+
+        def terms(base: Any = None) -> Any:
+            found = once.to(f32) if base is None else cl.wgmma.fence_operand(once.plus(-base).to(f32))
+            return cl.vector(*[found[i] for i in numbers], dtype=f32).reshape(self.shape)
+
+        return terms
 
     def all(self) -> Any:
         """Return the scores as the accumulator has them, -inf where a query does not see the key."""
