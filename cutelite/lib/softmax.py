@@ -17,7 +17,7 @@ from typing import Any, Literal
 import cutelite.target as target
 from cutelite.ir.types import f32, i32
 from cutelite.lang import math
-from cutelite.lang.algebra import local_tile
+from cutelite.lang.algebra import local_tile, size
 from cutelite.lang.emit import builder_here
 from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
@@ -89,7 +89,7 @@ def store_row(acc: Any, i: int, target: Any) -> None:
     target  the row in memory, 2 elements aligned together; its length, a multiple of 8, may be below that of `acc`
     """
     column = coordinates(8)[0][1]
-    for c in static_range(target.shape[0] // 8):
+    for c in static_range(size(target) // 8):
         local_tile(target, (2,), (4 * c + column // 2,)).store(acc[4 * c + 2 * i : 4 * c + 2 * i + 2])
 
 

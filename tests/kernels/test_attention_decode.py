@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import decode, reference
-from cutelite.kernels.attention.decoding import Config, build
+from cutelite.kernels.attention import combining, decode, reference
+from cutelite.kernels.attention.decoding import build
 from cutelite.kernels.attention.decoding_call import clustered
+from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -103,25 +104,26 @@ def test_a_sequence_without_keys_and_sinks() -> None:
 @pytest.mark.parametrize("page", [0, 16])
 def test_no_race_in_a_few_schedules(page: int) -> None:
     q, k, v = inputs(1, 2, 300, 2, 1, 64)
-    kernels = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, page, True)
+    kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, page, True)
     (k, table), (v, _) = (paged(x, [300], page) for x in (k, v)) if page else ((k, None), (v, None))
     parts, sums = np.empty((1, 2, 2, 2, 64), np.float32), np.empty((1, 2, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
     numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
-    report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
+    report = kernel.check((1, 2), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
     results = q.copy(), sums[..., 0].copy()
-    report = kernels.combine.check((2, 2, 1), None, parts, sums, *results, lengths, None, 300, 1 << 30, 3)
+    combine = combining.of_rows(cl.bf16, 64, 64, False)
+    report = combine.check((1, 2, 2), None, parts, sums, *results, lengths, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
 
 
 def test_no_race_in_clusters() -> None:
     """One block has two blocks of keys, another none."""
     q, k, v = inputs(1, 2, 300, 2, 1, 64)
-    kernels = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, True, True)
+    kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
     arrays = q, k.swapaxes(1, 2), v.swapaxes(1, 2), q.copy(), np.empty((1, 2, 2), np.float32)
     given = np.array([100], np.int32), None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
-    report = kernels.parts.check((2, 1, 1), None, *arrays, *given, cluster=2, seeds=2, notes=False)
+    report = kernel.check((1, 2), None, *arrays, *given, cluster=(1, 2), seeds=2, notes=False)
     assert not report.kinds, str(report)
 
 
@@ -137,10 +139,10 @@ def test_clusters_where_they_fill_the_gpu_or_parts_are_short() -> None:
 def test_registers_suffice(dim: int) -> None:
     from cutelite.kernels.attention.decoding import chosen
 
-    kernels = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
+    kernel = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
     cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
     numbers = 1.0, 1, 0, 0, 4, ()
-    compiled = kernels.parts.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
+    compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 
@@ -152,8 +154,3 @@ def test_what_does_not_fit_is_refused() -> None:
         decode(q, k[..., :32], v)
     with pytest.raises(ValueError, match="scale"):
         decode(q, k, v, scale=0.0)
-
-
-def test_more_sequences_than_a_grid_has_along_z(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite.kernels.attention.decoding.SEQUENCES", 2)
-    compare(inputs(3, 2, 70, 2, 1, 64), [70, 1, 33], 16, splits=2)

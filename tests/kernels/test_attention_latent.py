@@ -73,20 +73,18 @@ def test_scores_that_outgrow_every_block_and_a_sequence_without_keys() -> None:
 
 def test_no_race_in_a_few_schedules() -> None:
     q, c = inputs(1, 2, 300, 2, 192)
-    kernels = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
+    kernel = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
     parts, sums = np.empty((*q.shape[:3], 1, 128), np.float32), np.empty((1, 2, 2, 1), np.float32)
     arrays, lengths = (q, c.reshape(1, 1, 300, 192), parts, sums), np.array([290], np.int32)
-    report = kernels.parts.check(
-        (1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=2, notes=False
-    )
+    report = kernel.check((1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=2, notes=False)
     assert not report.kinds, str(report)
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 def test_registers_suffice() -> None:
-    kernels = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
+    kernel = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
     arrays = (1, 1, 128, 576), (9, 1, 64, 576), (1, 1, 128, 4, 512), (1, 128, 1, 4)
-    compiled = kernels.parts.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
+    compiled = kernel.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 
@@ -100,12 +98,3 @@ def test_what_does_not_fit_is_refused() -> None:
         decode_latent(q, c, dim_v=64)
     with pytest.raises(ValueError, match="scale"):
         decode_latent(q, c, dim_v=128, scale=0.0)
-
-
-def test_more_sequences_than_a_grid_has_along_z(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite.kernels.attention.decoding.SEQUENCES", 2)
-    q, c = inputs(3, 2, 70, 2, 192)
-    lengths = np.array([70, 1, 33], np.int32)
-    got = decode_latent(q, c, dim_v=128, lengths=lengths, splits=2)
-    monkeypatch.undo()
-    np.testing.assert_array_equal(got, decode_latent(q, c, dim_v=128, lengths=lengths, splits=1))

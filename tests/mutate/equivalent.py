@@ -654,12 +654,8 @@ ROWS: tuple[Row, ...] = (
     Row(DECODE, "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),
     Row(DECODE, "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = step(", READS_DONE),
     *(
-        Row("attention_gather", kind, "bar.sync", "", f"cl.NamedBarrier(1, GROUP) <! {hold}", reason)
+        Row("attention_gather", kind, "bar.sync", "", "cl.NamedBarrier(1, GROUP) <! hold(out, softmax", WHOLE_GROUP)
         for kind in ("drop", "late")
-        for hold, reason in (
-            ("hold(out, inverse,", WHOLE_GROUP),
-            ("hold(cl.full(", "a block without keys has read none"),
-        )
     ),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),

@@ -312,29 +312,29 @@ def attention_decode(keys: int, page: int) -> Run:
     """The kernel of attention's decoding that computes parts: four queries, two heads that share keys."""
 
     def run() -> None:
-        from cutelite.kernels.attention import decoding, scores
+        from cutelite.kernels.attention import decoding, parts, scores
 
         random, slots = of_examples("common").random, -(-keys // page)
         k, v = (random(slots, 1, page, 64, dtype="bfloat16") for _ in "kv")
         table, lengths = np.arange(slots, dtype=np.int32)[::-1].reshape(1, slots).copy(), np.array([keys], np.int32)
         q = random(1, 4, 2, 64, dtype="bfloat16")
-        kernels = decoding.build(decoding.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
-        launch, numbers = cl.Launch((1, 1, 1), decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
-        kernels.parts[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers, ())
+        kernel = decoding.build(parts.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
+        launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
+        kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers, ())
 
     return run
 
 
 def attention_gather() -> None:
     """The same kernel where a cluster combines two parts of four blocks of keys, and one of none; with sinks."""
-    from cutelite.kernels.attention import decoding, scores
+    from cutelite.kernels.attention import decoding, parts, scores
 
-    random, config = of_examples("common").random, decoding.Config(stages=2)
+    random, config = of_examples("common").random, parts.Config(stages=2)
     q, (k, v) = random(1, 4, 2, 64, dtype="bfloat16"), (random(1, 1, 512, 64, dtype="bfloat16") for _ in "kv")
-    kernels = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, True, True)
-    launch, numbers = cl.Launch((3, 1, 1), decoding.THREADS, cluster=3), (0.1, 1, 1 << 30, 0, 4)
+    kernel = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
+    launch, numbers = cl.Launch((1, 3), decoding.THREADS, cluster=(1, 3)), (0.1, 1, 1 << 30, 0, 4)
     sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([450], np.int32), random(2)
-    kernels.parts[launch](q, k, v, q.copy(), sums, lengths, None, sinks, *numbers, ())
+    kernel[launch](q, k, v, q.copy(), sums, lengths, None, sinks, *numbers, ())
 
 
 def attention_latent(keys: int) -> Run:
@@ -345,9 +345,9 @@ def attention_latent(keys: int) -> Run:
 
         random, lengths = of_examples("common").random, np.array([keys - 10], np.int32)
         q, c = random(1, 2, 3, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
-        kernels = latent.build(latent.CHOSEN, scores.Problem(cl.bf16, 192, 128, right=True), 3, 0, False)
-        launch, numbers = cl.Launch((1, 1, 1), latent.THREADS), (0.1, 1, 1 << 30, 0, keys)
-        kernels.parts[launch](q, c, q[..., :128].copy(), np.empty((1, 3, 2), np.float32), lengths, None, *numbers)
+        kernel = latent.build(latent.CHOSEN, scores.Problem(cl.bf16, 192, 128, right=True), 3, 0, False)
+        launch, numbers = cl.Launch(1, latent.THREADS), (0.1, 1, 1 << 30, 0, keys)
+        kernel[launch](q, c, q[..., :128].copy(), np.empty((1, 3, 2), np.float32), lengths, None, *numbers)
 
     return run
 
@@ -362,7 +362,7 @@ def attention_combine(dim_v: int) -> Run:
         parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
         kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False), splits * 64
-        kernel[cl.Launch((2, 1, 1), combining.WARPS * 32, pdl=True)](parts, sums, o, lse, None, sinks, keys, keys, 1)
+        kernel[cl.Launch((1, 1, 2), combining.WARPS * 32, pdl=True)](parts, sums, o, lse, None, sinks, keys, keys, 1)
 
     return run
 

@@ -1,10 +1,12 @@
 """The kernel that combines parts of attention: each is that of some keys, with its logsumexp."""
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.scores import INF, LN2
 
 B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
@@ -18,6 +20,20 @@ def weights(tops: Any, top: Any) -> tuple[Any, Any]:
     """Return the factors of parts with logsumexps `tops`, and the greatest of these and `top`, which they go by."""
     top = max(top, tops.reduce("max"))
     return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
+
+
+def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
+    """Return the factors of parts that make a row of them, and the logsumexp of the row.
+
+    tops     their logsumexps, which weights go by; `totals`: sums of weights, of parts that are several; None: of one
+    sink     the row's, None: it has none
+    """
+    each, top = weights(tops, f32(-INF) if sink is None else sink)
+    total = (each if totals is None else totals * each).reduce("sum")
+    if sink is not None:
+        total = total + weights(cl.full((1,), sink, f32), top)[0][0]
+    inverse = cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+    return each * inverse, cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
 
 
 def share(parts: Any, sums: Any, first: Any, count: Any, DV: int) -> tuple[Any, Any, Any]:
@@ -49,13 +65,14 @@ def share(parts: Any, sums: Any, first: Any, count: Any, DV: int) -> tuple[Any, 
     return top, total, out
 
 
+@lru_cache(maxsize=256)
 def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     """Return the kernel that combines parts: a block of threads for each row, whose warps share the parts.
 
     DV       columns of a part
     columns  keys of a block
     left     queries do not see the first keys
-    Grid     (heads, queries, sequences)
+    Grid     (sequences, queries, heads)
     """
 
     @cl.kernel(block=WARPS * 32)
@@ -71,13 +88,14 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         """
         cl.griddepcontrol_launch_dependents()
         added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
-        head, query, batch = (i32(x) for x in cl.block_idx)
+        batch, query, head = (i32(x) for x in cl.block_idx)
         thread, warp, lane = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
         first, count = i32(0), i32(SPLITS)
         if lengths is not None or left:
             length: Any = keys if lengths is None else min(keys, lengths[batch])
             seen = max(1, (length + columns - 1) // columns)
-            first = min(seen - 1, max(0, length - low) // columns) // blocks
+            if left:
+                first = min(seen - 1, max(0, length - low) // columns) // blocks
             count = (seen + blocks - 1) // blocks - first
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
@@ -88,16 +106,30 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         if lane == 0:
             of_warps[warp, 0], of_warps[warp, 1] = top, total
         cl.syncthreads()
-        each, top = weights(of_warps[None, 0].load(), f32(-INF if sinks is None else sinks[head]))
-        total = (of_warps[None, 1].load() * each).reduce("sum")
-        if sinks is not None:
-            total = total + weights(cl.full((1,), sinks[head], f32), top)[0][0]
-        each = each * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+        sink = None if sinks is None else sinks[head]
+        each, total = factors(of_warps[None, 0].load(), of_warps[None, 1].load(), sink)
         for c in cl.static_range(-(-DV // (WARPS * 32))):
             column = c * WARPS * 32 + thread
             if column < DV:
                 o[batch, query, head, column] = (added[column, None].load() * each).reduce("sum").to(dtype)
         if thread == 0:
-            lse[batch, head, query] = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
+            lse[batch, head, query] = total
 
     return combine
+
+
+def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
+    """Return new arrays for parts of `out` and `lse`."""
+    *rows, dim = out.shape
+    return empty(out, (*rows, splits, dim), "f32"), empty(out, (*lse.shape, splits), "f32")
+
+
+def launch(
+    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, blocks: int,
+    columns: int,
+) -> None:  # fmt: skip
+    """Launch this kernel behind the one that computes parts. `low`: None if queries see the first keys."""
+    batch, sq, heads, dim = out.shape
+    kernel = of_rows(getattr(cl, code_of(out)), dim, columns, low is not None)
+    grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
+    kernel[grid](parts, sums, out, lse, lengths, sinks, keys, low or 0, blocks)

@@ -10,9 +10,11 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
-from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS
-from cutelite.kernels.attention.decoding import THREADS, Config, build, chosen, grid_of, is_many
+from cutelite.kernels.attention.combining import MOST_SPLITS, room
+from cutelite.kernels.attention.decoding import THREADS, build, chosen
+from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
@@ -81,7 +83,7 @@ def attend_decode(
     given.array("out", out, "q", "B SQ H DV", written=True)
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
-    splits, many = parts_at_most(splits, batch), is_many(batch)
+    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
     keys = page if table is None else page * table.shape[1]
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
@@ -96,34 +98,26 @@ def attend_decode(
     problem = Problem(dtype, dim, dim_v, left is not None, right is not None, mod, mask, softcap=softcap)
     config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
-    tiles = -(-sq * together // ROWS) * kv_heads
+    tiles = -(-sq * together // ROWS) * kv_heads * batch
     count = -(-keys // config.columns)
-    cluster = 1 if splits else clustered(tiles * batch, count, lambda size: clusters_at_once(size, q))
-    splits = cluster if cluster > 1 else splits
+    cluster = clustered(tiles, count, lambda size: clusters_at_once(size, q)) if splits is None else 1
     if splits is None:
-        splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside, config.beside)
+        at_once = clusters_at_once(1, q) * config.beside
+        splits = cluster if cluster > 1 else balanced(tiles, count, at_once, config.beside)
     blocks = -(-count // splits)
     splits = -(-count // blocks)
-    kernels = build(config, problem, together, 0 if table is None else page, splits > 1, cluster > 1, many)
+    clusters = cluster > 1
+    through_memory = splits > 1 and not clusters
+    kernel = build(config, problem, together, 0 if table is None else page, through_memory, clusters)
     far = (FAR if x is None else x for x in (left, right))
-    numbers = problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
-    cache, shape = [x.swapaxes(1, 2) for x in (k, v)], splits if cluster > 1 else None
-    grid = cl.Launch(grid_of(splits, tiles, batch), THREADS, pdl=True, cluster=shape)
-    if splits == 1 or cluster > 1:
-        kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
-    else:
-        parts, sums = empty(q, (*out.shape[:3], splits, dim_v), "f32"), empty(q, (*lse.shape, splits), "f32")
-        kernels.parts[grid](q, *cache, parts, sums, lengths, table, sinks, *numbers)
-        launch = cl.Launch((heads, sq, batch), WARPS * 32, pdl=True)
-        low = FAR if left is None else left + sq if causal != "top-left" else FAR
-        kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
+    rest = lengths, table, sinks, problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
+    grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if clusters else None)
+    to = room(out, lse, splits) if through_memory else (out, lse)
+    kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
+    if through_memory:
+        low = None if left is None or causal == "top-left" else left + sq
+        combining.launch(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns)
     return (out, lse) if return_lse else out
-
-
-def parts_at_most(splits: int | None, batch: int) -> int | None:
-    """Return the most parts for the keys of a sequence, or None, where the caller said nothing. Errors: `Misfit`."""
-    given = None if splits is None else as_number("splits", splits, whole=True, least=1)
-    return 1 if is_many(batch) else given
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any) -> None:

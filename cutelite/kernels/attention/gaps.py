@@ -1,7 +1,8 @@
-"""Rows and keys that are not there: the part of the forward kernel's warpgroups in them.
+"""Rows and keys that are not there.
 
-idle           a tile ends before the warpgroup's rows
-clear_behind   a ragged sequence ends within the tile's last block of keys
+clear          values behind a sequence's last, in shared memory
+idle           the part of the forward kernel's warpgroup where a tile ends before its rows
+clear_behind   the same where a ragged sequence ends within the tile's last block of keys
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -9,6 +10,19 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.kernels.attention.scores import GROUP
+
+
+def clear(block: Any, count: Any, thread: Any, threads: int) -> None:
+    """Overwrite values of a block from its row `count` on with zeros, which may be NaN: their powers are zeros.
+
+    thread, threads   the number of this thread among all that do so together; they meet at a barrier behind it
+    """
+    rows, eights = cl.size(block, 0), cl.size(block, 1) // 8
+    for i in cl.static_range(-(-rows * eights // threads)):
+        at = i * threads + thread
+        if at // eights >= count and (rows * eights % threads == 0 or at < rows * eights):
+            cl.local_tile(block[at // eights, None], (8,), (at % eights,)).store(cl.full((8,), 0.0, block.dtype))
+    cl.fence_proxy_async("shared::cta")
 
 
 def idle(plan: Any, tile: Any, turn: Any, here: Any, group: Any) -> Any:
@@ -43,13 +57,8 @@ def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> Non
     if not plan.problem.ragged or count >= plan.config.columns:
         return
     here.values.consumer_wait(state)
-    everyone, eights = plan.config.groups * GROUP, plan.dims[1] // 8
-    for i in cl.static_range(-(-plan.config.columns * eights // everyone)):
-        at = i * everyone + group * GROUP + cl.thread_idx.x % GROUP
-        if at // eights >= count and at < plan.config.columns * eights:
-            target = cl.local_tile(here.storage.v[at // eights, None, state.index], (8,), (at % eights,))
-            target.store(cl.full((8,), 0.0, plan.problem.dtype))
-    cl.fence_proxy_async("shared::cta")
+    everyone = plan.config.groups * GROUP
+    clear(here.storage.v[None, None, state.index], count, group * GROUP + cl.thread_idx.x % GROUP, everyone)
     cl.NamedBarrier(1 + plan.config.groups, everyone).sync()
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, f32
-from cutelite.kernels.attention.combining import SQ, weights
-from cutelite.kernels.attention.scores import GROUP, INF, LN2, ROWS
+from cutelite.kernels.attention.combining import SQ, factors
+from cutelite.kernels.attention.scores import GROUP, ROWS
 
 
 def held_of(dim_v: int) -> Any:
@@ -23,13 +23,12 @@ def held_of(dim_v: int) -> Any:
     return Held
 
 
-def hold(out: Any, inverse: Any, sums: Any, held: Any) -> None:
+def hold(out: Any, softmax: Any, held: Any) -> None:
     """Write a part to shared memory, where queries, keys and values were. Who: a warpgroup, once it has used these.
 
-    out       the accumulator
-    inverse   factors of its two rows
-    sums      their logsumexps
+    out   the accumulator of `softmax`
     """
+    inverse, sums = softmax.finish()
     spots, out = cl.wgmma.coordinates(8), cl.scale_rows(out, inverse)
     cl.NamedBarrier(1, GROUP).sync()  # all four warps have read what is overwritten
     for i in cl.static_range(2):
@@ -40,36 +39,24 @@ def hold(out: Any, inverse: Any, sums: Any, held: Any) -> None:
 
 
 def gather(plan: Any, held: Any, o: Any, lse: Any, sinks: Any, part: Any) -> None:
-    """Combine the parts that a cluster's blocks hold. Who: all threads of the cluster.
+    """Combine the parts that a cluster's blocks hold; each writes a share of the elements. Who: all threads.
 
     plan, part   of `decoding`: the place of each row
     """
+    fours, blocks = plan.problem.dim_v // 4, cl.cluster_dim.y
+    count, threads = min(ROWS, SQ * plan.together - part.row) * fours, blocks * cl.block_dim.x
     cl.cluster_sync()
-    if cl.thread_idx.x < GROUP:
-        add_up(plan, held, o, lse, sinks, part)
-    cl.cluster_sync()  # a block's shared memory is there until all have read it
-
-
-def add_up(plan: Any, held: Any, o: Any, lse: Any, sinks: Any, part: Any) -> None:
-    """Compute and write this block's share of the elements, from all parts. Who: a warpgroup."""
-    fours, blocks = plan.problem.dim_v // 4, cl.cluster_dim.x
-    count = min(ROWS, SQ * plan.together - part.row) * fours
-    for i in range(cl.block_rank_in_cluster() * GROUP + cl.thread_idx.x, count, blocks * GROUP):
+    for i in range(cl.block_rank_in_cluster() * cl.block_dim.x + cl.thread_idx.x, count, threads):
         row, four = i // fours, i % fours
         query, head = plan.place(part.row + row, part.kv)
-        tops, parts = cl.make_rmem_tensor(f32, (blocks,)), []
-        for block in cl.static_range(blocks):
-            tops[block] = cl.mapa(held.sums, block)[row]
-            parts.append(cl.local_tile(cl.mapa(held.out, block)[row, None], (4,), (four,)).load())
-        sink = f32(-INF) if sinks is None else sinks[head]
-        each, top = weights(tops.load(), sink)
-        total = each.reduce("sum")
-        if sinks is not None:
-            total = total + weights(cl.full((1,), sink, f32), top)[0][0]
-        each = each * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+        tops = cl.vector(*(cl.mapa(held.sums, block)[row] for block in range(blocks)))
+        rows = [cl.mapa(held.out, block)[row, None] for block in range(blocks)]
+        parts = [cl.local_tile(x, (4,), (four,)).load() for x in rows]
+        each, total = factors(tops, None, None if sinks is None else sinks[head])
         out = cl.full((4,), 0.0, f32)
         for block in cl.static_range(blocks):
             out = out + parts[block] * each[block]
         cl.local_tile(o[part.batch, query, head, None], (4,), (four,)).store(out.to(o.dtype))
         if four == 0:
-            lse[part.batch, head, query] = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
+            lse[part.batch, head, query] = total
+    cl.cluster_sync()  # a block's shared memory is there until all have read it

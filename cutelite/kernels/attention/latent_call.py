@@ -9,11 +9,12 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.combining import WARPS
-from cutelite.kernels.attention.decoding import Config, grid_of, is_many
-from cutelite.kernels.attention.decoding_call import balanced, check_cache, parts_at_most
+from cutelite.kernels.attention.combining import room
+from cutelite.kernels.attention.decoding_call import balanced, check_cache
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
+from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
@@ -58,7 +59,7 @@ def attend_latent(
     check_cache(given, lengths, table)
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     dim_v = as_number("dim_v", dim_v, whole=True)
-    splits, many = parts_at_most(splits, batch), is_many(batch)
+    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
     if dim % 8 or not dim_v <= dim <= 576:
         raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
@@ -80,20 +81,16 @@ def attend_latent(
         Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None),
         instance("config", config, Config) or CHOSEN,
     )
-    tiles, count = -(-sq * heads // ROWS), -(-keys // config.columns)
+    tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // config.columns)
     if splits is None:
-        splits = balanced(tiles * batch, count, clusters_at_once(1, q))
+        splits = balanced(tiles, count, clusters_at_once(1, q))
     blocks = -(-count // splits)
     splits = -(-count // blocks)
-    kernels = build(config, problem, heads, 0 if table is None else page, splits > 1, many)
+    kernel = build(config, problem, heads, 0 if table is None else page, splits > 1)
     numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right, blocks
     cache = latents.reshape((pages, page, 1, dim)).swapaxes(1, 2)
-    grid = cl.Launch(grid_of(splits, tiles, batch), THREADS)
-    if splits == 1:
-        kernels.parts[grid](q, cache, out, lse, lengths, table, *numbers)
-    else:
-        parts, sums = empty(q, (*out.shape[:3], splits, dim_v), "f32"), empty(q, (*lse.shape, splits), "f32")
-        kernels.parts[grid](q, cache, parts, sums, lengths, table, *numbers)
-        launch = cl.Launch((heads, sq, batch), WARPS * 32, pdl=True)
-        kernels.combine[launch](parts, sums, out, lse, lengths, None, keys, FAR, blocks)
+    to = room(out, lse, splits) if splits > 1 else (out, lse)
+    kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, *numbers)
+    if splits > 1:
+        combining.launch(*to, out, lse, lengths, None, keys, None, blocks, config.columns)
     return (out, lse) if return_lse else out

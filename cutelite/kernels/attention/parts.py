@@ -1,0 +1,177 @@
+"""Parts of decoding: what a block of threads computes, how it loads this from the cache, and where its rows go.
+
+Of heads with keys and values of their own (`decoding`), and of latents (`latent`).
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from math import gcd
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H
+from cutelite.kernels.attention.plans import OfProblem
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
+from cutelite.records import dataclass
+
+HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
+QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
+LENGTHS = Tensor[i32, (B,), (None,)] | None
+TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration of the kernel.
+
+    columns  keys of a block
+    stages   blocks of keys, and of values, in shared memory
+    beside   blocks of threads that run on one multiprocessor
+    """
+
+    columns: int = 64
+    stages: int = 3
+    beside: int = 2
+
+
+class Part(NamedTuple):
+    """The work of a block of threads: the rows from `row` on, and a range of keys.
+
+    start, end  the range, in blocks of keys
+    sight       the keys of the sequence that a query sees: limits, without the place of a thread's scores
+    """
+
+    batch: Any
+    kv: Any
+    row: Any
+    start: Any
+    end: Any
+    sight: Sight
+
+
+@dataclass(frozen=True)
+class OfParts(OfProblem):
+    """Base class of the plans of decoding: the sizes that follow from a configuration and a problem.
+
+    together  query heads that share keys and values
+    page      keys of a page; 0: each sequence has its keys in one piece
+    cluster   the blocks of threads of a tile are a cluster
+    """
+
+    config: Config
+    problem: Problem
+    together: int
+    page: int
+    cluster: bool = False
+    arrays: bool = False
+
+    @property
+    def chunk(self) -> int:
+        """The keys of a block that are contiguous in global memory: one TMA copy."""
+        return gcd(self.page, self.config.columns)
+
+    def part(self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, blocks: Any) -> Part:
+        """Return the work of this block of threads.
+
+        keys      of each sequence there are so many at most
+        offset    1: the last query's own place is the last key; 0: the first query's is the first key
+        left      keys before its own place that a query sees; `right`: behind it
+        blocks    of keys, of a part
+        """
+        tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
+        place, row = i32(cl.block_idx.x) // tiles, i32(cl.block_idx.x) % tiles * ROWS
+        batch, kv = place // i32(HK), place % i32(HK)
+        length: Any = i32(keys)
+        if lengths is not None:
+            length = min(length, lengths[batch])
+        offset = offset * (length - i32(SQ))
+        last, low = max(0, length - 1) // BN, i32(0)  # a sequence without keys has one block, all masked
+        if self.problem.left:
+            low = min(last, max(0, offset - left) // BN)
+        start = cl.block_idx.y * blocks
+        end = min(last + 1, start + blocks)
+        if self.cluster:  # each part has a block of keys, if only one that is masked
+            end = max(end, start + 1)
+            low = min(low, end - 1)
+        sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right)
+        return Part(batch, kv, row, max(low, start), end, sight)
+
+    def places(self, table: Any, part: Part, first: Any) -> list[tuple[Any, Any]]:
+        """Return the chunks that this lane loads of a block whose first key is `first`: each one's number and place."""
+        found = []
+        for turn in cl.static_range(-(-self.config.columns // (self.chunk * 32))):
+            chunk = turn * 32 + cl.lane_idx()
+            key = first + chunk * self.chunk
+            if table is None:
+                found.append((chunk, (part.batch, part.kv, key, 0)))
+            else:
+                page = table[part.batch, min(key // self.page, i32(SLOTS) - 1)]
+                found.append((chunk, (page, part.kv, key % self.page, 0)))
+        return found
+
+    def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:
+        """Load blocks of keys, with all that belongs to them, from the last to the first. Who: a warp.
+
+        rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
+        """
+        state = rings[0][2].producer_state()
+        for i in range(part.end - part.start):
+            places = self.places(table, part, (part.end - 1 - i) * self.config.columns)
+            for array, blocks, pipe in rings:
+                if cl.lane_idx() == 0:
+                    pipe.producer_acquire(state)
+                cl.syncwarp()
+                for chunk, at in places:
+                    if chunk < self.config.columns // self.chunk:
+                        tile = cl.local_tile(blocks[None, None, state.index], (self.chunk, blocks.shape[1]), (chunk, 0))
+                        cl.tma_load(array, tile, at=at, barrier=pipe.barrier(state))
+            state = state.advance()
+
+    def rows(self, part: Part) -> list[tuple[Any, Any, Any]]:
+        """Return this thread's two rows of accumulators: each one's number among its head's, its query and its head."""
+        spots = cl.wgmma.coordinates(8)
+        return [(row, *self.place(row, part.kv)) for row in (part.row + spots[0][0], part.row + spots[2][0])]
+
+    def place(self, row: Any, kv: Any) -> tuple[Any, Any]:
+        """Return the query and the head of a row."""
+        return row // self.together, kv * self.together + row % self.together
+
+    def fetch(self, q: Any, storage: Any, part: Part) -> None:
+        """Copy the queries to shared memory, with zeros behind the last row. Who: the warpgroup."""
+        eights = self.dims[0] // 8
+        for i in cl.static_range(ROWS * eights // GROUP):
+            at = i * GROUP + cl.thread_idx.x
+            row, eight, found = at // eights, at % eights, cl.full((8,), 0.0, self.problem.dtype)
+            if part.row + row < SQ * self.together and eight * 8 < self.problem.dim:
+                query, head = self.place(part.row + row, part.kv)
+                found = cl.local_tile(q[part.batch, query, head, None], (8,), (eight,)).load()
+            cl.local_tile(storage.q[row, None], (8,), (eight,)).store(found)
+        cl.fence_proxy_async("shared::cta")
+        cl.NamedBarrier(1, GROUP).sync()
+
+    def write(self, out: Any, o: Any, part: Part, sums: Any = None, lse: Any = None, half: int | None = None) -> None:
+        """Write rows, final or of this part, and their logsumexps. Who: a warpgroup.
+
+        half   0 or 1: `out` has this half of the columns of `o`; None: all
+        """
+        out = out.to(o.dtype)
+        for i, (row, query, head) in enumerate(self.rows(part)):
+            if row < SQ * self.together:
+                target = o[part.batch, query, head, None]
+                if half is not None:
+                    target = cl.local_tile(target, (self.problem.dim_v // 2,), (half,))
+                cl.store_row(out, i, target)
+                if sums is not None and cl.wgmma.coordinates(8)[0][1] == 0:
+                    lse[part.batch, head, query] = sums[i]
+
+    def cached(self, dim: int) -> Any:
+        """Return the type of an array of the cache, with vectors of `dim` elements."""
+        box = 1, 1, self.chunk, BOX
+        return TmaTensor[self.problem.dtype, (PAGES, HK, PAGE, dim), box, (None, None, None, 1)]
+
+    def result(self, split: bool) -> tuple[Any, Any]:
+        """Return the types of output and logsumexp. `split`: they are those of parts, which have another axis."""
+        dtype, dim = self.problem.dtype, self.problem.dim_v
+        if split:
+            return Tensor[f32, (B, SQ, H, SPLITS, dim)], Tensor[f32, (B, H, SQ, SPLITS)]
+        return Tensor[dtype, (B, SQ, H, dim), (OB, OS, OH, 1)], Tensor[f32, (B, H, SQ)]
