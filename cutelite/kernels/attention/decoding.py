@@ -105,7 +105,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         memory: cl.SmemUnion[Loaded, held_of(problem.dim_v)]
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
-    def parts(
+    def decode(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
@@ -139,4 +139,4 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         if cluster:
             gather(plan, storage, o, lse, sinks, part)
 
-    return parts
+    return decode

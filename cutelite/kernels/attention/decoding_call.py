@@ -75,7 +75,7 @@ def attend_decode(
     check_cache(given, lengths, table)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
-    (batch, sq, heads, dim), (_, page, kv_heads, dim_v) = q.shape, v.shape
+    (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     own = out
@@ -84,7 +84,7 @@ def attend_decode(
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
     splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
-    keys = page if table is None else page * table.shape[1]
+    keys = page if table is None else page * table.shape[1] * (pages > 0)
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():

@@ -136,8 +136,8 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         factors: Smem[f32, (ROWS,)]
 
     @cl.kernel(block=THREADS)
-    def latents(
-        q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, o: O, lse: LSE,
+    def decode_latent(
+        q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], latents: K, o: O, lse: LSE,
         lengths: LENGTHS, table: TABLE, scale: f32, offset: i32, left: i32,
         right: i32, blocks: i32,
     ) -> None:  # fmt: skip
@@ -154,7 +154,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
             if cl.thread_idx.x >= 2 * GROUP:
                 cl.setmaxnreg_dec(REGISTERS[0])
                 if cl.thread_idx.x < 2 * GROUP + 32:
-                    plan.produce(((k, storage.k, ring),), table, part)
+                    plan.produce(((latents, storage.k, ring),), table, part)
             elif cl.thread_idx.x < GROUP:
                 cl.setmaxnreg_inc(REGISTERS[1])
                 out, sums = plan.lead(q, here, part, scale)
@@ -163,4 +163,4 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
                 cl.setmaxnreg_inc(REGISTERS[1])
                 plan.write(plan.follow(here, part), o, part, half=1)
 
-    return latents
+    return decode_latent

@@ -70,7 +70,7 @@ def attend_latent(
     given.array("out", out, "q", ("B", "SQ", "H", dim_v), written=True)
     check_given_apart(own, q=q, latents=latents)
     lse = empty(q, (batch, heads, sq), "f32")
-    keys = page if table is None else page * table.shape[1]
+    keys = page if table is None else page * table.shape[1] * (pages > 0)
     _, right, _ = seen(causal, (None, None), 0)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out

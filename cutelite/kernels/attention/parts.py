@@ -83,9 +83,9 @@ class OfParts(OfProblem):
         batch, kv = place // i32(HK), place % i32(HK)
         length: Any = i32(keys)
         if lengths is not None:
-            length = min(length, lengths[batch])
+            length = max(0, min(length, lengths[batch]))
         offset = offset * (length - i32(SQ))
-        last, low = max(0, length - 1) // BN, i32(0)  # a sequence without keys has one block, all masked
+        last, low = (max(1, length) - 1) // BN, i32(0)  # a sequence without keys has one block, all masked
         if self.problem.left:
             low = min(last, max(0, offset - left) // BN)
         start = cl.block_idx.y * blocks
@@ -96,36 +96,38 @@ class OfParts(OfProblem):
         sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right)
         return Part(batch, kv, row, max(low, start), end, sight)
 
-    def places(self, table: Any, part: Part, first: Any) -> list[tuple[Any, Any]]:
-        """Return the chunks that this lane loads of a block whose first key is `first`: each one's number and place."""
-        found = []
-        for turn in cl.static_range(-(-self.config.columns // (self.chunk * 32))):
-            chunk = turn * 32 + cl.lane_idx()
-            key = first + chunk * self.chunk
-            if table is None:
-                found.append((chunk, (part.batch, part.kv, key, 0)))
-            else:
-                page = table[part.batch, min(key // self.page, i32(SLOTS) - 1)]
-                found.append((chunk, (page, part.kv, key % self.page, 0)))
-        return found
-
     def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:
         """Load blocks of keys, with all that belongs to them, from the last to the first. Who: a warp.
 
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
         """
-        state = rings[0][2].producer_state()
+        state, chunks = rings[0][2].producer_state(), self.config.columns // self.chunk
+        places = self.places(table, part, part.end - 1)
         for i in range(part.end - part.start):
-            places = self.places(table, part, (part.end - 1 - i) * self.config.columns)
+            ahead = self.places(table, part, max(0, part.end - 2 - i))  # while this warp waits for the present ones
             for array, blocks, pipe in rings:
                 if cl.lane_idx() == 0:
                     pipe.producer_acquire(state)
                 cl.syncwarp()
-                for chunk, at in places:
-                    if chunk < self.config.columns // self.chunk:
+                for turn in cl.static_range(-(-chunks // 32)):
+                    chunk = turn * 32 + cl.lane_idx()
+                    if chunk < chunks:
+                        page, key = places[turn]
                         tile = cl.local_tile(blocks[None, None, state.index], (self.chunk, blocks.shape[1]), (chunk, 0))
-                        cl.tma_load(array, tile, at=at, barrier=pipe.barrier(state))
-            state = state.advance()
+                        cl.tma_load(array, tile, at=(page, part.kv, key, 0), barrier=pipe.barrier(state))
+            places, state = ahead, state.advance()
+
+    def places(self, table: Any, part: Part, block: Any) -> tuple[tuple[Any, Any], ...]:
+        """Return the places in the cache of those chunks of a block that this lane loads: pages, and keys of these."""
+        chunks = self.config.columns // self.chunk
+        numbers = [block * chunks + turn * 32 + cl.lane_idx() for turn in range(-(-chunks // 32))]
+        if table is None:
+            return tuple((part.batch, x * self.chunk) for x in numbers)
+        keys = [
+            (table[part.batch, min(x * self.chunk // self.page, i32(SLOTS) - 1)], x * self.chunk % self.page)
+            for x in numbers
+        ]
+        return tuple(keys)
 
     def rows(self, part: Part) -> list[tuple[Any, Any, Any]]:
         """Return this thread's two rows of accumulators: each one's number among its head's, its query and its head."""
