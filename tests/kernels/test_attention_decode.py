@@ -42,6 +42,9 @@ def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | 
     q, k, v = arrays
     told = np.array([lengths, lengths], np.int32).T.copy()[:, 0]  # as a part of a larger array
     (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))
+    if table is not None and "window" in how:  # pages before the window may be others' by now
+        for b, length in enumerate(lengths):
+            table[b, : max(0, length - q.shape[1] - how["window"][0]) // page] = -1
     o, lse = decode(q, cache, cache_v, lengths=told, table=table, splits=splits, return_lse=True, **how)
     for b, length in enumerate(lengths):
         parts = (x[b : b + 1] for x in (q, k[:, :length], v[:, :length]))
@@ -52,7 +55,7 @@ def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | 
 
 @pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (24, 1), (17, 2)])
 def test_lengths_pages_and_splits(page: int, splits: int) -> None:
-    compare(inputs(3, 1, 300, 8, 2, 64), [300, 1, 130], page, splits=splits)
+    compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits)
 
 
 def test_several_queries_of_heads_that_share_keys() -> None:
@@ -94,7 +97,8 @@ def test_a_sequence_without_keys_and_sinks() -> None:
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
     sinks = np.array([0.5, 3.0], np.float32)
     for splits in (1, 2, None):  # two tiles are two clusters in the simulator
-        o, lse = decode(q, k, v, lengths=np.array([0, 200], np.int32), splits=splits, return_lse=True)
+        far = np.array([-(1 << 31), (1 << 31) - 1], np.int32)  # as 0 and 200
+        o, lse = decode(q, k, v, lengths=far, splits=splits, return_lse=True)
         assert (o[0] == 0).all()
         assert (lse[0] == -np.inf).all()
         _, with_sinks = decode(q, k, v, sinks=sinks, splits=splits, return_lse=True)
@@ -146,6 +150,13 @@ def test_registers_suffice(dim: int) -> None:
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 
+def test_a_cache_without_pages() -> None:
+    q, k, v = inputs(2, 1, 32, 2, 2, 64)
+    o, lse = decode(q, k[:0], v[:0], table=np.full((2, 3), -1, np.int32), return_lse=True)
+    assert (o == 0).all()
+    assert (lse == -np.inf).all()
+
+
 def test_what_does_not_fit_is_refused() -> None:
     q, k, v = inputs(2, 1, 32, 2, 2, 64)
     with pytest.raises(ValueError, match="B is 2, as in q"):
@@ -154,3 +165,5 @@ def test_what_does_not_fit_is_refused() -> None:
         decode(q, k[..., :32], v)
     with pytest.raises(ValueError, match="scale"):
         decode(q, k, v, scale=0.0)
+    with pytest.raises(cl.ArgumentError, match=r"decode\(\): argument `k` cannot be read by TMA"):
+        decode(q, np.zeros((2, 32, 2, 65), BF16)[..., :64], v)

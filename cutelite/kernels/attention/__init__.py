@@ -10,8 +10,8 @@ relative.py        those that go by the distance of key and query alone: compute
 joined.py          softmax of scores with such terms in their exponents
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
-decoding.py        its kernels                    combining.py       the one that combines parts
-gathering.py       parts combined in the shared memory of a cluster
+decoding.py        its kernel                     parts.py           what a block of threads loads, and where rows go
+combining.py       the kernel that combines parts gathering.py       the same in the shared memory of a cluster
 fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
 fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)

@@ -6,7 +6,6 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.scores import INF, LN2
 
 B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
@@ -116,20 +115,3 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
             lse[batch, head, query] = total
 
     return combine
-
-
-def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
-    """Return new arrays for parts of `out` and `lse`."""
-    *rows, dim = out.shape
-    return empty(out, (*rows, splits, dim), "f32"), empty(out, (*lse.shape, splits), "f32")
-
-
-def launch(
-    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, blocks: int,
-    columns: int,
-) -> None:  # fmt: skip
-    """Launch this kernel behind the one that computes parts. `low`: None if queries see the first keys."""
-    batch, sq, heads, dim = out.shape
-    kernel = of_rows(getattr(cl, code_of(out)), dim, columns, low is not None)
-    grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
-    kernel[grid](parts, sums, out, lse, lengths, sinks, keys, low or 0, blocks)

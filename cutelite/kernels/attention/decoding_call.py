@@ -10,9 +10,8 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
-from cutelite.kernels.attention.combining import MOST_SPLITS, room
+from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS, of_rows
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
 from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -39,7 +38,8 @@ def decode(
     k, v     (B, SK, HK, D) and (B, SK, HK, DV): sequences in one piece; with `table` (PAGES, PAGE, HK, D) and (PAGES,
              PAGE, HK, DV): pages of any size, of which powers of 2 from 16 on are read fastest
     out      (B, SQ, H, DV)
-    lengths  (B,) i32: keys of each sequence, those of the queries included; None: SK, or SLOTS * PAGE
+    lengths  (B,) i32: keys of each sequence, those of the queries included: from 0 to SK, or SLOTS * PAGE, and what is
+             beyond counts as these; None: as many
     table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
     splits   the most parts that the keys of a sequence are split into; None: as many as fill the GPU
@@ -116,8 +116,28 @@ def attend_decode(
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
     if through_memory:
         low = None if left is None or causal == "top-left" else left + sq
-        combining.launch(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns)
+        combine(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns)
     return (out, lse) if return_lse else out
+
+
+def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
+    """Return new arrays for parts of `out` and `lse`."""
+    *rows, dim = out.shape
+    return empty(out, (*rows, splits, dim), "f32"), empty(out, (*lse.shape, splits), "f32")
+
+
+def combine(
+    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, blocks: int,
+    columns: int,
+) -> None:  # fmt: skip
+    """Launch the kernel of `combining.of_rows`, which explains the parameters. `low` None: queries see the first keys.
+
+    It starts while the kernel that computes parts still runs.
+    """
+    batch, sq, heads, dim = out.shape
+    kernel = of_rows(getattr(cl, code_of(out)), dim, columns, low is not None)
+    grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
+    kernel[grid](parts, sums, out, lse, lengths, sinks, keys, low or 0, blocks)
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any) -> None:

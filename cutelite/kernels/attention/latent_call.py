@@ -9,10 +9,8 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.combining import room
-from cutelite.kernels.attention.decoding_call import balanced, check_cache
+from cutelite.kernels.attention.decoding_call import balanced, check_cache, combine, room
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
@@ -92,5 +90,5 @@ def attend_latent(
     to = room(out, lse, splits) if splits > 1 else (out, lse)
     kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, *numbers)
     if splits > 1:
-        combining.launch(*to, out, lse, lengths, None, keys, None, blocks, config.columns)
+        combine(*to, out, lse, lengths, None, keys, None, blocks, config.columns)
     return (out, lse) if return_lse else out
