@@ -70,6 +70,7 @@ class Plan(OfParts):
         seen, behind = part.sight.end, part.sight.end - (part.end - 1) * BN
         if behind < BN:
             clear(storage.v[None, None, 0], behind, cl.thread_idx.x, GROUP)
+            cl.fence_proxy_async("shared::cta")
             cl.NamedBarrier(1, GROUP).sync()
         so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), state), softmax, state.advance()
         whole = part.start  # blocks before this one are seen as a whole

@@ -13,16 +13,16 @@ from cutelite.kernels.attention.scores import GROUP
 
 
 def clear(block: Any, count: Any, thread: Any, threads: int) -> None:
-    """Overwrite values of a block from its row `count` on with zeros, which may be NaN: their powers are zeros.
+    """Overwrite values of a block from its row `count` on with zeros, as they may be NaN, and their powers are zeros.
 
-    thread, threads   the number of this thread among all that do so together; they meet at a barrier behind it
+    thread, threads   the number of this thread among all that do so together
+    Then              all of them call `cl.fence_proxy_async`, and meet at a barrier
     """
     rows, eights = cl.size(block, 0), cl.size(block, 1) // 8
     for i in cl.static_range(-(-rows * eights // threads)):
         at = i * threads + thread
         if at // eights >= count and (rows * eights % threads == 0 or at < rows * eights):
             cl.local_tile(block[at // eights, None], (8,), (at % eights,)).store(cl.full((8,), 0.0, block.dtype))
-    cl.fence_proxy_async("shared::cta")
 
 
 def idle(plan: Any, tile: Any, turn: Any, here: Any, group: Any) -> Any:
@@ -59,6 +59,7 @@ def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> Non
     here.values.consumer_wait(state)
     everyone = plan.config.groups * GROUP
     clear(here.storage.v[None, None, state.index], count, group * GROUP + cl.thread_idx.x % GROUP, everyone)
+    cl.fence_proxy_async("shared::cta")
     cl.NamedBarrier(1 + plan.config.groups, everyone).sync()
 
 

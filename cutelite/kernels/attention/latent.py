@@ -85,7 +85,7 @@ class Plan(OfParts):
             latents = here.storage.k[None, None, state.index]
             values = cl.local_tile(latents, (self.config.columns, self.problem.dim_v), (0, 0))
             clear(values, behind, cl.thread_idx.x, GROUP)
-        turn = self.hand_on(p, cl.full((2,), 1.0, f32), here, turn)
+        turn = self.hand_on(p, cl.full((2,), 1.0, f32), here, turn)  # fences what was cleared, too
         if behind < self.config.columns:
             cl.NamedBarrier(1, GROUP).sync()
         out, state = add(p, cl.wgmma.zeros_accumulator(self.half), state), state.advance()
