@@ -657,14 +657,6 @@ ROWS: tuple[Row, ...] = (
         Row("attention_gather", kind, "bar.sync", "", "cl.NamedBarrier(1, GROUP) <! hold(out, softmax", WHOLE_GROUP)
         for kind in ("drop", "late")
     ),
-    Row(
-        "attention_gather attention_latent",
-        "drop",
-        "bar.warp.sync",
-        "",
-        "cl.syncwarp() < plan.produce(",
-        "the lane that has waited loads all",
-    ),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row("attention_latent", "drop", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),

@@ -103,7 +103,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, STAGES))]
 
     class Storage(cl.SharedStorage):
-        memory: cl.SmemUnion[Loaded, held_of(problem.dim_v)]
+        memory: cl.SmemUnion[Loaded, held_of(problem.dim_v)] if cluster else Loaded
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
@@ -123,9 +123,9 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks)
         if cluster or part.start < part.end:
-            if cl.thread_idx.x >= GROUP:
+            if cl.thread_idx.x == GROUP:
                 plan.produce(((k, storage.k, keys), (v, storage.v, values)), table, part)
-            else:
+            elif cl.thread_idx.x < GROUP:
                 out, softmax = plan.consume(q, storage, keys, values, part, scale)
                 if cluster:
                     hold(out, softmax, storage)

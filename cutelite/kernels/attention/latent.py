@@ -153,7 +153,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
                 o, lse = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y]
             if cl.thread_idx.x >= 2 * GROUP:
                 cl.setmaxnreg_dec(REGISTERS[0])
-                if cl.thread_idx.x < 2 * GROUP + 32:
+                if cl.thread_idx.x == 2 * GROUP:
                     plan.produce(((latents, storage.k, ring),), table, part)
             elif cl.thread_idx.x < GROUP:
                 cl.setmaxnreg_inc(REGISTERS[1])

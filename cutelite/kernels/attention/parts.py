@@ -18,6 +18,7 @@ HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
 LENGTHS = Tensor[i32, (B,), (None,)] | None
 TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
+TOGETHER = 16  # places in a table that are looked up at once
 
 
 @dataclass(frozen=True)
@@ -97,37 +98,31 @@ class OfParts(OfProblem):
         return Part(batch, kv, row, max(low, start), end, sight)
 
     def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:
-        """Load blocks of keys, with all that belongs to them, from the last to the first. Who: a warp.
+        """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread.
 
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
         """
-        state, chunks = rings[0][2].producer_state(), self.config.columns // self.chunk
-        places = self.places(table, part, part.end - 1)
+        state, count = rings[0][2].producer_state(), self.config.columns // self.chunk
         for i in range(part.end - part.start):
-            ahead = self.places(table, part, max(0, part.end - 2 - i))  # while this warp waits for the present ones
-            for array, blocks, pipe in rings:
-                if cl.lane_idx() == 0:
-                    pipe.producer_acquire(state)
-                cl.syncwarp()
-                for turn in cl.static_range(-(-chunks // 32)):
-                    chunk = turn * 32 + cl.lane_idx()
-                    if chunk < chunks:
-                        page, key = places[turn]
-                        tile = cl.local_tile(blocks[None, None, state.index], (self.chunk, blocks.shape[1]), (chunk, 0))
+            first = (part.end - 1 - i) * self.config.columns
+            for run in (cl.static_range if count <= TOGETHER else range)(0, count, TOGETHER):
+                places = self.places(table, part, first + run * self.chunk)
+                for array, blocks, pipe in rings:
+                    if run == 0:
+                        pipe.producer_acquire(state)
+                    for c, (page, key) in enumerate(places):
+                        shape, block = (self.chunk, blocks.shape[1]), blocks[None, None, state.index]
+                        tile = cl.local_tile(block, shape, (run + c, 0))
                         cl.tma_load(array, tile, at=(page, part.kv, key, 0), barrier=pipe.barrier(state))
-            places, state = ahead, state.advance()
+            state = state.advance()
 
-    def places(self, table: Any, part: Part, block: Any) -> tuple[tuple[Any, Any], ...]:
-        """Return the places in the cache of those chunks of a block that this lane loads: pages, and keys of these."""
-        chunks = self.config.columns // self.chunk
-        numbers = [block * chunks + turn * 32 + cl.lane_idx() for turn in range(-(-chunks // 32))]
+    def places(self, table: Any, part: Part, first: Any) -> list[tuple[Any, Any]]:
+        """Return where the chunks from key `first` on are, `TOGETHER` at most: pages, and the first keys of these."""
+        keys = [first + c * self.chunk for c in range(min(self.config.columns // self.chunk, TOGETHER))]
         if table is None:
-            return tuple((part.batch, x * self.chunk) for x in numbers)
-        keys = [
-            (table[part.batch, min(x * self.chunk // self.page, i32(SLOTS) - 1)], x * self.chunk % self.page)
-            for x in numbers
-        ]
-        return tuple(keys)
+            return [(part.batch, key) for key in keys]
+        pages = [table[part.batch, min(key // self.page, i32(SLOTS) - 1)] for key in keys]
+        return [(page, key % self.page) for page, key in zip(pages, keys, strict=True)]
 
     def rows(self, part: Part) -> list[tuple[Any, Any, Any]]:
         """Return this thread's two rows of accumulators: each one's number among its head's, its query and its head."""
@@ -139,15 +134,15 @@ class OfParts(OfProblem):
         return row // self.together, kv * self.together + row % self.together
 
     def fetch(self, q: Any, storage: Any, part: Part) -> None:
-        """Copy the queries to shared memory, with zeros behind the last row. Who: the warpgroup."""
+        """Copy the queries to shared memory, rows behind the last one as copies of that. Who: the warpgroup."""
         eights = self.dims[0] // 8
         for i in cl.static_range(ROWS * eights // GROUP):
             at = i * GROUP + cl.thread_idx.x
-            row, eight, found = at // eights, at % eights, cl.full((8,), 0.0, self.problem.dtype)
-            if part.row + row < SQ * self.together and eight * 8 < self.problem.dim:
-                query, head = self.place(part.row + row, part.kv)
+            eight, found = at % eights, cl.full((8,), 0.0, self.problem.dtype)
+            if self.problem.dim == self.dims[0] or eight * 8 < self.problem.dim:
+                query, head = self.place(min(part.row + at // eights, i32(SQ) * self.together - 1), part.kv)
                 found = cl.local_tile(q[part.batch, query, head, None], (8,), (eight,)).load()
-            cl.local_tile(storage.q[row, None], (8,), (eight,)).store(found)
+            cl.local_tile(storage.q[at // eights, None], (8,), (eight,)).store(found)
         cl.fence_proxy_async("shared::cta")
         cl.NamedBarrier(1, GROUP).sync()
 
