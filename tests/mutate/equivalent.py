@@ -658,6 +658,7 @@ ROWS: tuple[Row, ...] = (
         for kind in ("drop", "late")
     ),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
+    Row("attention_latent", "late", "setmaxnreg.inc", "behind tensor.store_all", "", REGISTERS),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row("attention_latent", "drop", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),
     Row("attention_latent", "weaken", "mbarrier.wait", RELAXED, "turn = self.hand_on(p, cl.full(", FIRST_TURN),
