@@ -30,7 +30,7 @@ from cutelite.models.sums import entered
 
 NAME = "cutelite"
 """The name of this attention in `transformers`."""
-MOST_DIM, MOST_DERIVED = 256, 128
+MOST_DIM = 256
 MANY = 256
 """The least rows for which a GEMM also rotates queries and keys: for fewer, several blocks share a tile."""
 FEW = 64
@@ -122,7 +122,7 @@ def fits(
 ) -> bool:  # fmt: skip
     """Tell whether the kernels support these arguments."""
     dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
-    derived, few, many = wants_gradient(query, key, value), query.shape[2], key.shape[2]
+    few, many = query.shape[2], key.shape[2]
     return (
         (is_lengths(mask) or (mask is None and (few == 1 or few == many or not causal)))
         and not dropout
@@ -132,7 +132,7 @@ def fits(
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and not (derived and (decoding or dims[0] != dims[1] or dims[0] > MOST_DERIVED))
+        and not (decoding and wants_gradient(query, key, value))
     )
 
 
