@@ -414,6 +414,8 @@ def _expanded(function: Any, arg: Any) -> list[Any]:
     """Return an argument of `printf`; for a text that holds run-time numbers, a format string and its arguments."""
     if not isinstance(arg, RuntimeText):
         return [arg]
+    if function is mistake:
+        return [arg.described_parts()]
     if getattr(function, "__name__", "") != "printf":
         raise mistake(
             "runtime-text", "a text with run-time numbers in it", help="only `print`, `cl.printf` and `assert` take one"

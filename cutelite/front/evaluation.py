@@ -15,9 +15,10 @@ from cutelite.front.mutation import Mutables
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import mbarrier
-from cutelite.lang.emit import describe, mistake
+from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.mbarrier import Barrier
 from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import RuntimeNumber
 
 
 class Evaluation:
@@ -82,6 +83,23 @@ class Evaluation:
             )
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
+    def of_arguments(self, error: CompileError, executed: Any, args: Any, kwargs: Mapping[str, Any]) -> CompileError:
+        """Return `error`, or a plainer one: a run-time number where a function of ours needs one that is known now."""
+        ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
+        code = error.diagnostic.code
+        if not ours or code not in ("runtime-text", "runtime-condition") or error.span != self.builder.span:
+            return error
+        try:
+            given = inspect.signature(executed).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):
+            return error
+        kind = Runtime if code == "runtime-text" else RuntimeNumber
+        for name, x in given.items():
+            if isinstance(x, kind):
+                title = f"`{name}` of `{executed.__name__}` must be known at compile time, but is {describe(x)}"
+                return CompileError(Mistake("runtime-argument", title, help=_KNOWN), self.builder.span)
+        return error
+
     def no_attribute(self, obj: Any, name: str) -> CompileError:
         """Return the error for an attribute that an object lacks."""
         if self.entry is not None:
@@ -132,6 +150,8 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
     return Mistake("argument", title, given, "are these of the kinds that its documentation names?")
 
+
+_KNOWN = "make it a Constexpr, a literal, or a `cl.static_range` variable; for a layout, `cl.dim(x)`"
 
 _PUBLIC = ("cutelite.lang", "cutelite.lib", "cutelite.layout")
 """Where functions and classes that kernels call are from."""

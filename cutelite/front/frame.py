@@ -148,7 +148,9 @@ class Frame:
         """Let Python execute a function; what it raises becomes an error at the user's line."""
         try:
             return function(*args, **kwargs)
-        except (CompileError, InternalError, DeadEnd):
+        except CompileError as error:
+            raise self.evaluation.of_arguments(error, function, args, kwargs) from error.__cause__
+        except (InternalError, DeadEnd):
             raise
         except RecursionError as error:
             raise mistake("recursion", "compile-time recursion is too deep") from error

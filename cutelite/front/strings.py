@@ -47,6 +47,10 @@ class RuntimeText:
         """Return the text for a message at compile time: dims by their names, and in place of a number its type."""
         return "".join(piece if isinstance(piece, str) else _shown(piece[0]) for piece in self.pieces)
 
+    def described_parts(self) -> str:
+        """Return the text for an error of a library's function: dims by their names, numbers in words."""
+        return "".join(piece if isinstance(piece, str) else describe(piece[0]) for piece in self.pieces)
+
     def printf(self) -> tuple[str, list[Scalar]]:
         """Return the C format string and its arguments, widened as C's varargs are."""
         text, args = "", []

@@ -109,6 +109,10 @@ SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic", "tmem")
 tensor memory, whose addresses are ``lane << 16 | column``."""
 
 
+LOCAL_BYTES = 512 * 1024
+"""Of each thread, and so the most that a vector has: the CUDA programming guide's technical specifications."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vec(Type):
     """`n` scalars in registers of one thread, an immutable value. A packed pair of 16-bit numbers is `vec<f16,2>`."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from math import gcd
 from typing import Any
 
+from cutelite.ir.types import LOCAL_BYTES
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.copy import decision, extent
 from cutelite.lang.emit import describe, emit, mistake
@@ -32,6 +33,9 @@ def check_same_size(src: Any, dst: Any) -> None:
             if None not in sizes
             else f"a copy needs shapes known at compile time, not {src.shape} and {dst.shape}",
         )
+    if sizes[0] * src.dtype.bytes > LOCAL_BYTES:
+        title = f"a thread would copy all {sizes[0]} elements by itself"
+        raise mistake("copy-sizes", title, help="give each thread a part: `cl.local_partition`, or a tiled copy")
     if src.dtype != dst.dtype:
         raise mistake(
             "copy-dtype", f"the source holds {src.dtype}, the target {dst.dtype}", help="convert, or recast one"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
+from cutelite.ir.types import LOCAL_BYTES, Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
 from cutelite.ops.convert import rounded
 
 if TYPE_CHECKING:
@@ -596,6 +596,10 @@ class VecSplat(Op):
 
     a: Value
     n: int
+
+    def verify(self) -> Iterator[Problem]:
+        if self.n * elem_of(self.a.type).bytes > LOCAL_BYTES:
+            yield Problem("n", f"a thread has {LOCAL_BYTES} bytes of local memory, too few for {self.n} elements")
 
     def result_types(self) -> tuple[Type, ...]:
         return (Vec(elem_of(self.a.type), self.n),)

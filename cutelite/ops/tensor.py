@@ -15,7 +15,7 @@ from cutelite import layout as layouts
 from cutelite.ir.contract import Effect, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
+from cutelite.ir.types import LOCAL_BYTES, Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import DimExpr, Layout, cosize, flatten_to_tuple, is_static, rank, size, static_value
 from cutelite.layout.layout import images
 from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
@@ -92,10 +92,6 @@ class ConstArray(Op):
 
 CONSTANT_BYTES = 1 << 16
 """Constant memory of a kernel (CUDA C++ Programming Guide, compute capabilities)."""
-
-
-LOCAL_BYTES = 512 * 1024
-"""Of each thread: the CUDA programming guide's technical specifications."""
 
 
 @op("rmem.alloc", effects=Effect.UNMERGEABLE, source="cutelite: register tensors")
@@ -387,6 +383,10 @@ class WholeTensor(Op):
         elif not is_static(self.t.type.layout):
             yield Problem("t", f"{self.name} needs a layout known at compile time, not {self.t.type.layout}")
         else:
+            held = static_size(self.t.type.layout) * self.t.type.elem.bytes
+            if held > LOCAL_BYTES:
+                text = f"a thread has {LOCAL_BYTES} bytes of local memory, and all elements of this tensor are {held}"
+                yield Problem("t", text, "take a tile of it: `t.tile(...)`")
             yield from reach_problems(self.t)
 
     def addresses(self, lanes: Lanes) -> Array:

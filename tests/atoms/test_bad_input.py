@@ -234,6 +234,27 @@ def atom_for_a_tiled_copy(a: Any) -> None:
     cl.make_tiled_copy_S(ROWS.atom, ROWS.atom)
 
 
+def runtime_swizzle(a: Any) -> None:
+    cl.make_swizzle(cl.thread_idx.x, 3, 3)
+
+
+def runtime_width(a: Any) -> None:
+    cl.warp_reduce(a[0, 0], "add", width=cl.thread_idx.x)
+
+
+def all_at_once(a: Any) -> None:
+    cl.make_tensor(a.ptr, Layout(1 << 40), cl.f32).load()
+
+
+def filled_at_once(a: Any) -> None:
+    cl.make_tensor(a.ptr, Layout(1 << 40), cl.f32).fill(0.0)
+
+
+def copied_by_one_thread(a: Any) -> None:
+    every = cl.make_tensor(a.ptr, Layout(1 << 40), cl.f32)
+    cl.copy(every, every)
+
+
 CASES = [
     (incongruent, "do not nest alike", "cl.make_layout((4"),
     (no_composition, "is no layout", "cl.composition(Layout"),
@@ -299,6 +320,11 @@ CASES = [
     (operation_for_an_atom, "a copy atom is needed here, not a LdMatrix8x8x16bOp", "cl.make_tiled_copy_A"),
     (atom_for_a_tiled_mma, "a tiled MMA is needed here, not a WarpMmaOp", "cl.make_tiled_copy_B"),
     (atom_for_a_tiled_copy, "a tiled copy is needed here, not a CopyAtom", "cl.make_tiled_copy_S"),
+    (runtime_swizzle, "`bits` of `make_swizzle` must be known at compile time, but is a run-time", "cl.make_swizzle"),
+    (runtime_width, "a power of two up to 32, not a run-time", "cl.warp_reduce"),
+    (all_at_once, "524288 bytes of local memory, and all elements of this tensor are 4398046511104", ".load()"),
+    (filled_at_once, "524288 bytes of local memory, too few for 1099511627776 elements", ".fill("),
+    (copied_by_one_thread, "a thread would copy all 1099511627776 elements by itself", "cl.copy(every"),
     (unordered_coordinate, "a coordinate of 2 components and a bound of 1", "cl.elem_less"),
 ]
 
