@@ -41,6 +41,7 @@ from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.transpose import transposed
 from tests.bench.chart import bars
 from tests.bench.rows_rivals import RIVALS
 from tests.bench.timing import L2_BYTES, Replay, rounds
@@ -312,7 +313,7 @@ OPERATIONS = {
     ),
     "transpose_quantise": Operation(
         lambda m, n, t: (random(m, n, dtype=t),),
-        lambda how, x: by_8_bits.transposed(x, Narrow(block=128)),
+        lambda how, x: transposed(x, Narrow(block=128)),
         lambda x: quantised(x.T.contiguous(), 128),
         None,
         1.5 + 1 / 64,

@@ -33,12 +33,13 @@ from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.quantise import quantise, transposed
+from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.rope import rope
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.sort import sort
+from cutelite.kernels.rows.transpose import transposed
 
 F = torch.nn.functional
 ROUNDING = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-18}

@@ -53,8 +53,9 @@ from cutelite.kernels.rows.gates import activated, activated_backward, gated, ga
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
 from cutelite.kernels.rows.norm import layer_norm, norm_backward, rms_norm
-from cutelite.kernels.rows.quantise import quantise, transposed
+from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.rope_tables import rope_tables
+from cutelite.kernels.rows.transpose import transposed
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 NUMBERS = np.random.default_rng(0)

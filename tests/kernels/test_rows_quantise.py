@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import norm, quantise_blocks
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
-from cutelite.kernels.rows.quantise import quantise, transposed
+from cutelite.kernels.rows.quantise import quantise
+from cutelite.kernels.rows.transpose import transposed
 from tests.kernels.test_rows import BF16, normed, random
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -83,15 +84,19 @@ def test_rows_that_are_copied_ahead(how: Plan, checked: Callable[[int], None]) -
         near(made.y, made.scale, normed(wide, center, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
 
 
-OUTSIDE, APART = Plan(32, 1, 1, 8, 1, outside=True), Plan(32, 1, 3, 8, 1, apart=True)
-
-
-@pytest.mark.parametrize(
-    ("narrow", "how"), [(NARROWS[0], OUTSIDE), (NARROWS[1], OUTSIDE), (NARROWS[1], APART)], ids=str
-)
-def test_rows_that_nothing_holds(narrow: Narrow, how: Plan) -> None:
+def test_rows_that_nothing_holds() -> None:
+    how = Plan(32, 1, 1, 8, 1, outside=True)
     x, up = random((2, 1000), BF16), random((2, 1000), BF16, 1)
     wide = x.astype(np.float64)
+    near(*quantise(x, how=how), wide, Narrow())
+    near(*quantise(x, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), Narrow(), 2e-6)
+
+
+@pytest.mark.parametrize("dtype", [BF16, np.float32])
+def test_eight_rows_together(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantise_blocks, "FEW", 8)
+    x, up = random((10, 400), dtype), random((10, 400), dtype, 1)
+    wide, narrow, how = x.astype(np.float64), Narrow(block=128), Plan(32, 1, 1, 8, 1)
     near(*quantise(x, narrow, how=how), wide, narrow)
     near(*quantise(x, narrow, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), narrow, 2e-6)
 

@@ -20,7 +20,6 @@ from cutelite.kernels.rows import (
     embedding,
     histogram,
     norm,
-    quantise,
     reduce,
     rope,
     rope_append,
@@ -28,6 +27,7 @@ from cutelite.kernels.rows import (
     select,
     softmax,
     sort,
+    transpose,
 )
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
@@ -164,8 +164,8 @@ PLAIN: dict[str, Plain] = {
     "rows_append_alone": Plain(lambda: rope_append.grow[cl.Launch(1, 1, pdl=True)](np.array([5]), 3)),
     "rows_argmax": Plain(lambda: select.argmax(numbers(5, 256), how=Plan(64, 1, 2, 2, 1))),
     "rows_sample": Plain(lambda: select.sample(numbers(3, 256), numbers(3) * 0 + 0.5, top_k=9, top_p=0.8)),
-    "rows_transposed": Plain(lambda: quantise.transposed(halves(160, 200), "bf16")),
-    "rows_transposed_narrow": Plain(lambda: quantise.transposed(halves(128, 136), Narrow(block=128))),
+    "rows_transposed": Plain(lambda: transpose.transposed(halves(160, 200), "bf16")),
+    "rows_transposed_narrow": Plain(lambda: transpose.transposed(halves(128, 136), Narrow(block=128))),
     "experts_route": Plain(lambda: moe.route(numbers(9, 40), 3)),
     "experts_route_backward": Plain(
         lambda: moe.route_backward(numbers(9, 3), numbers(9, 40), moe.Routed(numbers(9, 3), places(9, 3, below=40)))

@@ -6,7 +6,8 @@ softmax.py         softmax, log_softmax          norm.py            rms_norm, la
 norm_forward.py    kernels of norms              norm_backward.py   and of their derivatives
 cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
-quantise.py        8 bits, casts, transposes     narrow.py         scales
+quantise.py        8 bits, a scale for a row    quantise_blocks.py for each 128 elements
+narrow.py          scales                       transpose.py      transposes, cast or quantised
 select.py          argmax, top_k, sample         sort.py           sort, also by key
 scan.py            cumsum                        reduce.py         sums and extremes of arrays and modes
 histogram.py       counts                        embedding.py      rows of a table

@@ -110,7 +110,7 @@ class Rows:
         choose  called with `given`, `more` and ``most=`` where its plan's clusters must be portable
         """
         p = choose(*given, **more)
-        fits = p.apart or p.cluster <= MOST_BLOCKS or self.at_once(p.cluster, p.blocks)
+        fits = p.cluster <= MOST_BLOCKS or self.at_once(p.cluster, p.blocks)
         return p if fits else choose(*given, **more, most=MOST_BLOCKS)
 
 

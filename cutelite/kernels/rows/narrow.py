@@ -56,15 +56,19 @@ class Narrow:
                     first = part.first(some.start + i)
                     if some.whole or first < part.end():
                         scales[first // self.block] = self.scale(tops[i])
-            factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, some.pieces))
+            factors = self.factor(tops).reshape((1, some.pieces))
             return (v * factors.broadcast_to(some.shape)).to(self.dtype)
         top = part.team.reduce(size.reduce("max"), "max") if top is None else top
         top = top if by is None else top * by
         if part.team.lane == 0 and part.team.rank == 0:
             scales[0] = self.scale(top)
-        factor = LARGEST[self.dtype.name] / max(top, LEAST)
+        factor = self.factor(top)
         return (v * (factor if by is None else factor * by)).to(self.dtype)
 
     def scale(self, top: Any) -> Any:
         """Return the scale of elements whose greatest magnitude is `top`."""
         return max(top, LEAST) * (1 / LARGEST[self.dtype.name])
+
+    def factor(self, top: Any) -> Any:
+        """Return what such elements are multiplied by."""
+        return LARGEST[self.dtype.name] / max(top, LEAST)

@@ -20,7 +20,6 @@ MOST_THREADS = 1024  # of a block
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 LONGEST = 2**31 - 1  # most elements of a row
-PART = 16_384  # elements of a row that blocks work on where they need nothing of the others
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
@@ -36,7 +35,6 @@ class Plan:
     threads       threads of each block
     teams         rows that a block works on at a time
     cluster       blocks that share a row
-    apart         these blocks exchange nothing, so that they need not be a cluster
     vector        elements of one access
     blocks        blocks that a multiprocessor should hold: it limits the registers of a thread
     stages        rows that are copied to shared memory ahead; a block then works on one row after the other
@@ -72,7 +70,6 @@ class Plan:
     taken: bool = False
     overlap: bool = False
     rows: int = 1
-    apart: bool = False
     lead: int = 0
 
     @property
@@ -109,7 +106,7 @@ class Plan:
     def options(self) -> dict[str, Any]:
         """The compile options of a kernel for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}
-        return shape | ({"cluster": self.cluster} if self.cluster > 1 and not self.apart else {})
+        return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
     def only(self, *ways: str) -> Plan:
         """Return the plan, for a kernel that has rows ahead in these ways: 'stages', 'early', 'ahead', 'taken'.
@@ -140,7 +137,7 @@ class Plan:
         weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out
         reductions  per row; None: the team works on any number of rows
         """
-        count = 0 if self.apart else None if self.persistent else reductions
+        count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
         part = cl.RowPartition(team, n, self.vector, granule)
 
@@ -359,13 +356,6 @@ def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
-
-
-def plan_apart(n: int, vector: int, each: int) -> Plan:
-    """Return the plan where the parts of a row need nothing of each other: a block for each. `each`: as of `plan`."""
-    count = -(-n // PART)
-    p = plan(-(-n // count), vector, each, alone=MOST_THREADS)
-    return replace(p, cluster=count, apart=True) if count > 1 else p
 
 
 def plan_fold(n: int, vector: int) -> Plan:

@@ -14,11 +14,12 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
-from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
-THREADS, BLOCKS = 256, 4  # of a block; blocks of a multiprocessor
+TILE = 32 << 10  # bytes of a tile
 EACH = 32  # elements of a thread, whose sums registers hold
+HELD = 1024  # threads of a multiprocessor
 
 
 @cache
@@ -26,13 +27,16 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
     """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
     (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
     vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
-    size, pieces = THREADS * EACH, EACH // vector
+    size, pieces, threads = TILE // dtype.bytes, EACH // vector, threads_of(dtype)
 
-    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    @cl.kernel(block=threads, min_blocks=HELD // threads)
     def cumulative(
         x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)]
     ) -> None:
         tiles, number = cl.ceil_div(N, size), cl.next_tile(states)
+        later = number + LEAD // TILE
+        if (later // tiles < M) & ((later % tiles + 1) * size <= N):
+            cl.RowTile(later % tiles * size, None, vector, pieces).ask_for(x[later // tiles, None])
         row, at = number // tiles, number % tiles
         tile, share = cl.RowTile(at * size, N, vector, pieces), cl.shared(kind, (1,))
         v = tile.load(x[row, None]).to(kind)
@@ -59,6 +63,12 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
     return cumulative
 
 
+def threads_of(dtype: Any) -> int:
+    """Return the number of threads of a block."""
+    threads: int = TILE // dtype.bytes // EACH
+    return threads
+
+
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 
@@ -72,9 +82,11 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     y = result_like(x, out)
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     results.over("out", x=None if out is None else rows)
-    tiles = rows.m * -(-rows.n // (THREADS * EACH))
+    tiles = rows.m * -(-rows.n // (TILE // rows.dtype.bytes))
     if tiles:
         states = empty(x, (tiles + 1,), "i64")
         states[...] = 0
-        build(rows.dtype, rows.vector, results.vector)[tiles, THREADS](rows.matrix, results.matrix, states)
+        build(rows.dtype, rows.vector, results.vector)[tiles, threads_of(rows.dtype)](
+            rows.matrix, results.matrix, states
+        )
     return y

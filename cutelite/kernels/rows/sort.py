@@ -26,7 +26,8 @@ N, S, C = cl.dims("N S C")  # numbers, words of state, counts
 KEYS = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i64": i64}
 VALUES = KEYS | {"u32": u32, "u64": u64}
 BITS, DIGITS = 8, 256
-THREADS, EACH, BLOCKS = 512, 16, 2  # of a block; keys of a thread; blocks of a multiprocessor
+THREADS, BLOCKS = 512, 2  # of a block that moves keys; blocks of a multiprocessor
+EACH, ROOM = 16, 64  # keys of a thread; bytes of keys, and of values, that a thread has registers for
 AHEAD = 4  # tiles that look-back reads together
 LOWEST = {"bf16": 16, "f16": 8}  # the first digit's bit of these as f32: the bits below are 0
 
@@ -120,11 +121,17 @@ def publish(states: Any, tile: Any, mine: Any, count: Any, flag: Any) -> None:
     cl.store_relaxed(states, tile * DIGITS + mine, count | (flag << (states.dtype.bits - 2)))
 
 
+def keys_of(key: Any, value: Any) -> int:
+    """Return how many keys a thread moves."""
+    each: int = ROOM // max(key.bytes, 0 if value is None else value.bytes)
+    return min(EACH, each)
+
+
 @cache
 def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> Any:
     """Make the kernel that moves keys to their places, with values, which become `to`, or with their numbers (None)."""
-    warps, size = THREADS // 32, THREADS * EACH
-    held = i32 if value is None else value
+    warps, held, each = THREADS // 32, i32 if value is None else value, keys_of(key, value)
+    size = THREADS * each
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def move(
@@ -135,14 +142,14 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         counts, starts = cl.shared(i32, (warps, DIGITS)), cl.shared(i32, (2, DIGITS))
         room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
         tile = cl.next_tile(states)
-        first = tile * size + warp * (32 * EACH) + lane
-        keys, ranks = cl.make_rmem_tensor(key, (EACH,)), cl.make_rmem_tensor(i32, (EACH,))
-        for i in cl.static_range(EACH):
+        first = tile * size + warp * (32 * each) + lane
+        keys, ranks = cl.make_rmem_tensor(key, (each,)), cl.make_rmem_tensor(i32, (each,))
+        for i in cl.static_range(each):
             keys[i] = x[min(first + i * 32, N - 1)]
         for i in cl.static_range(DIGITS // 32):
             counts[warp, i * 32 + lane] = 0
         cl.syncwarp()
-        for i in cl.static_range(EACH):  # keys beyond the end are the last of the last digit
+        for i in cl.static_range(each):  # keys beyond the end are the last of the last digit
             d = cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
             ranks[i] = ranked(d, counts[warp, None]) | (d << 16)  # one register for both
         cl.syncthreads()
@@ -157,17 +164,17 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         if t < DIGITS:
             starts[0, t] = local
         cl.syncthreads()
-        for i in cl.static_range(EACH):
+        for i in cl.static_range(each):
             d = ranks[i] >> 16
             ranks[i] = (ranks[i] & 0xFFFF) + starts[0, d] + counts[warp, d]
             room[ranks[i]] = keys[i]
-        for i in cl.static_range(EACH):
+        for i in cl.static_range(each):
             at = first + i * 32
             values_room[ranks[i]] = i32(at) if values is None else values[min(at, N - 1)]
         if t < DIGITS:
             starts[1, t] = base - local + look_back(states, tile, t, word(count))
         cl.syncthreads()
-        for i in cl.static_range(EACH):
+        for i in cl.static_range(each):
             at = i * THREADS + t
             if tile * size + at < N:
                 found = room[at]
@@ -214,7 +221,7 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
     made = results(out, wanted, **({"x": x} if values is None else {"x": x, "values": values}))
     if n == 0:
         return Sorted(*made)
-    tiles, word = -(-n // (THREADS * EACH)), i32 if n < 1 << 30 else i64
+    tiles, word = -(-n // (THREADS * keys_of(key, given))), i32 if n < 1 << 30 else i64
     counts = empty(x, (len(shifts), DIGITS), "i32")
     states = empty(x, (len(shifts), tiles * DIGITS + 1), word.name)
     counts[...], states[...] = 0, 0
