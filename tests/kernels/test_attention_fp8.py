@@ -1,5 +1,6 @@
 """`kernels.attention.attention_fp8` against float64 on the same numbers in e4m3."""
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -134,3 +135,6 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_fp8(q[..., :24], k[..., :24], v[..., :24], *scales)
     with pytest.raises(ValueError, match="SK is 4, as in k"):
         attention_fp8(q, k[:, :4], v, *scales)
+    of_keys = [scales[0], *(np.ones((1, 1, 1), np.float32),) * 2]
+    with pytest.raises(ValueError, match="a block of 96 keys may have two scales, of 128 keys each"):
+        attention_fp8(q, k, v, *of_keys, config=replace(CHOSEN, columns=96))

@@ -79,10 +79,10 @@ def attend_fp8(
         if sk == 0:
             out[...], lse[...] = 0, -float("inf")
         else:
-            problem, config = (
-                Problem(cl.e4m3, dim, dim_v, left is not None, right is not None),
-                instance("config", config, Config) or CHOSEN,
-            )
+            problem = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None)
+            config = instance("config", config, Config) or CHOSEN
+            if by_block and SCALED % config.columns:
+                raise ArrayError(f"a block of {config.columns} keys may have two scales, of {SCALED} keys each")
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             ends = (FAR if x is None else x for x in (left, right))
             numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)
