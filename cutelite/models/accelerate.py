@@ -30,6 +30,7 @@ from transformers.models.phi3 import modeling_phi3
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
+from transformers.models.t5 import modeling_t5
 from transformers.pytorch_utils import Conv1D
 
 from cutelite.models import attention, calls, dense, experts, layers, loss, mlps, norms, routers
@@ -46,7 +47,9 @@ class Known:
 
 
 KNOWN = (
-    Known("norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm), norms.RMSNorm),
+    Known(
+        "norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm, modeling_t5.T5LayerNorm), norms.RMSNorm
+    ),
     Known(
         "norm", (modeling_gemma.GemmaRMSNorm,), norms.OffsetRMSNorm, lambda layer: scales_as_gemma(layer)
     ),

@@ -21,6 +21,7 @@ pytest.importorskip("transformers")
 import torch
 import transformers
 from transformers.models.llama.modeling_llama import LlamaAttention
+from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
@@ -341,6 +342,13 @@ def test_a_dense_layer_of_gpt2() -> None:
         each(x).square().sum().backward()
     assert off(model(x), own(x)) < 8e-3
     assert off(model[0].weight.grad, own[0].weight.grad) < 2e-2 and off(model[0].bias.grad, own[0].bias.grad) < 2e-2
+
+
+def test_a_norm_of_t5() -> None:
+    own = torch.nn.Sequential(T5LayerNorm(32)).to(DEVICE, torch.bfloat16)
+    model, x = copy.deepcopy(own), torch.randn(2, 3, 32, device=DEVICE, dtype=torch.bfloat16)
+    assert accelerate(model).changed == {"norm": ["0"]}
+    assert off(model(x), own(x)) < 4e-3
 
 
 def test_what_a_report_says_besides() -> None:
