@@ -58,10 +58,11 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
             return Config(copied=0, extended=True)
-        return Config(held=1 if max(problem.dim, problem.dim_v) <= 192 else 2, copied=0)
+        return Config(held=1, copied=0)
     if problem.dim <= 64:
-        copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
-        return Config(128, copied=copied, extended=extends)
+        if problem.ragged:  # less copied would spill
+            return Config(128, copied=4 if extends else 8, extended=extends)
+        return Config(128, copied=2 if extends and keys <= 2048 else 4, extended=extends)
     stages = 3 if max(problem.dim, problem.dim_v) <= 96 else 2
     return Config(64, stages, held=3, copied=0, extended=extends)
 
