@@ -22,14 +22,15 @@ from typing import Any
 from cutelite.ir.types import i32, mbarrier, u32
 from cutelite.lang import profile
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.pipeline_checks import check_team
+from cutelite.lang.promotion import is_number
 from cutelite.lang.sync import barrier_sync, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import maximum, minimum
+from cutelite.lang.values import RuntimeNumber, maximum, minimum
 from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
 from cutelite.records import dataclass
@@ -52,7 +53,12 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def combined(a: Any, b: Any, combine: Combine) -> Any:
     """Return two values combined."""
-    return map_values(OPERATIONS[combine], a, b) if isinstance(combine, str) else combine(a, b)
+    if isinstance(combine, str):
+        return map_values(OPERATIONS[combine], a, b)
+    both = combine(a, b)
+    if isinstance(a, RuntimeNumber) and not is_number(both):
+        raise mistake("combine", f"two of {a.type} are combined to {describe(both)}", help=f"return {a.type}")
+    return both
 
 
 def check_name(word: str, combine: Combine) -> None:
@@ -60,6 +66,12 @@ def check_name(word: str, combine: Combine) -> None:
     if isinstance(combine, str) and combine not in OPERATIONS:
         help = "a sum is 'add' here, a product 'mul'" if combine in ("sum", "prod") else ""
         raise mistake("warp-reduce", f"{word} does {', '.join(OPERATIONS)}, not {combine!r}", help=help)
+
+
+def check_width(width: Any) -> None:
+    """Check the lanes of a segment. Errors: `warp-reduce`."""
+    if width not in (1, 2, 4, 8, 16, 32):
+        raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
 
 
 def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered: bool = False) -> Any:
@@ -77,8 +89,7 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     Errors   `warp-reduce` for an unknown operation or width
     """
     check_name("warp_reduce", combine)
-    if width not in (1, 2, 4, 8, 16, 32):
-        raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
+    check_width(width)
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
         return redux(x, combine)  # type: ignore[arg-type]
     if hasattr(combine, "together") and not ordered:
@@ -102,6 +113,7 @@ def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
     Who   the whole warp
     """
     check_name("warp_scan", combine)
+    check_width(width)
     step, lane = 1, linear_thread_idx() % width
     while step < width:
         other = exchange(x, "up", step, width)

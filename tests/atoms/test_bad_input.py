@@ -242,6 +242,14 @@ def runtime_width(a: Any) -> None:
     cl.warp_reduce(a[0, 0], "add", width=cl.thread_idx.x)
 
 
+def odd_width(a: Any) -> None:
+    cl.warp_scan(a[0, 0], width=3)
+
+
+def nothing_combined(a: Any) -> None:
+    cl.block_scan(a[0, 0], 0.0, lambda x, y: None)
+
+
 def all_at_once(a: Any) -> None:
     cl.make_tensor(a.ptr, Layout(1 << 40), cl.f32).load()
 
@@ -322,6 +330,8 @@ CASES = [
     (atom_for_a_tiled_copy, "a tiled copy is needed here, not a CopyAtom", "cl.make_tiled_copy_S"),
     (runtime_swizzle, "`bits` of `make_swizzle` must be known at compile time, but is a run-time", "cl.make_swizzle"),
     (runtime_width, "a power of two up to 32, not a run-time", "cl.warp_reduce"),
+    (odd_width, "a power of two up to 32, not 3", "cl.warp_scan"),
+    (nothing_combined, "two of f32 are combined to None", "cl.block_scan"),
     (all_at_once, "524288 bytes of local memory, and all elements of this tensor are 4398046511104", ".load()"),
     (filled_at_once, "524288 bytes of local memory, too few for 1099511627776 elements", ".fill("),
     (copied_by_one_thread, "a thread would copy all 1099511627776 elements by itself", "cl.copy(every"),
