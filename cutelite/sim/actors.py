@@ -58,6 +58,9 @@ class WorkAgent(Agent, Accuser, Protocol):
     def place(self, space: str, address: int) -> Place:
         """Return the allocation at an address, for reports."""
 
+    def uses_descriptor(self, address: int) -> None:
+        """Tell the observer that the work goes by the TMA descriptor at an address of global memory."""
+
 
 ISSUED, READ, DONE = range(3)
 """Stages of asynchronous work."""

@@ -136,18 +136,22 @@ class Barriers:
     def _arrive(
         self, lanes: Executing, where: Array, number: int, count: int | None, action: str = ""
     ) -> tuple[Array, Wait]:
+        whole = self._warps * WARP
         if not 0 <= number < COUNT:
             lanes.fault(where, f"there is no barrier {number}: they are numbered 0 to {COUNT - 1}", "barrier")
         if count is not None and (count <= 0 or count % WARP):
             lanes.fault(where, f"barrier {number} for {count} threads: must be a multiple of {WARP}", "barrier")
-        if count is not None and count > self._warps * WARP:
+        if count is not None and count > whole:
             text = f"barrier {number} for {count} threads in a block of {self.roster.threads}"
             lanes.fault(where, text, "barrier", "it can never complete")
         barrier = self.named[number]
-        if barrier.count != count and barrier.here.any():
+        begun = barrier.here.any()
+        if begun and {barrier.count, count} == {None, whole}:
+            barrier.count = count = whole  # without a count, all threads of the CTA take part: the same number
+        if begun and barrier.count != count:
             text = f"barrier {number}: {count or 'all'} threads take part here, but {barrier.count or 'all'} elsewhere"
             lanes.fault(where, text, "barrier", "give all its threads the same count")
-        if barrier.action != action and barrier.here.any():
+        if begun and barrier.action != action:
             both = " and ".join(f"barrier.red.{a}" if a else "barrier.sync" for a in sorted({barrier.action, action}))
             text = f"barrier {number}: threads come to it by {both} at once"
             lanes.fault(where, text, "barrier", "let all execute the same, or give one of them another number")

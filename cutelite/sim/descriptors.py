@@ -82,3 +82,4 @@ class StoredMap(SimTensorMap):
             what = "another TMA descriptor was published in the place of one that this copy uses"
             agent.fail(CODE, what, place=agent.place("gmem", self._at),
                        help="wait for the copies under it first, or give each its own place")  # fmt: skip
+        agent.uses_descriptor(self._at)

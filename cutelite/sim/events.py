@@ -200,6 +200,13 @@ class WorkComplete(NamedTuple):
     address: int
 
 
+class WorkDescribed(NamedTuple):
+    """Work has used the TMA descriptor at an address of global memory, which must stay until the work is done."""
+
+    work: Work
+    address: int
+
+
 class WorkDone(NamedTuple):
     """Work is done."""
 
@@ -227,7 +234,7 @@ class TmemFree(NamedTuple):
 Event = (
     Together | Resume | Exit | Retire | Fence | BarrierArrive | ClusterArrive | MbarrierInit | MbarrierInval
     | MbarrierArrive | MbarrierExpect | MbarrierWait | MbarrierTest | MbarrierPhase | WorkStart | WorkSplit
-    | WorkArrive | WorkComplete | WorkDone | GroupWait | TmemFree
+    | WorkArrive | WorkComplete | WorkDescribed | WorkDone | GroupWait | TmemFree
 )  # fmt: skip
 
 

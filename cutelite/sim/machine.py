@@ -80,7 +80,7 @@ from cutelite.sim.atomics import atomic
 from cutelite.sim.barrier import Barriers, ClusterBarrier
 from cutelite.sim.engine import Engine
 from cutelite.sim.error import Place, SimError
-from cutelite.sim.events import Event, Fence
+from cutelite.sim.events import Event, Fence, WorkDescribed
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.mbarrier import Mbarriers
 from cutelite.sim.memory import LOCAL_WINDOW, NOBODYS, RANK_SHIFT, SHARED_WINDOW, UNWRITTEN, Region, Space
@@ -375,6 +375,10 @@ class Agent:
 
     def place(self, space: str, address: int) -> Place:
         return self.machine.spaces[space].place(address)
+
+    def uses_descriptor(self, address: int) -> None:
+        if self.machine.tell is not None:
+            self.machine.tell(WorkDescribed(self.work, address))
 
     def fail(
         self,

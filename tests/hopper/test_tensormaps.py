@@ -197,8 +197,36 @@ def uneven(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
         cl.tensormap_replace(room, like, "global_stride", cl.i64(cl.grid_dim.x) * 24, 0)
 
 
-def test_a_descriptor_that_is_published_and_acquired_is_used() -> None:
-    run(unchanged)
+def again(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    """One lane waits for the copy under a descriptor, and tells the others by `syncwarp`, before it is replaced."""
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    own = cl.tensormap_acquire(slots[0, None], like)
+    if cl.elect_one():
+        bar.arrive_expect_tx(like.tile_bytes)
+        cl.tma_load(own, tile, at=(0, 0), barrier=bar)
+        bar.wait(0)
+        cl.tma_store(tile, own, at=(8, 0))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+        cl.tensormap_replace(room, like, "global_dim", 4, 0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+
+
+@pytest.mark.parametrize("act", [unchanged, again])
+def test_a_descriptor_that_is_published_and_acquired_is_used(act: Callable[..., None]) -> None:
+    run(act)
+
+
+@pytest.mark.parametrize("act", [overwritten, left_behind])
+def test_a_descriptor_stays_until_copies_under_it_are_over_whatever_the_schedule(act: Callable[..., None]) -> None:
+    for seed in range(4):
+        arrays = np.zeros((16, 32), np.float32), slots_of(2), np.zeros((BM, BK), np.float32)
+        found = moved(act).check(1, None, *arrays, seeds=[seed])
+        assert found.kinds & {"tensormap", "race"} and "cl.tma_load(own" in str(found), (seed, found)
 
 
 @pytest.mark.parametrize(

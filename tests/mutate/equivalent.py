@@ -172,16 +172,14 @@ TWO_BUFFERS = "the first two pieces find their buffers empty"
 LOADS_DONE = "its loads were waited for, its stores read by products that are over, and the barrier comes behind"
 
 LOADER_FENCES = "the block meets behind it, and the warpgroup that loads then fences before each stage"
-POINTERS, UNTIL = "gemm_pointers", "self.until_loaded(pipe, ring)"
+POINTERS = "gemm_pointers"
 OWN_MAP = "the block alone uses the descriptor, so that its scope holds all accesses"
 ELECTED = "the same elected lane has waited for the copies, and changes the descriptor"
-DESCRIPTOR_READ = "it waits for copies to have read their descriptor, and looks at nothing that they wrote"
 
 ROWS: tuple[Row, ...] = (
     Row(POINTERS, "weaken", "tensormap.cp_fenceproxy", "", ".update(", OWN_MAP),
     Row(POINTERS, "weaken", "fence.proxy.tensormap", "", ".update(", OWN_MAP),
     Row(POINTERS, "drop", "bar.warp.sync", "", ".update(", ELECTED, (0,)),
-    Row(POINTERS, "weaken", "mbarrier.wait", RELAXED, UNTIL, DESCRIPTOR_READ),
     Row(ATTENTION, "drop", INIT_FENCE, "", "rings = (cl.PipelineTmaUmma.create(", TWICE),
     Row(ATTENTION, "drop", INIT_FENCE, "", "return Signals(", TWICE, (0, 1, 2)),
     Row(
@@ -890,7 +888,7 @@ ROWS: tuple[Row, ...] = (
         "dk and dv are staged elsewhere",
     ),
     Row(
-        f"{LOADED} {ORDERED_WIDE}",
+        LOADED,
         "stage",
         "cvt",
         "",
@@ -983,14 +981,6 @@ ROWS: tuple[Row, ...] = (
         READ_FIRST,
     ),
     Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", f"changes.producer_acquire( < {HAS_DV}", READ_FIRST),
-    Row(
-        f"{WIDE} {ORDERED_WIDE}",
-        "stage",
-        "mul",
-        "",
-        "of_p, of_ds = (",
-        "P, or dS, is written and read there alone, a stage ahead of the barriers",
-    ),
     *(
         Row(
             kernels,

@@ -193,8 +193,8 @@ def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int
             scales = (random(-(-rows // each), 5, dtype="float32") for rows, each in ((m, 1), (n, 128)))
             made.gemm_fp8_block(a, b, *scales, config=chosen)
         elif kind:
-            x, y = (np.full((rows, 264), 0x22, np.uint8) for rows in (m, n))
-            scales = (made.arranged(np.full((rows, 33), 56, np.uint8)) for rows in (m, n))
+            x, y = (np.full((rows, 272), 0x22, np.uint8) for rows in (m, n))  # rows that TMA takes as they are
+            scales = (made.arranged(np.full((rows, 34), 56, np.uint8)) for rows in (m, n))
             made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
         elif groups:
             a, b = (random(*shape, dtype="bfloat16") for shape in ((m, 200), (len(groups), n, 200)))

@@ -30,6 +30,7 @@ import numpy as np
 
 from cutelite.diag import Note
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
+from cutelite.ops.tensormap import MAP_BYTES
 from cutelite.sim.actors import Work
 from cutelite.sim.checker.access import Actor, Threads, Worker
 from cutelite.sim.checker.ahead import Ahead, KernelAhead
@@ -63,6 +64,7 @@ from cutelite.sim.events import (
     Retire,
     TmemFree,
     Together,
+    WorkDescribed,
     WorkDone,
     WorkSplit,
     WorkStart,
@@ -71,6 +73,8 @@ from cutelite.sim.machine import Machine
 from cutelite.sim.memory import RANK_SHIFT, Region
 
 Array = Any
+
+DESCRIPTOR_UNIT = 8  # bytes of a TMA descriptor that are remembered together
 
 
 class Checker:
@@ -105,6 +109,7 @@ class Checker:
             BarrierArrive: self._meetings.arrive,
             ClusterArrive: self._meetings.arrive_at_cluster,
             WorkStart: self._works.start,
+            WorkDescribed: self._described,
             WorkDone: self._done,
             WorkSplit: self._works.split,
             GroupWait: self._works.wait_for_groups,
@@ -242,6 +247,18 @@ class Checker:
     def _done(self, block: Block, event: WorkDone) -> None:
         self._works.done(block, event)
         self._mbarriers.done(event.work)
+
+    def _described(self, block: Block, event: WorkDescribed) -> None:
+        """Remember that work has read a descriptor: until it is done, another one must not be written there."""
+        region = block.machine.spaces["gmem"].region_at(event.address)
+        shadow = self.state.shadow(region, DESCRIPTOR_UNIT)
+        offset = event.address - region.base + np.arange(0, MAP_BYTES, DESCRIPTOR_UNIT)
+        granules, each = shadow.indices(offset, DESCRIPTOR_UNIT)
+        nobody = np.zeros(len(granules), np.int64)
+        actor = self._works.worker(block, event.work, region, len(granules), "write", nobody, each)
+        if actor is not None:
+            site = self.accesses.sites.number(event.work.op, READ, True, DESCRIPTOR_UNIT, event.work.proxy)
+            self.accesses.remember(shadow, granules, actor, READ, site)
 
     def _free(self, block: Block, event: TmemFree) -> None:
         """Treat a deallocation as a write to all the columns: every access to them has to be over."""
