@@ -311,7 +311,7 @@ def _is_open(extents: Any) -> bool:
     return any(map(_is_open, extents)) if isinstance(extents, tuple) else extents is None
 
 
-def _tensor(item: tuple[Any, ...]) -> TensorSpec:
+def _tensor(item: tuple[Any, ...], of: str = "Tensor", more: str = "shape come") -> TensorSpec:
     dtype, shape, *rest = item
     stride, order, alignment = None, "row", None
     if isinstance(shape, Layout):
@@ -326,7 +326,7 @@ def _tensor(item: tuple[Any, ...]) -> TensorSpec:
         elif isinstance(extra, tuple):
             stride = extra
         else:
-            raise _wrong("Tensor", f"does not know {_said(extra)}", "after the shape come strides, col_major, align(n)")
+            raise _wrong(of, f"does not know {_said(extra)}", f"after the {more} strides, col_major, align(n)")
     dtype = _dtype("Tensor", dtype)
     _check_extents("extent", shape, 1)
     _check_extents("stride", stride, None)
@@ -358,7 +358,8 @@ def tma_annotation(item: Any) -> TmaSpec:
     if pixels is not None:
         tile = pixels.pixels, pixels.channels
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
-    tensor = _tensor((dtype, shape, *(x for x in rest if x is not swizzle)))
+    others = (x for x in rest if x is not swizzle)
+    tensor = _tensor((dtype, shape, *others), "TmaTensor", f"tile come a swizzle ({', '.join(SWIZZLES)}),")
     if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
         raise _wrong(
             "TmaTensor",

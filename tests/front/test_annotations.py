@@ -62,6 +62,11 @@ def test_tensor_or_something_else_is_refused() -> None:
         _ = defined(kernel("Tensor[f32, (N,)] | i32"))["k"].signature  # 3.14 evaluates annotations when they are read
 
 
+def test_unknown_words_name_what_there_is() -> None:
+    with pytest.raises(CompileError, match=r"TmaTensor\[\.\.\.\] does not know '64'(.|\n)*a swizzle \(none, 32B, 64B"):
+        _ = defined(kernel("TmaTensor[bf16, (M, K), (64, 64), '64']"))["k"].signature
+
+
 LEFT_OUT = """\
 Optional[Tensor[f32, (N,)]]; Union[None, Tensor[f32, (N,)]]; i32 | None; Optional[i32]; Optional[int]
 typing.Annotated[Optional[f32], 'unit']
