@@ -24,8 +24,9 @@ from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.sample import sample
 from cutelite.kernels.rows.scan import cumsum
-from cutelite.kernels.rows.select import argmax, sample, top_k
+from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.sort import sort
 from tests.bench.timing import Replay, in_turns, rounds
 

@@ -43,7 +43,7 @@ from cutelite.kernels.moe.call import experts, experts_kept
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.routing import route, route_backward
 from cutelite.kernels.moe.routing import sort as sort_experts
-from cutelite.kernels.rows import reduce, rope, rope_append, scan, select, softmax
+from cutelite.kernels.rows import reduce, rope, rope_append, sample, scan, select, softmax
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward, cross_entropy_gradient
@@ -224,7 +224,7 @@ def rights() -> dict[str, Call]:
         ),
         "cumsum": (scan.cumsum, {"x": wide}),
         "top_k": (select.top_k, {"x": wide, "k": 3}),
-        "sample": (select.sample, {"x": wide, "chances": some(8, dtype=f32) * f32(0.9)}),
+        "sample": (sample.sample, {"x": wide, "chances": some(8, dtype=f32) * f32(0.9)}),
         "sort": (sorting.sort, {"x": some(16), "values": places(16)}),
         "adamw": (
             lambda parameters, gradients, means, squares: adamw([parameters], [gradients], [means], [squares], 1),

@@ -15,9 +15,9 @@ from cutelite.kernels.rows import norm, select
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import (
+from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.plans import (
     MOST,
-    Plan,
     plan,
     plan_fold,
     plan_light,

@@ -11,8 +11,9 @@ from cutelite.kernels.rows import norm, softmax
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.sample import sample
 from cutelite.kernels.rows.scan import cumsum
-from cutelite.kernels.rows.select import sample, top_k
+from cutelite.kernels.rows.select import top_k
 from cutelite.kernels.rows.sort import sort
 from cutelite.kernels.rows.transpose import transposed
 

@@ -8,7 +8,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.rows.plan import Plan
-from cutelite.kernels.rows.select import argmax, sample, top_k
+from cutelite.kernels.rows.sample import sample
+from cutelite.kernels.rows.select import argmax, top_k
 from tests.kernels.test_rows import BF16, DTYPES, random
 
 pytestmark = pytest.mark.usefixtures("everywhere")

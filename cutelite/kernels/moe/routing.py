@@ -16,7 +16,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import as_number, is_array, one_of, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
-from cutelite.kernels.rows.select import ordered
+from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
 
 T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks

@@ -1,14 +1,17 @@
 """Kernels that work on the rows of a matrix, at the speed of a copy: softmax, norms, losses, and their derivatives.
 
-plan.py            how many threads work on a row
+plan.py            how threads work on a row     plans.py           plans by lengths of rows
 arrays.py          arguments as matrices of rows, and new arrays of the same library
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
 norm_forward.py    kernels of norms              norm_backward.py   and of their derivatives
-cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
+cross_entropy.py   cross_entropy                 loss.py            its sums and gradients
+elementwise.py     functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
 quantise.py        8 bits, a scale for a row    quantise_blocks.py for each 128 elements
 narrow.py          scales                       transpose.py      transposes, cast or quantised
-select.py          argmax, top_k, sample         sort.py           sort, also by key
+select.py          argmax, top_k                 sample.py          sampling
+ranked.py          the k greatest of a row       keys.py            floats as integers in order
+sort.py            sort, also by key
 scan.py            cumsum                        reduce.py         sums and extremes of arrays and modes
 histogram.py       counts                        embedding.py      rows of a table
 adamw.py           AdamW over lists              exchange.py        sums over two GPUs

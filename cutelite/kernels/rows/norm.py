@@ -16,17 +16,8 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import (
-    ACCESS,
-    LEAD,
-    Plan,
-    after,
-    asking,
-    plan_narrow,
-    plan_norm,
-    plan_residual,
-    plan_sums,
-)
+from cutelite.kernels.rows.plan import ACCESS, LEAD, Plan, after
+from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
 
 
 class Normed(NamedTuple):

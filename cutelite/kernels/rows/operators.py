@@ -22,6 +22,7 @@ from cutelite.kernels.rows import gates, norm, scan, select
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import rope as rotary
+from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.narrow import Narrow
@@ -253,7 +254,7 @@ def _entropy_backward_into(*given: Any, out: Any) -> Any:
 
 
 def _sample_into(x: Any, chances: Any, temperature: float, top_k: int, top_p: float, out: Any) -> Any:
-    return select.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
+    return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
 
 
 for operator, function in (

@@ -16,6 +16,7 @@ from torch import Tensor
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import reduce as reductions
+from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.narrow import Narrow
@@ -154,7 +155,7 @@ reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 @torch.library.custom_op("cutelite::sample", mutates_args=())
 def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
     """A column of each row by chance, among the greatest."""
-    return select.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
+    return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
 
 
 @sample.register_fake

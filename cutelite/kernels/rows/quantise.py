@@ -20,7 +20,8 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, plan, plan_norm
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after
+from cutelite.kernels.rows.plans import plan, plan_norm
 from cutelite.kernels.rows.quantise_blocks import Shape
 from cutelite.kernels.rows.quantise_blocks import build as by_blocks
 from cutelite.lib.row_words import widened

@@ -16,8 +16,8 @@ from cutelite import Tensor, f32
 from cutelite.kernels.arguments import is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived
+from cutelite.kernels.rows.keys import number, ordered
 from cutelite.kernels.rows.plan import ACCESS, pitches
-from cutelite.kernels.rows.select import number, ordered
 
 M, N, S = cl.dims("M N S")  # rows, columns, parts
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor

@@ -18,7 +18,8 @@ from cutelite import Tensor, bf16, f32, i32
 from cutelite.kernels.arguments import in_words_of_caller, instance, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived
-from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
+from cutelite.kernels.rows.plan import Plan, pitches
+from cutelite.kernels.rows.plans import plan_softmax, plan_two
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 

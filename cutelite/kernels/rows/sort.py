@@ -20,7 +20,7 @@ from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import is_array, results
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import derived, flat
-from cutelite.kernels.rows.select import ordered
+from cutelite.kernels.rows.keys import ordered
 
 N, S, C = cl.dims("N S C")  # numbers, words of state, counts
 KEYS = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i64": i64}

@@ -1,0 +1,246 @@
+"""The plan of each kernel of rows, by the length of a row.
+
+They are near the fastest of those that `tests/bench/rows_sweep.py` tried on an H100 and an H200 (docs/lab/rows.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, MOST_THREADS, REGISTERS, WARP, Plan
+
+SMALL_BLOCK = 256  # least threads of a block of a cluster
+MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
+SHARED = 220_000  # bytes of shared memory for rows
+RESIDENT = 2048  # threads that a multiprocessor holds
+
+
+def plan_long(vector: int) -> Plan:
+    """Return the plan for rows that are too long for registers and shared memory."""
+    return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
+
+
+@cache
+def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512, most: int = MOST_BLOCKS) -> Plan:
+    """Return the plan for rows of `n` elements.
+
+    each       elements that a thread should have
+    registers  that a thread needs
+    alone      threads that a block may have without a cluster; above, there are blocks of 256 and more in a cluster.
+               Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
+               they are
+    most       blocks of a cluster
+    """
+    if n > MOST:
+        return plan_long(vector)
+    wanted = max(WARP, 1 << (-(-n // each) - 1).bit_length())
+    cluster = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
+    threads = min(wanted // cluster, MOST_THREADS)
+    teams = max(1, 128 // threads) if cluster == 1 else 1
+    resident = min(RESIDENT, REGISTERS // registers)
+    return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
+
+
+def asking(p: Plan, n: int) -> Plan:
+    """Return the plan with rows that are asked for ahead: for kernels that write as much as they read.
+
+    Those that write less, such as gradients, are slower by it (docs/lab/rows.md). Launches of short rows are short.
+    """
+    return replace(p, lead=LEAD if n > 2048 else 1)
+
+
+def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int = LARGE) -> Plan:
+    """Return the plan for softmax: threads copy the longest rows ahead.
+
+    once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory
+    most  blocks of a cluster: above 8 only where the GPU runs such clusters
+    """
+    if once and (p := three_blocks(n, vector, bytes, most)):
+        return asking(p, n)
+    p = plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
+    return asking(halved(p, n), n)
+
+
+def halved(p: Plan, n: int) -> Plan:
+    """Return the plan with blocks of half as many rows, and twice as many blocks, for rows of 513 to 2048 elements."""
+    return replace(p, teams=p.teams // 2, blocks=2 * p.blocks) if 512 < n <= 2048 else p
+
+
+def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
+    """Return the plan with three blocks a multiprocessor, of 64 elements a thread; None where it is not faster.
+
+    96 KB of 16-bit elements are under way there, of rows of more than 32,768 that clusters of up to `most` blocks hold.
+    """
+    fits = 32_768 < n <= 64 * SMALL_BLOCK * most and bytes == 2 and vector * bytes == ACCESS
+    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, most=most) if fits else None
+
+
+def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
+    """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
+    if p := three_blocks(n, vector, bytes, most):
+        return asking(p, n)
+    return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
+
+
+def plan_ahead(n: int, vector: int, bytes: int, threads: int = 512, **room: int) -> Plan:
+    """Return the plan whose threads copy long rows ahead, or where they do not fit `plan`'s. room: as of `queued`."""
+    p = queued(Plan(threads, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1), n, bytes, **room)
+    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
+
+
+def power_of_two(x: float) -> int:
+    """Return the least power of two that is not below x."""
+    return 1 << max(0, math.ceil(x) - 1).bit_length()
+
+
+def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, most: int = LARGE) -> Plan:
+    """Return the plan for norms of one input: the longest rows are copied ahead, and weights are read once a block.
+
+    rows    that a block would keep in shared memory: of the input, and weights
+    narrow  results are quantised, which takes registers
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
+    """
+    light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
+    words = bytes == 2 and vector * bytes == ACCESS  # registers hold 64 elements of a thread as 32 words
+    if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
+        each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
+        p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
+        return replace(halved(p, n), taken=n > 131_072)
+    if not light and bytes == 2 and 2048 < n <= 4096:
+        return plan(n, vector, each=16, registers=40)
+    if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
+        registers = 128 if narrow else 80
+        return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
+    if n <= (32_768 if light else 16_384):
+        return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
+    p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
+    found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
+    return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
+
+
+def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LARGE) -> Plan:
+    """Return the plan for a norm of two inputs, of which the sum is a result too.
+
+    light   of 16-bit elements, and nothing but the norm is computed
+    center  LayerNorm
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
+    """
+    if light and vector * 2 == ACCESS and 8192 < n <= 131_072:
+        if n > 65_536:  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
+            return replace(plan(n, vector), held=False)
+        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
+    if light and center and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
+        return Plan(512, 1, LARGE, vector, 2, taken=True)
+    if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
+        wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
+        if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
+            return p
+    each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
+    return replace(plan(n, vector, each=each), held=False)
+
+
+def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
+    """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
+
+    Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
+
+    whole  rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
+    """
+    wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
+        return p
+    if not 2048 < n <= 16_384:
+        return plan(n, vector)
+    if n <= 4096:
+        return replace(plan(n, vector, each=16), rows=2)
+    return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
+
+
+def plan_fold(n: int, vector: int) -> Plan:
+    """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
+    threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
+    registers = 40 if 2048 < n <= 4096 and vector == 8 else 64  # four vectors of a thread, held as words
+    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams))
+
+
+def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
+    """Return the plan with rows copied ahead, where there is room for them, and where bulk copies take them.
+
+    These take whole 16 bytes from addresses that are multiples of 16.
+    """
+    copied = p.vector * bytes == ACCESS and n * bytes % ACCESS == 0
+    return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
+
+
+def queued(
+    p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None, held: int = 0
+) -> Plan:
+    """Return the plan with vectors that threads copy ahead, if shared memory holds a row and at least `least` more.
+
+    most  the number of vectors a thread copies ahead, at most; by default as many as it has of a row
+    held  weights in shared memory
+    """
+    pieces = -(-n // (p.cluster * p.threads * p.vector))
+    slots = SHARED // (p.threads * p.vector * bytes) - pieces * held
+    more = min(pieces if most is None else most, slots // inputs - pieces)
+    return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more >= least else p
+
+
+def plan_light(n: int, vector: int) -> Plan:
+    """Return the plan where each element of the result needs little more than its own of the inputs."""
+    if n <= 2048:
+        return halved(plan(n, vector), n)
+    wide = plan(n, vector, each=16, registers=32, alone=1024)
+    return asking(plan(n, vector, each=16 if n <= 4096 else 32) if n <= 8192 else wide, n)
+
+
+def plan_two(n: int, vector: int, bytes: int) -> Plan:
+    """Return the plan for two inputs: threads copy long rows ahead."""
+    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 1), n, bytes, 2)
+    if 32_768 < n <= MOST and p.ahead:
+        return p
+    return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
+
+
+def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE) -> Plan:
+    """Return the plan for the derivative of a norm, which keeps sums over rows.
+
+    inputs  that have rows, of elements of `bytes`
+    sums    of rows that are kept, f32
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
+    """
+    shortest = 16_384 if sums == 1 else 4096 if inputs == 2 else 8192
+    if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
+        least = power_of_two(n / 16_384)
+        overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
+        small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
+        if (inputs, sums) == (2, 2) and least in (1, 2, 16):
+            # up to 32,768 and beyond 131,072 columns registers keep the second sum: there is room for a row more
+            p = ahead(small, n, bytes, stages=2, rows=6)
+            if p.stages and p.cluster <= most:
+                return replace(p, shared_sums=1)
+        chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
+        for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
+            p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
+            if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
+                return replace(p, shared_sums=sums, overlap=overlap)
+    if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
+        # each block adds up the sums of its teams: few blocks have few to write
+        return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
+    if n <= 1024:
+        return plan(n, vector, each=8)
+    if n <= 2048 and (inputs, sums, bytes) == (2, 2, 2):
+        return replace(plan(n, vector, each=16), teams=2, blocks=3, shared_sums=2, early=True)
+    if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
+        p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, bytes, stages=2, rows=2 * 6)
+        if sums == 2 and p.stages:  # registers keep the second sum
+            return replace(p, shared_sums=1)
+        p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
+        return p if sums == 1 else replace(p, teams=2, blocks=1)
+    if n <= 8192:
+        return replace(plan(n, vector, registers=128), shared_sums=sums)
+    p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
+    return plan_long(vector) if sums * 4 * -(-n // p.cluster) > SHARED else p

@@ -1,0 +1,154 @@
+"""The k greatest elements of a row, for a block that goes through it: from memory once, from caches after that.
+
+The greatest of each thread's elements give a bound: the k-th greatest of these. Elements that are not below it are few;
+they are collected in shared memory and ranked among themselves. Where they are many, since k is large or elements are
+equal, the k-th greatest is found by two bits in each pass over the row, which counts the elements that are not below
+three candidates.
+"""
+
+# mypy: disable-error-code="index, operator, misc"
+# (numbers of kernels are proxies, which a type checker knows nothing of)
+
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import bf16, f32, i32, u32, u64
+from cutelite.kernels.rows.keys import ALL, ordered
+from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan
+
+CANDIDATES = 512  # elements that are ranked among themselves, at least
+
+
+def threshold(bits: int, reached: Any) -> Any:
+    """Return the greatest number of that many bits that is reached; 0 is, and so is every number below a reached one.
+
+    reached  ``reached(a, b, c)`` gives how many of three rising numbers are reached
+    Who      the whole team: `reached` reduces
+    """
+    found = u32(0)
+    for i in range(0, bits, 2):
+        shift = bits - bits % 2 - i if bits % 2 else bits - 2 - i
+        found += reached(*(found + (u32(j) << shift) for j in (1, 2, 3))).to(u32) << shift
+    return found
+
+
+def number_of(conditions: Any) -> Any:
+    """Return how many of some conditions hold, as an i32."""
+    return sum((each.to(i32) for each in conditions), i32(0))
+
+
+class Row(NamedTuple):
+    """A row of `n` elements of `dtype` that a block goes through again and again, from caches but the first time."""
+
+    dtype: Any
+    n: int
+    team: Any
+    part: Any
+    x: Any
+
+    @property
+    def bits(self) -> int:
+        """The bits in which keys differ: those of bf16 are the upper half of f32's."""
+        return 16 if self.dtype == bf16 else 32
+
+    def keys(self, v: Any, some: Any) -> Any:
+        """Return the keys of elements: 0 beyond the row, and nowhere else."""
+        return some.keep(ordered(v.to(f32)), u32(0)) >> (32 - self.bits)
+
+    def count(self, *chosen: Any) -> Any:
+        """Return how many elements of the row each of ``chosen(keys, columns)`` holds of: a vector of i32."""
+
+        def step(totals: Any, v: Any, some: Any) -> Any:
+            keys, at = self.keys(v, some), some.columns()
+            for i, each in enumerate(chosen):
+                totals = totals.put(i, totals[i] + each(keys, at).to(i32).reduce("sum"))
+            return totals
+
+        return self.team.reduce(self.part.fold(self.x, cl.full((len(chosen),), 0, i32), step, pieces=2))
+
+    def kth(self, k: Any) -> Any:
+        """Return the key of the k-th greatest element."""
+
+        def reached(*keys: Any) -> Any:
+            return number_of(each >= k for each in self.count(*(at_least(key) for key in keys)))
+
+        return threshold(self.bits, reached)
+
+    def bound(self, k: Any) -> Any:
+        """Return a key that is not above the k-th greatest, nor far below it.
+
+        k    at most the number of threads, which is at most 1023: three counts are reduced as one number
+        Is   to 16 bits, the k-th greatest of what is the greatest of each thread
+        """
+        top = self.part.fold(self.x, u32(0), lambda top, v, some: max(top, self.keys(v, some).reduce("max")))
+        top >>= self.bits - 16
+
+        def reached(*keys: Any) -> Any:
+            packed = self.team.reduce(sum(((top >= key).to(i32) << 10 * i for i, key in enumerate(keys)), i32(0)))
+            return number_of((packed >> 10 * i) & 1023 >= k for i in range(3))
+
+        return max(threshold(16, reached) << (self.bits - 16), u32(1))
+
+    def collect(self, room: Any, chosen: Any) -> Any:
+        """Put the elements of which ``chosen(keys, columns)`` holds into `room`, in any order, and return their number.
+
+        room  u64 in shared memory: a key, and below it ALL less the column. Where there are more, some are left out
+        """
+        place = cl.shared(i32, (1,))
+        self.team.sync()
+        if self.team.lane == 0:
+            place[0] = 0
+        self.team.sync()
+
+        def step(state: Any, v: Any, some: Any) -> Any:
+            keys, at = self.keys(v, some), some.columns()
+            taken = chosen(keys, at)
+            if taken.reduce("any"):
+                for i in cl.static_range(keys.n):
+                    if taken[i]:
+                        to = cl.atomic_add(place, 0, 1, scope="cta")
+                        if to < room.shape[0]:
+                            room[to] = (keys[i].to(u64) << 32) | (ALL - at[i].to(u64))
+            return state
+
+        self.part.fold(self.x, i32(0), step, pieces=2)
+        self.team.sync()
+        return place[0]
+
+    def exactly(self, k: Any) -> Any:
+        """Return the function that chooses the k greatest elements; of those equal to the last in the first columns."""
+        least = self.kth(k)
+        above, equal = self.count(lambda keys, at: keys > least, lambda keys, at: keys == least)
+        until = u32(self.n)
+        if equal > k - above:
+
+            def reached(*columns: Any) -> Any:
+                before = [lambda keys, at, to=to: (keys == least) & (at < to.to(i32)) for to in columns]
+                return number_of(each <= k - above for each in self.count(*before))
+
+            until = threshold(self.n.bit_length(), reached)
+        return lambda keys, at: (keys > least) | ((keys == least) & (at < until.to(i32)))
+
+
+def at_least(key: Any) -> Any:
+    """Return the function that chooses keys that are not below `key`."""
+    return lambda keys, at: keys >= key
+
+
+def rank(room: Any, count: Any, mine: Any) -> Any:
+    """Return how many of the first `count` words of `room` are above `mine`."""
+    above = i32(0)
+    for j in cl.range(count, unroll=8):
+        above += (room[j] > mine).to(i32)
+    return above
+
+
+def alone(n: int, vector: int) -> Plan:
+    """Return the plan where a block goes through a row again and again."""
+    threads = min(512, max(WARP, 1 << (-(-n // 16) - 1).bit_length()))
+    return Plan(threads, 1, 1, vector, max(1, MOST_THREADS // threads))
+
+
+def bounded(p: Plan) -> int:
+    """Return the greatest k for which few elements are not below the bound that threads find."""
+    return p.threads // 2 if p.threads < MOST_THREADS else 0
