@@ -77,7 +77,8 @@ class Number(NamedTuple):
         """Check a number for that dtype, and append it to ``call.values``. Errors: `ArgumentError`."""
         number, row = plain_number(argument), DTYPES[dtype]
         if not isinstance(number, _TAKES[row.kind]) or (isinstance(number, bool) and row.kind == "float"):
-            hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
+            unread = number is argument and getattr(argument, "shape", None) == ()
+            hint = "; read it from the GPU with .item()" if unread else ""
             raise call.error(self.name, f"must be a number of dtype {dtype}, not {brief(argument)}{hint}")
         if row.kind in ("int", "uint"):
             low, high = row.range
