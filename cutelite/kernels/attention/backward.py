@@ -21,10 +21,11 @@ from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
 from cutelite.kernels.attention.backward_narrow import Narrow
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import EXTRA, Config, H, Plan
+from cutelite.kernels.attention.backward_plan import EXTRA, TURNS, Config, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, Starts
 from cutelite.kernels.attention.backward_wide import Wide
 from cutelite.kernels.attention.backward_worker import Results
+from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
 
@@ -84,10 +85,10 @@ def gradients(plan: Plan) -> Any:
 
     @cl.kernel(block=(1 + WORKERS) * GROUP)
     def gradients(
-        q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
+        q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: TURNS,
         counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
         arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
-        tables: plan.tables = (),
+        tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them

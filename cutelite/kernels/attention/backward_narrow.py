@@ -30,8 +30,10 @@ class Narrow(Worker):
         self.keys_of(once)
         so_far = dk, dv, number, block.first, block.first[2]
         skipped: Any = i32(0)
-        if plan.skips and self.unseen:
-            so_far, skipped = self.skip(so_far), i32(1)
+        if plan.skips:  # do the queries of the first block come before all that see one of this warpgroup's keys?
+            end = (block.tile.begin + 1) * plan.config.rows + plan.offset(block.tile.sequence, block.given.offset)
+            if (block.steps > 0) & (end + block.given.right <= self.key):
+                so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, block.steps):
             so_far = self.step(so_far, i > 0)
         dk, dv, number, _, last = so_far
@@ -90,13 +92,6 @@ class Narrow(Worker):
         elif self.block.plan.staged:
             keys.consumer_release(once)
 
-    @property
-    def unseen(self) -> Any:
-        """Tell whether the queries of the first block come before all that see one of this warpgroup's keys."""
-        block, plan, sequence = self.block, self.block.plan, self.block.tile.sequence
-        end = (block.tile.begin + 1) * plan.config.rows + plan.offset(sequence, block.given.offset)
-        return (block.steps > 0) & (end + block.given.right <= self.key)
-
     def skip(self, so_far: Any) -> Any:
         """Pass by the first block, with zeros for dS."""
         (dk, dv, number, place, _), (_, _, rows, changes, _) = so_far, self.block.pipes
@@ -153,7 +148,7 @@ class Narrow(Worker):
         """Start scores beside dP, then dv + P.T @ dO; return this and dS."""
         plan, early = self.block.plan, self.block.plan.early
         lse = self.of_rows(state, 0) if early else None
-        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
+        s, dp = cl.wgmma.wait_group(1, self.product(self.k, q, 0, state), keep=self.product(self.v, do, 1, state))
         p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
         total = self.of_rows(state, 1) if early else None
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
@@ -165,10 +160,10 @@ class Narrow(Worker):
 
     def apart(self, q: Any, do: Any, dv: Any, state: Any, place: Any) -> tuple[Any, Any]:
         """Compute scores, then dP, then start dv + P.T @ dO; return this and dS. P waits for dP as f16."""
-        s = cl.wgmma.wait_group(0, self.scores(q, state))
+        s = cl.wgmma.wait_group(0, self.product(self.k, q, 0, state))
         p, slope = self.powers(s, self.of_rows(state, 0), place)
         held = cl.wgmma.fence_operand(p.to(f16), held=False)
-        dp = cl.wgmma.wait_group(0, self.score_gradients(do, state))
+        dp = cl.wgmma.wait_group(0, self.product(self.v, do, 1, state))
         ds = cl.wgmma.fence_operand(self.changes(held.to(f32), dp, slope, self.of_rows(state, 1)), held=False)
         return multiply(held.to(self.block.plan.problem.dtype), cl.select(do, (1, 0)), dv), ds
 
@@ -185,16 +180,8 @@ class Narrow(Worker):
         plan, target = self.block.plan, cl.select(self.block.storage.ds[None, None, change.index], (1, 0))
         plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
 
-    def scores(self, q: Any, state: Any) -> Any:
-        """Start the scores of a block of queries: (keys, queries)."""
-        return self.product(self.k, q, 0, state)
-
-    def score_gradients(self, do: Any, state: Any) -> Any:
-        """Start dP, the gradients of its probabilities."""
-        return self.product(self.v, do, 1, state)
-
     def product(self, own: Any, rows: Any, which: int, state: Any) -> Any:
-        """Start ``own @ rows.T`` for a block of queries, less `of_rows` where operands are extended by them."""
+        """Start ``own @ rows.T``, (keys, queries) of scores (0) or dP (1), less `of_rows` where operands have these."""
         acc = cl.wgmma.zeros_accumulator(self.block.plan.config.rows)
         if not self.block.plan.config.extended:
             return multiply(own, rows, acc, False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, H, Plan
+from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, TURNS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, WORKERS, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
 from cutelite.kernels.attention.tiles import Given
@@ -36,7 +36,7 @@ def prepare(plan: Plan) -> Any:
 
     @cl.kernel(block=256)
     def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums, turns: plan.turns | None,
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums, turns: TURNS,
         given: Given, starts: Starts,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()

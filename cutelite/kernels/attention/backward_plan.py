@@ -7,12 +7,13 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_tiles import HP, WORKERS, B, Tiles
-from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.records import dataclass
 from cutelite.target import TARGETS
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
+TURNS: Any = Tensor[i32, (B, H, BLOCKS, WORKERS)] | None
+"""For each part of the sums of dq, the number of the block of keys that adds next. None: they add in any order."""
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
@@ -201,16 +202,6 @@ class Plan(Tiles):
             shape = B, H, MB, EXTRA
             return TmaTensor[self.problem.dtype, shape, (1, 1, self.config.rows, EXTRA), (None, None, None, 1)]
         return self.base
-
-    @property
-    def tables(self) -> Any:
-        """The type of the arrays that functions captured."""
-        return tables_of(self.problem.score_mod, self.problem.mask_mod)
-
-    @property
-    def turns(self) -> Any:
-        """The type of the turns: for each part of the sums, the number of the block of keys that adds next."""
-        return Tensor[i32, (B, H, BLOCKS, WORKERS)]
 
     def by_block(self, array: Any) -> Any:
         """Return sums or turns with one index for the blocks of queries of all heads."""
