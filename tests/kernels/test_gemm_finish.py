@@ -147,6 +147,8 @@ def test_refusals() -> None:
         gemm(a, b, bias=array(np.ones(72), "float32"), finish=plain)
     with pytest.raises(ValueError, match="pieces have 16 to 256 columns"):
         gemm(a, b, finish=Finish(plain.function, columns=40))
+    with pytest.raises(ValueError, match="pieces of 48 columns, which do not divide the tile of"):
+        gemm(a, b, finish=Finish(plain.function, columns=48), config=SMALL)
     with pytest.raises(ValueError, match="of rank 1 or 2 and contiguous"):
         gemm(a, b, finish=Finish(lambda piece, x: None, (b,)))
     with pytest.raises(TypeError, match=r"finish must be a function of \(piece\), and this one cannot be called so"):

@@ -190,6 +190,8 @@ def multiply(
         config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
+    elif (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
+        raise ValueError(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
     if early:
         once = given[3].shape[-2] <= config.of_a
         config = replace(config, early=EARLY // (128 * config.of_b), once=once)
