@@ -33,7 +33,9 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
 
 
-def by_holders(op: Op, offset: Array, unit: int, lanes: Array, data: Array | None) -> tuple[Any, ...]:
+def by_holders(
+    op: Op, offset: Array, unit: int, lanes: Array, data: Array | None
+) -> tuple[Array, int, Array, Array | None]:
     """Return `offset`, `unit`, `lanes`, `data` of an access by the lanes that have the parts of rows in registers."""
     holders = op.holders
     if holders is None:

@@ -74,6 +74,9 @@ from cutelite.sim.memory import RANK_SHIFT, Region
 
 Array = Any
 
+KINDS = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}
+"""Kinds of accesses as the simulator tells them, and as they are remembered."""
+
 DESCRIPTOR_UNIT = 8  # bytes of a TMA descriptor that are remembered together
 
 
@@ -139,29 +142,42 @@ class Checker:
             if not self.state.matters(region, kind):
                 return None
         work = work_of(holder)
-        op = holder.op if work is None else work.op
         if work is None:
-            offset, unit, lanes, data = by_holders(op, offset, unit, lanes, data)
+            return self._by_threads(block, holder, region, *by_holders(holder.op, offset, unit, lanes, data), kind)
+        self._by_work(block, work, region, offset, unit, lanes, data, kind)
+        return None
+
+    def _by_work(
+        self, block: Block, work: Work, region: Region, offset: Array, unit: int, parts: Array, data: Array | None,
+        kind: str,
+    ) -> None:  # fmt: skip
+        """Check an access by asynchronous work; `parts` are of the threads that started it."""
+        op, number = work.op, KINDS[kind]
         shadow = self.state.shadow(region, unit)
-        if kind != "read" and getattr(op, "semantic", None) is None:
-            self._strong.overwrite(region, offset, unit)
-        if work is not None:
-            each = shadow.units_of(unit)
-            actor = self._works.worker(block, work, region, len(offset) * each, kind, lanes, each)
-            if actor is not None:
-                number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
-                site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
-                if work.queue == "none" and region.state is not None and isinstance(actor, Worker):
-                    self._races.check_beside(block, work, region, offset, unit, actor, site)
-                if not isinstance(actor, Worker) or not self.accesses.passed(shadow, offset, unit, actor, number, site):
-                    granules, _ = shadow.indices(offset, unit)
-                    wrote = (offset, unit, data) if kind == "write" and data is not None else None
-                    self._races.settle(block, site, region, shadow, granules, actor, wrote)
-                if kind == "atomic":
-                    self._with_strong.add(id(region))
-                if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
-                    self._update(block, work.op, Update(region, offset, unit, data), block.first + work.tid[:1], work)
-            return None
+        self._forget_strong(op, region, offset, unit, kind)
+        each = shadow.units_of(unit)
+        actor = self._works.worker(block, work, region, len(offset) * each, kind, parts, each)
+        if actor is not None:
+            site = self.accesses.sites.number(op, number, True, unit, work.proxy)
+            if work.queue == "none" and region.state is not None and isinstance(actor, Worker):
+                self._races.check_beside(block, work, region, offset, unit, actor, site)
+            if not isinstance(actor, Worker) or not self.accesses.passed(shadow, offset, unit, actor, number, site):
+                granules, _ = shadow.indices(offset, unit)
+                wrote = (offset, unit, data) if kind == "write" and data is not None else None
+                self._races.settle(block, site, region, shadow, granules, actor, wrote)
+            if kind == "atomic":
+                self._with_strong.add(id(region))
+                if self._updates is not None and self._updates.holds(region, offset):
+                    self._update(block, op, Update(region, offset, unit, data), block.first + work.tid[:1], work)
+
+    def _by_threads(
+        self, block: Block, holder: Any, region: Region, offset: Array, unit: int, lanes: Array, data: Array | None,
+        kind: str,
+    ) -> Array | None:  # fmt: skip
+        """Check an access by threads; return the values that loads see, None for the latest ones."""
+        op, number = holder.op, KINDS[kind]
+        shadow = self.state.shadow(region, unit)
+        self._forget_strong(op, region, offset, unit, kind)
         granules, each = shadow.indices(offset, unit)
         threads = block.first + holder.tid[lanes]
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
@@ -169,7 +185,6 @@ class Checker:
         if kind == "read" and getattr(op, "cache", "") == "nc":
             self._races.must_be_unwritten(block, op, region, shadow, granules, np.repeat(threads, each))
         semantic = getattr(op, "semantic", None)
-        number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
         if semantic is not None and kind != "atomic":
             number = STRONG_READ if kind == "read" else STRONG_WRITE
         actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
@@ -179,10 +194,15 @@ class Checker:
             self._races.settle(block, site, region, shadow, granules, actor, wrote)
         if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
             self._update(block, op, Update(region, offset, unit, data), threads, None)
-        if semantic is not None:
-            self._with_strong.add(id(region))
-            return self._strong.synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
-        return None
+        if semantic is None:
+            return None
+        self._with_strong.add(id(region))
+        return self._strong.synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
+
+    def _forget_strong(self, op: Any, region: Region, offset: Array, unit: int, kind: str) -> None:
+        """Forget what was released where something is written that is no strong access."""
+        if kind != "read" and getattr(op, "semantic", None) is None:
+            self._strong.overwrite(region, offset, unit)
 
     def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
         """Check that an update of an ordered argument, by these threads or by their work, has its place in an order."""
