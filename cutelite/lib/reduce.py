@@ -213,14 +213,13 @@ class Team:
 
         cluster     how many blocks a team spans: 1, or all of the cluster
         reductions  the most reductions that follow: then no slot is used twice, and `leave` is not needed. By default
-                    any number may follow, in loops as well. With 0 the `cluster` blocks exchange nothing: neighbours
-                    in the grid, which are no cluster for the GPU
+                    any number may follow, in loops as well
         Who         all threads of the block. With a cluster, call `ready` before the first reduction
         Errors      `team` where teams do not divide the block
         """
         total = block_dim.x * block_dim.y * block_dim.z
         threads = total if threads is None else threads
-        check_team(threads, total, 1 if reductions == 0 else cluster)
+        check_team(threads, total, cluster)
         teams, thread = total // threads, linear_thread_idx()
         index: Any = 0 if teams == 1 else thread // threads
         if teams > 1 and threads % WARP == 0:
@@ -232,7 +231,7 @@ class Team:
         turn[0] = 0
         full: Any = None
         empty: Any = None
-        if cluster > 1 and reductions != 0:
+        if cluster > 1:
             full, empty = shared(mbarrier, (slots,)), shared(mbarrier, (2,)) if reused else None
             if thread == 0:
                 for slot in static_range(slots):
@@ -241,9 +240,7 @@ class Team:
                     empty[half].init(cluster - 1)
                 fence_mbarrier_init()
             cluster_arrive(relaxed=True)
-        rank: Any = 0
-        if cluster > 1:
-            rank = block_rank_in_cluster() if reductions != 0 else i32(block_idx.x % cluster)
+        rank: Any = block_rank_in_cluster() if cluster > 1 else 0
         return Team(threads, teams, cluster, index, thread % threads, rank, slots, parts, reused, turn, full, empty)
 
     @property
@@ -298,8 +295,6 @@ class Team:
     def places(self, like: Any) -> Places:
         """Make room in shared memory for reductions of values such as `like`, which `start` and `finish` take."""
         words, parts, others = padded_words(like), None, None
-        if self.cluster > 1 and self.full is None:
-            raise mistake("team", "the blocks of this team exchange nothing: it was made for 0 reductions")
         if self.warps > 1:
             parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)
         if self.cluster > 1:

@@ -170,7 +170,6 @@ def test_a_block_reduces_in_a_loop(place: Place) -> None:
         (lambda: cl.Team.create(48), "a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not 48"),
         (lambda: cl.Team.create(96), "do not divide a block of 128"),
         (lambda: cl.Team.create(64, cluster=2), "cannot span 2 blocks"),
-        (lambda: cl.Team.create(cluster=2, reductions=0).reduce(1), "exchange nothing"),
         (lambda: cl.warp_reduce(f32(1), "mean"), "warp_reduce does add, mul"),
         (lambda: cl.block_reduce(f32(1), "sum"), "not 'sum'\n(.*\n)*help: a sum is 'add' here"),
         (lambda: cl.warp_scan(f32(1), "prod"), "warp_scan does add, mul, .*, not 'prod'"),
