@@ -154,7 +154,8 @@ class Checker:
         """Check an access by asynchronous work; `parts` are of the threads that started it."""
         op, number = work.op, KINDS[kind]
         shadow = self.state.shadow(region, unit)
-        self._forget_strong(op, region, offset, unit, kind)
+        if kind != "read":
+            self._strong.overwrite(region, offset, unit)
         each = shadow.units_of(unit)
         actor = self._works.worker(block, work, region, len(offset) * each, kind, parts, each)
         if actor is not None:
@@ -175,16 +176,16 @@ class Checker:
         kind: str,
     ) -> Array | None:  # fmt: skip
         """Check an access by threads; return the values that loads see, None for the latest ones."""
-        op, number = holder.op, KINDS[kind]
+        op, number, semantic = holder.op, KINDS[kind], getattr(holder.op, "semantic", None)
         shadow = self.state.shadow(region, unit)
-        self._forget_strong(op, region, offset, unit, kind)
+        if kind != "read" and semantic is None:
+            self._strong.overwrite(region, offset, unit)
         granules, each = shadow.indices(offset, unit)
         threads = block.first + holder.tid[lanes]
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
             self._lifetimes.must_have_started(block, op, region.base >> RANK_SHIFT, threads)
         if kind == "read" and getattr(op, "cache", "") == "nc":
             self._races.must_be_unwritten(block, op, region, shadow, granules, np.repeat(threads, each))
-        semantic = getattr(op, "semantic", None)
         if semantic is not None and kind != "atomic":
             number = STRONG_READ if kind == "read" else STRONG_WRITE
         actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
@@ -198,11 +199,6 @@ class Checker:
             return None
         self._with_strong.add(id(region))
         return self._strong.synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
-
-    def _forget_strong(self, op: Any, region: Region, offset: Array, unit: int, kind: str) -> None:
-        """Forget what was released where something is written that is no strong access."""
-        if kind != "read" and getattr(op, "semantic", None) is None:
-            self._strong.overwrite(region, offset, unit)
 
     def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
         """Check that an update of an ordered argument, by these threads or by their work, has its place in an order."""

@@ -51,11 +51,11 @@ class StrongAccesses:
                     self._acquire(place, me, threads[mine], numbers, semantic)
                     if np.count_nonzero(numbers < place.last):
                         if seen is None:
-                            seen = region.view(unit)[1][(offset - (-region.base % unit)) // unit]
+                            seen = _held(region, offset, unit)
                         seen[mine] = [place.value(n).data for n in numbers.tolist()]
                         block.machine.launch.changed()  # at the next time they see a later one
                 continue
-            now = region.view(unit)[1][(at - (-region.base % unit)) // unit]
+            now = _held(region, at, unit)
             if place is None:
                 relaxed = semantic in ("relaxed", "volatile")
                 if relaxed and not self.state.polls and not self.clocks.has_released(threads[mine]):
@@ -133,3 +133,8 @@ class StrongAccesses:
     def retire(self, region: Region) -> None:
         """Forget a region that is no more."""
         self._places.pop(id(region), None)
+
+
+def _held(region: Region, offset: Any, unit: int) -> Any:
+    """Return the numbers of `unit` bytes that a region holds at one or several offsets."""
+    return region.view(unit)[1][(offset - (-region.base % unit)) // unit]
