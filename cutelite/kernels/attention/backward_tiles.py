@@ -108,10 +108,11 @@ class Tiles(OfProblem):
     def place(self, index: Any, given: Given, starts: Starts) -> Any:
         """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
 
-        Where tiles differ in length, the last band has several for each thread block, so that all end together.
+        Where tiles differ in length, the last band has several for each thread block, so that all end together. So in
+        windows: of more heads at once, fewer tiles add to the same block of dq, and what each reads fits L2 anyway.
         """
         BN, heads, ragged = self.keys, i32(self.heads), self.problem.ragged
-        several = 16 if ragged else 2 if self.problem.causal else 0
+        several = 16 if ragged else 2 if self.problem.causal else 8 if self.problem.left and self.problem.right else 0
         last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
         place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
         if ragged:
