@@ -257,7 +257,10 @@ class Space:
             self._misaligned(flat, unit, who, pieces)
         if region.dead:
             title = "an access to the shared memory of a block that has exited"
-            help = "let the block wait, with a cluster barrier or on an mbarrier, for what others send it"
+            help = (
+                "let the block wait before it ends: for its own copies, and on an mbarrier or at a cluster barrier for "
+                "what others send it"
+            )
             who.fail("exited-block", title, element=at // pieces, place=place, help=help)
         beyond = address + unit - region.base - region.size
         before = region.base - address
