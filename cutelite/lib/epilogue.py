@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from math import prod
 from typing import Any
 
-from cutelite.ir.types import f32, mbarrier
+from cutelite.ir.types import f32, mbarrier, u16, u32, u64
 from cutelite.lang.algebra import select
 from cutelite.lang.cluster import cluster_sync, mapa
 from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
@@ -52,6 +52,15 @@ def vectors_for(dtype: Any, groups: int, length: int) -> Any:
     return shared(dtype, make_layout((groups, length), stride=(-(-length // unit) * unit, 1)), align=TILE_ALIGN)
 
 
+def words_of(tensor: Any, word: Any) -> Any:
+    """Return the memory of a tensor as elements of a wider dtype, which its columns and pitches are multiples of."""
+    several = word.bytes // tensor.dtype.bytes
+    *others, columns = tensor.shape
+    pitches = [tensor.layout(tuple(int(i == mode) for i in range(len(tensor.shape)))) for mode in range(len(others))]
+    layout = make_layout((*others, columns // several), stride=(*(pitch // several for pitch in pitches), 1))
+    return make_tensor(tensor.at(*(0 for _ in tensor.shape)), layout, word)  # of this address the alignment is known
+
+
 @dataclass(frozen=True)
 class ResultRing:
     """A ring of buffers in shared memory for one warpgroup's results, in pieces (64, columns) that TMA stores.
@@ -70,6 +79,8 @@ class ResultRing:
     group    the named barrier of the warpgroup
     turned   the result is contiguous along its columns: so is `ring`, and TMA tensors of the result have their modes
              in the order (column, row)
+    several  elements that a thread stores at once, up to 8 bytes, of a result that TMA cannot take: what its columns
+             and pitches are a multiple of
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -78,11 +89,14 @@ class ResultRing:
     thread: Any
     group: NamedBarrier
     turned: bool = False
+    several: int = 1
 
     @classmethod
-    def create(cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False) -> ResultRing:
+    def create(
+        cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False, several: int = 1
+    ) -> ResultRing:  # fmt: skip
         """Return the ring, with all buffers free."""
-        return ResultRing(ring, op, thread, group, turned)
+        return ResultRing(ring, op, thread, group, turned, several)
 
     @property
     def dtype(self) -> Any:
@@ -142,8 +156,11 @@ class ResultRing:
     def exchange(self, i: int, tensor: Any, at: tuple[Any, ...], out: bool) -> None:
         """Copy piece `i` to a tensor whose rows may begin anywhere, or from it, with zeros for what lies outside."""
         held, (*batch, row, column) = self.box(i, at)
+        if out and self.several > 1:
+            word = {2: u16, 4: u32, 8: u64}[self.several * self.dtype.bytes]
+            held, tensor, column = held.recast(word), words_of(tensor, word), column // self.several
         (high, wide), (rows, columns) = (int(mode.size) for mode in held.layout), tensor.shape[-2:]
-        lanes = next(count for count in (32, 16, 8) if count <= wide)  # of a row; the next threads have the next rows
+        lanes = next(n for n in (32, 16, 8, 4, 2) if n <= wide)  # of a row; the next threads have the next rows
         first, lane, apart, across = self.thread // lanes, self.thread % lanes, GROUP // lanes, -(-wide // lanes)
         several = next(n for n in range(max(1, AT_ONCE // across), 0, -1) if high // apart % n == 0)
         for begin in unrolled(0, high, apart * several):

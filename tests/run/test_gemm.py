@@ -508,6 +508,19 @@ def test_every_kind_of_problem_has_a_configuration() -> None:
             assert any(made_for(config, problem) for config in CONFIGS), problem
 
 
+@pytest.mark.parametrize(("columns", "pitch"), [(45, 45), (46, 46), (52, 52), (45, 46), (46, 49), (44, 46)])
+@pytest.mark.parametrize("config", [SMALL, swapped(40, 64, True)], ids=str)
+def test_results_that_threads_store(columns: int, pitch: int, config: Config) -> None:
+    """One, two or four elements at once; nothing is written beside them."""
+    rng = np.random.default_rng(0)
+    a, b = (array(rng.integers(-2, 3, shape), "bfloat16") for shape in ((70, 16), (16, 64)))
+    whole = array(np.full(70 * pitch, 7.0), "bfloat16")
+    out = whole.reshape(70, pitch)[:, :columns]
+    gemm(a, b[:, :columns], out, config=config)
+    np.testing.assert_array_equal(to_numpy(out), to_numpy(a) @ to_numpy(b)[:, :columns])
+    assert (to_numpy(whole).reshape(70, pitch)[:, columns:] == 7).all()
+
+
 @pytest.mark.parametrize("columns", [2, 41])
 def test_results_of_8_bits_at_any_pitch(columns: int) -> None:
     rng = np.random.default_rng(0)

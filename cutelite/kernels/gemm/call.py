@@ -268,7 +268,9 @@ def arguments(
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
-    direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
+    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else 1
+    if direct and result.pointer % 16 == 0:
+        direct = gcd(min(4, 8 // d.bytes), result.shape[-1], *result.strides[:-1])
     narrow = next((n for n in ROWS if result.shape[-1] <= n), None) if majors[1] == "K" and not loaded else None
     problem = replace(problem, shared=shared, direct=direct, loaded=loaded, narrow=narrow)
     problem = finished(problem, fused, b.shape[-1], result)

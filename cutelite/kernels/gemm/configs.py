@@ -93,7 +93,8 @@ class Problem:
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
     narrow              as `rows`, of columns and B, for swapped tiles
-    direct              threads store results, and load C, element by element: for rows that TMA cannot take
+    direct              threads store results, so many elements at once (1, 2 or 4), and load C, element by element: for
+                        rows that TMA cannot take; 0: TMA does
     loaded              operands that threads load, 'A', 'B' or 'AB': rows that TMA cannot read, of 16 bits; else ''
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
@@ -114,7 +115,7 @@ class Problem:
     tensors: tuple[tuple[str, int, int], ...] = ()
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
-    direct: bool = False
+    direct: int = 0
     loaded: str = ""
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()

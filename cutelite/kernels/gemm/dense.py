@@ -98,7 +98,7 @@ def build(config: Config, problem: Problem) -> Any:
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
             done = cl.NamedBarrier(1 + group, GROUP)
-            out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
+            out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned, max(1, problem.direct))
             finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
             scales = cl.Scales(scale_a, scale_b)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
@@ -214,7 +214,7 @@ def run(
     if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)
         return
-    plain = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False, direct=False)
+    plain = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False, direct=0)
     parts = empty(d, (batches * splits, m, -(-n // 16) * 16), problem.acc.name)[..., :n]
     multiply(config, plain, launch, a, b, parts, cl.Fused(), ahead)
     add_up(problem, splits, parts, d, fused)

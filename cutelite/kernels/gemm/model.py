@@ -49,19 +49,19 @@ class Numbers(NamedTuple):
     restart               a further round of such
     """
 
-    start: float = 0.9174
-    l2: float = 4.699e-08
-    again: float = 0.5713
-    outgrown: float = 4.482e07
-    stream: float = 3.276e-06
-    hidden: float = 0.1617
-    partial: float = 0.8361
-    shallow: float = 0.04392
-    second: float = 3.404
-    second_byte: float = 3.745e-07
-    meeting: float = 1.478
-    meeting_byte: float = 3.382e-05
-    restart: float = 1.503
+    start: float = 0.9495
+    l2: float = 3.275e-08
+    again: float = 0.8558
+    outgrown: float = 4.516e07
+    stream: float = 3.067e-06
+    hidden: float = 0.1658
+    partial: float = 0.9025
+    shallow: float = 0.05694
+    second: float = 2.575
+    second_byte: float = 5.004e-07
+    meeting: float = 1.454
+    meeting_byte: float = 4.076e-05
+    restart: float = 1.508
 
 
 NUMBERS = Numbers()
@@ -77,8 +77,9 @@ BEHIND = 1.6
 """Microseconds by which a second kernel delays the one behind the GEMM, where that could have begun early. Times of one
 GEMM alone do not show it; of a step that decodes 64 sequences it is 0.9%."""
 
-LOADS = 3e-5
-"""Microseconds for a byte that a block's threads load to shared memory, as 14 sizes have it (docs/lab/gemm.md)."""
+LOADS, MADE = 3e-5, 0.45
+"""Microseconds for a byte that a block's threads load to shared memory, and at least for a step that they make, as 79
+sizes have it (docs/lab/gemm.md)."""
 
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
@@ -93,7 +94,7 @@ AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 
-LOAD = {5: 3.5, 6: 1.0}
+LOAD = {5: 5.0, 6: 1.0}
 """Stacks of a GPU's memory -> how many times `l2` a byte from L2 takes. Each stack has its part of L2; an H100 has
 five, an H200 six."""
 H200 = 6
@@ -102,25 +103,25 @@ Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
-    (64, True, (1, 1)): (0.1253, 0.00194, 1e-12, 0.047, 0.014),
-    (64, True, (1, 2)): (0.1774, 0.00123, 1e-12, 0.011, 0.00908),
-    (64, True, (1, 4)): (0.0714, 0.00161, 1e-12, 0.310, 0.00622),
-    (64, True, (2, 1)): (0.1571, 0.000949, 1e-12, 0.160, 0.00997),
-    (64, True, (4, 1)): (0.1174, 0.00081, 1e-12, 0.647, 0.00142),
-    (128, False, (1, 1)): (0.2719, 0.00194, 1e-12, 0.222, 0.019),
-    (128, False, (1, 2)): (0.1338, 0.00231, 1e-12, 0.961, 0.0124),
-    (128, False, (1, 4)): (0.1148, 0.00144, 1e-12, 0.676, 0.0197),
-    (128, False, (2, 1)): (0.3011, 9.09e-05, 5.65e-06, 0.821, 0.00753),
-    (128, False, (4, 1)): (0.2719, 0.000565, 1e-12, 0.391, 0.0123),
-    (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
-    (128, True, (1, 2)): (0.1199, 0.00204, 1e-12, 1.463, 0.00697),
-    (128, True, (2, 1)): (0.2994, 0.000156, 5.01e-06, 0.694, 0.00993),
-    (128, True, (4, 1)): (0.2019, 0.000906, 1e-12, 0.111, 0.0143),
-    (192, False, (2, 1)): (0.0253, 0.00418, 1e-12, 0.138, 0.00182),
-    (192, True, (2, 1)): (0.2859, 0.00139, 6.93e-06, 0.691, 0.0111),
-    (256, False, (1, 1)): (0.6047, 0.00099, 1e-12, 0.309, 0.0364),
-    (256, False, (1, 2)): (0.1823, 0.00414, 1e-12, 0.588, 0.0158),
-    (256, False, (2, 1)): (0.3585, 0.0024, 4.52e-06, 2.890, 0.00284),
+    (64, True, (1, 1)): (0.1330, 0.00187, 1e-12, 0.034, 0.013),
+    (64, True, (1, 2)): (0.1387, 0.00162, 1e-12, 0.010, 0.00865),
+    (64, True, (1, 4)): (0.0738, 0.00168, 1e-12, 0.208, 0.00607),
+    (64, True, (2, 1)): (0.1630, 0.00102, 1e-12, 0.125, 0.00831),
+    (64, True, (4, 1)): (0.1247, 0.000792, 1e-12, 0.535, 0.0034),
+    (128, False, (1, 1)): (0.2815, 0.00196, 1e-12, 0.227, 0.0146),
+    (128, False, (1, 2)): (0.1518, 0.00225, 1e-12, 1.000, 0.0122),
+    (128, False, (1, 4)): (0.1127, 0.00166, 1e-12, 0.358, 0.0185),
+    (128, False, (2, 1)): (0.3221, 4.61e-05, 5.5e-06, 0.986, 0.00633),
+    (128, False, (4, 1)): (0.2802, 0.00071, 1e-12, 0.607, 0.00879),
+    (128, True, (1, 1)): (0.0906, 0.00287, 1e-08, 0.345, 0.00639),
+    (128, True, (1, 2)): (0.1279, 0.0022, 1e-12, 1.254, 0.0068),
+    (128, True, (2, 1)): (0.3217, 0.0001, 4.92e-06, 0.593, 0.00985),
+    (128, True, (4, 1)): (0.1843, 0.00127, 1e-12, 0.353, 0.00908),
+    (192, False, (2, 1)): (0.1883, 0.00323, 1e-12, 0.682, 0.00656),
+    (192, True, (2, 1)): (0.2728, 0.0013, 8.49e-06, 0.741, 0.0134),
+    (256, False, (1, 1)): (0.6046, 0.00114, 1e-12, 0.284, 0.0364),
+    (256, False, (1, 2)): (0.1136, 0.00481, 1e-12, 0.564, 0.0146),
+    (256, False, (2, 1)): (0.3799, 0.00258, 2.82e-06, 2.893, 0.0021),
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
 so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
@@ -364,7 +365,7 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
-        step = np.maximum(step, 128 * by_threads * work.loads)
+        step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
     loaded = loading * each * share
     bands = np.ceil(across / t.bn)
     band, filled = np.minimum(t.swizzle, bands), np.maximum(1.0, filled)
