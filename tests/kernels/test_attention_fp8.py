@@ -9,7 +9,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention_fp8, reference
-from cutelite.kernels.attention.fp8 import CHOSEN, build
+from cutelite.kernels.attention.fp8 import CHOSEN, LONG, build, picked
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -32,6 +32,7 @@ def compare(place: str, given: list[Any], tolerance: float = 0.05, **how: Any) -
     Tensor cores add up products of fp8 with a dozen bits below the greatest one, which the simulator does not.
     """
     o, lse = attention_fp8(*given, return_lse=True, **how)
+    how.pop("config", None)
     whole = [x.astype(np.float64) * by_row(s, x.shape[1]) for x, s in zip(given[:3], given[3:], strict=True)]
     want, sums = reference(*whole, **how)
     assert np.linalg.norm(o.astype(np.float64) - want) <= tolerance * np.linalg.norm(want)
@@ -53,6 +54,8 @@ def by_row(scales: Any, rows: int) -> Any:
         ((2, 150, 300, 2, 2, 128), {"causal": True}),
         ((1, 150, 70, 1, 1, 64), {"causal": True}),  # the first 80 queries see nothing
         ((1, 65, 400, 2, 1, 96, 48), {"causal": True, "window": (150, None)}),
+        ((1, 200, 300, 1, 1, 128), {"config": LONG}),
+        ((1, 150, 300, 2, 1, 96, 64), {"config": LONG, "causal": True}),
         ((1, 1, 1, 1, 1, 16), {}),
     ],
 )
@@ -100,11 +103,12 @@ def test_scores_of_all_kinds(kind: str, everywhere: str) -> None:
     compare(everywhere, given)
 
 
-def test_no_race_in_a_few_schedules() -> None:
+@pytest.mark.parametrize("config", [CHOSEN, LONG])
+def test_no_race_in_a_few_schedules(config: Any) -> None:
     q, k, v, *scales = inputs(1, 200, 300, 1, 1, 128)
     q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v))
     o, lse, counter = np.empty(q.shape, ml_dtypes.bfloat16), np.empty((1, 1, 200), np.float32), np.zeros(1, np.int32)
-    kernel = build(CHOSEN, Problem(cl.e4m3, 128, 128, right=True))
+    kernel = build(config, Problem(cl.e4m3, 128, 128, right=True))
     report = kernel.check(
         1, None, q, k, v, o, lse, *scales, counter, 0.1 / LN2, 100, 1 << 30, 0, 1, seeds=2, notes=False
     )
@@ -112,15 +116,21 @@ def test_no_race_in_a_few_schedules() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-def test_powers_are_taken_while_values_are_multiplied() -> None:
-    kernel = build(CHOSEN, Problem(cl.e4m3, 128, 128, right=True))
+@pytest.mark.parametrize("config", [CHOSEN, LONG])
+def test_powers_are_taken_while_values_are_multiplied(config: Any) -> None:
+    kernel = build(config, Problem(cl.e4m3, 128, 128, right=True))
     scales = (1, 2), (1, 2), (1, 2)
     compiled = kernel.compile(*[(1, 2, 512, 128)] * 4, (1, 2, 512), *scales, (1,), 1.0, 0, 0, 0, 1, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
     steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
     assert steps
     for step in steps:
-        assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= CHOSEN.columns // 2
+        assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= config.columns // 2
+
+
+def test_many_keys_without_a_mask_take_three_warpgroups() -> None:
+    assert picked(4096, masked=False, by_block=False) == LONG
+    assert CHOSEN == picked(4095, False, False) == picked(4096, True, False) == picked(4096, False, True)
 
 
 def test_what_does_not_fit_is_refused() -> None:

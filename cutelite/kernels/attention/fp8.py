@@ -1,7 +1,7 @@
 """The forward kernel on fp8: q, k and v in e4m3, with a scale for each head or block of it; the output in bf16.
 
 wgmma takes fp8 operands from shared memory only with the dimension they are summed over contiguous, which for values is
-that of keys. So one more warpgroup transposes each block of values in shared memory, and puts keys there in the order
+that of keys. So other warps transpose each block of values in shared memory, and put keys there in the order
 in which powers lie in registers: sums do not depend on it, and powers need no exchange between threads.
 
 Powers are those relative to the greatest scores of blocks before, as in bf16, and raised by 2^3, for e4m3 has few
@@ -26,11 +26,14 @@ QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 3.0
 CHOSEN = Config(turns=False, guess=True, regs=(24, 216))
+LONG = Config(3, 96, turns=False, guess=True, regs=(32, 160))
+"""What is faster for `MANY` keys and more without a mask, as far as it was timed."""
+MANY = 4096
 SCALED = 128
 """The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
 """Of the greatest scale of values: with so small a one, or less, all powers of a block are 0 in e4m3."""
-TURNING = 40  # registers of a thread that transposes
+TURNING = 40  # registers of a thread of a warpgroup that transposes
 
 
 class Scaled(NamedTuple):
@@ -71,6 +74,11 @@ class BlockSoftmax(cl.OnlineSoftmax):
     greatest: Any = 1.0
 
 
+def picked(keys: int, masked: bool, by_block: bool) -> Config:
+    """Return the configuration for so many keys; `by_block`: with scales of blocks of `SCALED`."""
+    return CHOSEN if masked or by_block or keys < MANY else LONG
+
+
 def greatest(scales: Any) -> Any:
     """Return the greatest of the scales of a head's blocks, (N,). Who: all threads of a warp."""
     found, count = f32(0.0), i32(scales.shape[0])
@@ -84,6 +92,11 @@ class Fp8Plan(Plan):
     """As `Plan`, with values transposed in shared memory, and scales; `by_block`: of blocks of `SCALED`."""
 
     by_block: bool = False
+
+    @property
+    def turning(self) -> int:
+        """Threads that transpose: three warps of the warpgroup that loads, where they share the keys; else one more."""
+        return GROUP - 32 if self.config.columns % 96 == 0 else GROUP
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -155,17 +168,20 @@ class Fp8Plan(Plan):
 
     def turn_block(self, storage: Any, stage: Any) -> None:
         """Transpose a block: 32 keys and 16 columns at a time, as matrices of pairs of bytes."""
-        lane, warp, width = cl.thread_idx.x % 32, cl.thread_idx.x % GROUP // 32, self.config.columns
+        width, layout = self.config.columns, storage.turned.layout
+        thread = cl.thread_idx.x % GROUP - (GROUP - self.turning)
+        lane, warp = thread % 32, thread // 32
+        keys, key, column = (width // 3, width // 3 * warp, 0) if self.turning < GROUP else (width, 0, 16 * warp)
         row, odd, half = lane % 8, lane // 8 % 2, lane // 16  # of the matrices of columns that are stored
-        at = (16 * warp + 2 * row + (odd ^ row // 4)) * width + 16 * half  # all rows of a matrix in different banks
-        source = Rows.of(storage.v[None, None, stage], lane * BOX + 16 * warp)
+        at = layout((column + 2 * row + (odd ^ row // 4), key + 16 * half, 0))  # rows of a matrix in different banks
+        source = Rows.of(storage.v[None, None, stage], (key + lane) * BOX + column)
         target = Rows.of(storage.turned[None, None, stage], at)
         even = cl.where(lane < 16, cl.u32(0x6420), cl.u32(0x7531))  # the bytes of one column: of each second one
-        for i in cl.static_range(width // 32):
-            for j in cl.static_range(BOX // 64):
-                held = cl.bitcast(cl.ldmatrix(source.row(32 * i * BOX + 64 * j), transpose=True), cl.u32)
+        for i in cl.static_range(0, keys, 32):
+            for j in cl.static_range(0, BOX, 16 if self.turning < GROUP else 64):
+                held = cl.bitcast(cl.ldmatrix(source.row(i * BOX + j), transpose=True), cl.u32)
                 words = [cl.prmt(held[k], held[k + 1], x) for k in (0, 2) for x in (even, even ^ 0x1111)]
-                cl.stmatrix(target.row(64 * j * width + 32 * i), cl.vector(*words, dtype=cl.u32))
+                cl.stmatrix(target.row(layout((j, i, 0))), cl.vector(*words, dtype=cl.u32))
 
 
 class Rows(NamedTuple):
@@ -215,7 +231,9 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
         turned: Smem[e4m3, cl.make_smem_layout(e4m3, (BOX, BN, STAGES))]
         o: Smem[bf16, cl.make_smem_layout(bf16, (ROWS, BOX, G))]
 
-    @cl.kernel(block=(2 + G) * GROUP)
+    turning = plan.turning
+
+    @cl.kernel(block=(1 + G + turning // GROUP) * GROUP)
     def attention_fp8(
         q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], of_queries: Tensor[f32, heads],
         of_keys: Tensor[f32, kv_heads], of_values: OF_VALUES, counter: Tensor[i32, (1,)] | None, scale: f32,
@@ -226,18 +244,20 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
         tma = cl.PipelineTmaAsync
         queries = tma.create(G * config.queries, ROWS * BOX, GROUP, sync=False, reads="wgmma")
         keys = tma.create(STAGES, BN * BOX, G * GROUP, sync=False, reads="wgmma")
-        loaded = tma.create(STAGES, BN * BOX, GROUP, sync=False)
-        turned = cl.PipelineAsync.create(STAGES, GROUP, G * GROUP, sync=False, reads="wgmma")
+        loaded = tma.create(STAGES, BN * BOX, turning, sync=False)
+        turned = cl.PipelineAsync.create(STAGES, turning, G * GROUP, sync=False, reads="wgmma")
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731
-        tiles = cl.TileQueue.create(Tile, where, plan.tiles.count(), counter, (1 + G) * GROUP)
+        tiles = cl.TileQueue.create(Tile, where, plan.tiles.count(), counter, G * GROUP + turning)
         here = Here(storage, queries, keys, turned, given, None)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 plan.produce(q, k, v, here._replace(values=loaded), tiles)
+            if turning < GROUP and cl.thread_idx.x >= GROUP - turning:
+                plan.turn(here, loaded, tiles)
         elif cl.thread_idx.x >= (1 + G) * GROUP:
             cl.setmaxnreg_dec(TURNING)
             plan.turn(here, loaded, tiles)

@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
-from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
+from cutelite.kernels.attention.fp8 import SCALED, build, picked
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
@@ -80,7 +80,7 @@ def attend_fp8(
             out[...], lse[...] = 0, -float("inf")
         else:
             problem = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None)
-            config = instance("config", config, Config) or CHOSEN
+            config = instance("config", config, Config) or picked(sk, problem.left or problem.right, by_block)
             if by_block and SCALED % config.columns:
                 raise ArrayError(f"a block of {config.columns} keys may have two scales, of {SCALED} keys each")
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
