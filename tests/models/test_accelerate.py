@@ -454,7 +454,7 @@ def test_gradients_of_padding_with_a_cap_are_transformers_own() -> None:
 
 OTHERS: dict[str, dict[str, Any]] = {
     "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
-    "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8},
+    "GptOss": {"num_local_experts": 2, "num_experts_per_tok": 2, "sliding_window": 8},  # no choice, which may be close
     "Phi": {"partial_rotary_factor": 0.5},
     "Phi3": {},
     "Mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
