@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 
 from cutelite.layout import Dim, DimExpr, evaluate, minimum
 from cutelite.layout.dims.division import FLOOR_RULES, MOD_RULES, Rule, floordiv, mod
@@ -33,6 +33,8 @@ def test_the_identity_holds_wherever_its_condition_does(rule: Rule) -> None:
 
 @THOROUGH
 @given(expressions(2), expressions(2), bindings())
+@example(("//", M, 2), -1, {"M": 1})
+@example(("%", M, 2), -2, {"M": 1})
 def test_every_rule_divides_as_python_does(a: Any, b: Any, values: dict[str, int]) -> None:
     n, d = build(a), build(b)
     assume(isinstance(n, DimExpr) or isinstance(d, DimExpr))

@@ -138,14 +138,16 @@ def _floor_of_less(n: Int, d: Int) -> Int | None:
 def _floor_of_quotient(n: Int, d: Int) -> Int | None:
     terms = terms_of(n)
     shift = terms.pop((), 0)
-    if len(terms) != 1 or isinstance(d, DimExpr):
+    if len(terms) != 1 or isinstance(d, DimExpr) or d < 1:
         return None
     ((mono, c),) = terms.items()
     node = _only_node(mono, "//")
     if node is None or c != 1:
         return None
     inner, divisor = node.args
-    return None if isinstance(divisor, DimExpr) else floordiv(add(inner, divisor * shift), divisor * d)
+    if isinstance(divisor, DimExpr) or divisor < 1:
+        return None
+    return floordiv(add(inner, divisor * shift), divisor * d)
 
 
 FLOOR_RULES = (
@@ -181,7 +183,7 @@ def _mod_multiples(n: Int, d: Int) -> Int | None:
 
 
 def _mod_small_coefficients(n: Int, d: Int) -> Int | None:
-    if isinstance(d, DimExpr):
+    if isinstance(d, DimExpr) or d < 1:
         return None
     small = _small_coefficients(n, d)
     return None if small == n else mod(small, d)
