@@ -62,7 +62,7 @@ class Finish:
     def make(self, piece: Any, begun: tuple[Any, ...]) -> None:
         """Call `function` with a piece and with what `begin` returned. Errors: `finish` if it returns numbers."""
         returned = self.function(piece, *begun, *self.tensors)
-        if hasattr(returned, "dtype"):
+        if hasattr(returned, "dtype") or isinstance(returned, int | float):
             text = f"the function for `finish` returns {describe(returned)}, which is stored nowhere"
             raise mistake("finish", text, help="it stores its results by `piece.result(x)`")
 

@@ -157,10 +157,13 @@ def test_refusals() -> None:
         gemm(a, b, finish=Finish(None))  # type: ignore[arg-type]
 
 
-def test_a_function_that_returns_its_results_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("function", "what"), [(lambda sums: sums * 2.0, "a run-time vec<f32,4>"), (lambda sums: 2.0, "2.0")]
+)
+def test_a_function_that_returns_its_results_is_refused(function: Any, what: str) -> None:
     @cl.kernel(block=32)
     def kernel() -> None:
-        Finish(lambda sums: sums * 2.0).make(cl.full((4,), 1.0, cl.f32), ())
+        Finish(function).make(cl.full((4,), 1.0, cl.f32), ())
 
-    with pytest.raises(cl.CompileError, match="for `finish` returns a run-time vec<f32,4>, which is stored nowhere"):
+    with pytest.raises(cl.CompileError, match=f"for `finish` returns {what}, which is stored nowhere"):
         kernel[1]()
