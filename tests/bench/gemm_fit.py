@@ -5,7 +5,7 @@
 It prints the numbers, how much longer the picks take than the best measured (the regret), and both over cuBLAS, by
 majors too. Every fifth size is kept out of the fit, to be tested on; with `--all` none is. First times are fitted, by
 least squares, then times and regret together (`--seconds`): a fit of times alone picks worse, since it does not know
-which of them decide.
+which of them decide. A line names its GPU by "stacks" of memory (`model.LOAD`); without, it is of an H200.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from cutelite.kernels.gemm import Config
 from cutelite.kernels.gemm.call import ROWS
 from cutelite.kernels.gemm.model import (
     AT_ONCE,
+    H200,
+    LOAD,
     NUMBERS,
     RATES,
     Numbers,
@@ -63,8 +65,8 @@ def rival_of(line: dict[str, Any]) -> float:
     return float(min(us for text, us in line["us"].items() if text.startswith("cublas")))
 
 
-def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, Work, Any, Any]:
-    """Whose each measurement is, all of them as the model reads them, how many run at once, and their times."""
+def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, Work, tuple[Any, Any], Any]:
+    """Whose each measurement is, all of them as the model reads them, what `in_bursts` takes besides, and the times."""
     whose = [
         (place, eval(text, {"Config": Config})) for place, line in enumerate(lines) for text in line["us"]
         if not text.startswith("cublas")
@@ -73,12 +75,13 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     at_once = np.array([AT_ONCE.get(config.blocks, 1) for config in configs], np.float64)
     sizes = np.array([lines[place]["shape"] for place, _ in whose], np.float64)
     rows = np.array([rows_of(lines[place]) for place, _ in whose])
+    load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
     known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), rows), at_once)[0])
     known &= np.array([kind_of(config) in RATES for config in configs])
     whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
     table, work = table_of([config for _, config in whose]), Work(Sizes(*sizes[known].T), rows[known])
-    return whose, table, work, at_once[known], times[known]
+    return whose, table, work, (at_once[known], load[known]), times[known]
 
 
 SOFT_PICK, OF_TIMES, OF_START, OF_SIZE = 0.03, 3.0, 3.0, 0.85
@@ -98,7 +101,7 @@ class Fit:
     every: bool
 
     def __post_init__(self) -> None:
-        self.whose, self.table, self.work, self.at_once, self.times = read(self.lines)
+        self.whose, self.table, self.work, self.gpu, self.times = read(self.lines)
         names = [kind_of(config) for _, config in self.whose]
         self.kinds = sorted(set(names))
         self.kind, self.line = np.array([self.kinds.index(x) for x in names]), np.array([i for i, _ in self.whose])
@@ -121,7 +124,7 @@ class Fit:
         """The logarithms of the times of all measurements."""
         numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, 5)
         made = priced(self.table, np.exp(rates)[self.kind], Numbers(*np.exp(numbers)))
-        return np.log(lasting(*in_bursts(made, self.work, self.at_once)))
+        return np.log(lasting(*in_bursts(made, self.work, *self.gpu)))
 
     def slopes(self, at: Any, found: Any, step: float = 1e-6) -> Any:
         """How the times change with each number. A rate is one of five, and changes those of its kind alone."""

@@ -282,7 +282,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
     of = table_of([config])
-    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d), stacks_of(d))
+    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d))
     return float(lasting(seconds * 1e6, energy[0])) * 1e-6
 
 

@@ -334,7 +334,7 @@ def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, sta
     at_once  how many clusters of each configuration run at once
     stacks   of the GPU's memory: a key of `LOAD`
     """
-    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, stacks))
+    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, LOAD[stacks]))
 
 
 def lasting(burst: Any, energy: Any) -> Any:
@@ -342,8 +342,11 @@ def lasting(burst: Any, energy: Any) -> Any:
     return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
 
 
-def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tuple[Any, Any]:
-    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
+def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[Any, Any]:
+    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`.
+
+    load   the GPU's of `LOAD`; it does not change the energy
+    """
     t, v, (m, n, k, batches, matrices) = table, table.numbers, work.sizes
     turned = (n - m) * t.swapped
     high, across = m + turned, n - turned
@@ -376,7 +379,7 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
     again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
     moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
     memory = moved * np.maximum(DRAM, np.maximum(1.0, rounds) / loading * v.stream)
-    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * LOAD[stacks]) ** BESIDE + memory**BESIDE
+    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
     burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
     burst += t.fixed + t.again * rounds
     burst += t.summed * (batches * m * n)
