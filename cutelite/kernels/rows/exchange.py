@@ -42,11 +42,11 @@ def exchange(
     done = counts[block]
     held = cl.make_rmem_tensor(x.dtype, (VECTOR, vectors))
     come = cl.make_rmem_tensor(x.dtype, (VECTOR, vectors))
-    all = x.shape[0] // VECTOR
-    for first in range(block * each + thread, cl.ceil_div(all, each) * each, blocks * each):
+    count = x.shape[0] // VECTOR
+    for first in range(block * each + thread, cl.ceil_div(count, each) * each, blocks * each):
         place = (block * 2 + cl.i32(done % 2)) * (SLOT // VECTOR) + thread
         for i in cl.static_range(vectors):
-            at = min(first + i * THREADS, all - 1)  # beyond the end the last vector stands in, and is not stored
+            at = min(first + i * THREADS, count - 1)  # beyond the end the last vector stands in, and is not stored
             held[None, i].store(cl.local_tile(x, (VECTOR,), (at,)).load())
         for i in cl.static_range(vectors):
             cl.local_tile(theirs, (VECTOR,), (place + i * THREADS,)).store(held[None, i].load())
@@ -60,7 +60,7 @@ def exchange(
         for i in cl.static_range(vectors):
             come[None, i].store(cl.local_tile(mine, (VECTOR,), (place + i * THREADS,)).load())
         for i in cl.static_range(vectors):
-            if first + i * THREADS < all:
+            if first + i * THREADS < count:
                 total = held[None, i].load().to(f32) + come[None, i].load().to(f32)
                 cl.local_tile(out, (VECTOR,), (first + i * THREADS,)).store(total.to(out.dtype))
     if thread == 0:
