@@ -50,7 +50,11 @@ class Pair:
 
     def add(self, x: Tensor) -> None:
         """Add the other process's x, in place: contiguous, a multiple of `VECTOR` elements."""
-        add_other(x.view(-1), (self.mine, self.theirs, self.flags, self.their_flags, self.counts))
+        flat = x.view(-1)
+        aligned = flat if flat.data_ptr() % (VECTOR * x.itemsize) == 0 else flat.clone()
+        add_other(aligned, (self.mine, self.theirs, self.flags, self.their_flags, self.counts))
+        if aligned is not flat:
+            flat.copy_(aligned)
 
 
 _pairs: dict[Any, Pair | None] = {}
@@ -59,11 +63,12 @@ _pairs: dict[Any, Pair | None] = {}
 def of(group: Any, x: Tensor) -> Pair | None:
     """Return what adds up arrays such as x over a group: where it is two GPUs of one host that reach each other.
 
-    The first call makes it, in both processes; in a CUDA graph it must be there. Otherwise None: use NCCL.
+    The first call makes it, in both processes; in a CUDA graph it must be there. Otherwise None: use NCCL. The answer
+    depends on nothing that differs between the processes, such as addresses: else one would wait for the other forever.
     """
     if not x.is_cuda or x.dtype not in TYPES or dist.get_world_size(group) != 2:
         return None
-    if x.numel() % VECTOR or not x.numel() or x.data_ptr() % (VECTOR * x.itemsize):
+    if x.numel() % VECTOR or not x.numel():
         return None
     key = group, x.device, x.dtype
     if key not in _pairs and not torch.cuda.is_current_stream_capturing():

@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as processes
 
-from cutelite.models import accelerate, shard
+from cutelite.models import accelerate, pairs, shard
 from tests.models.test_accelerate import made, off, tokens
 
 NAMES = "Llama with biases", "Qwen3Moe"
@@ -87,3 +87,18 @@ def test_attention_that_is_not_known_is_refused(tmp_path: Path) -> None:
             shard(made("Llama"))
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("first", [0, 1, 8])
+def test_a_pair_adds_arrays_wherever_they_begin(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(x: torch.Tensor, memory: object) -> None:
+        assert x.data_ptr() % 16 == 0
+        x.mul_(2)
+
+    monkeypatch.setattr(pairs, "add_other", doubled)
+    pair = object.__new__(pairs.Pair)
+    pair.mine = pair.theirs = pair.flags = pair.their_flags = pair.counts = torch.empty(0)
+    whole = torch.arange(40, dtype=torch.bfloat16)
+    x = whole[first : first + 16].view(2, 8)
+    pair.add(x)
+    assert whole.tolist() == [2 * i if first <= i < first + 16 else i for i in range(40)]
