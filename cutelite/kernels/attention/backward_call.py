@@ -10,7 +10,7 @@ import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import WORKERS, Starts
@@ -116,7 +116,7 @@ def differentiate(
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
-    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None)
+    problem = Problem(dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None)
     each = sk // max(1, starts[1].shape[0] - 1) if starts else sk
     config = instance("config", config, Config) or chosen(problem, each, scale)
     if config.extended and score_mod is not None:

@@ -19,7 +19,7 @@ from cutelite.kernels.arguments import (
     check_underived,
     instance,
 )
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, picked
@@ -130,7 +130,7 @@ def attend(
             mask = None if block_mask is None else block_mask_of(block_mask, (batch, heads, sq, sk))
             mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays), "mask_mod", MASK_MOD)
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
-            dtype = getattr(cl, code_of(q))
+            dtype = dtype_of(code_of(q))
             problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
             wide = -(-dim // BOX) * BOX, -(-dim_v // BOX) * BOX
             if instance("config", config, Config) is None and blocks is None:

@@ -9,7 +9,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, check_given_apart, instance, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS, of_rows
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
@@ -92,7 +92,7 @@ def attend_decode(
     if keys == 0:
         out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         return (out, lse) if return_lse else out
-    dtype, arrays = getattr(cl, code_of(q)), list[Any]()
+    dtype, arrays = dtype_of(code_of(q)), list[Any]()
     mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
     mask = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
     problem = Problem(dtype, dim, dim_v, left is not None, right is not None, mod, mask, softcap=softcap)
@@ -135,7 +135,7 @@ def combine(
     It starts while the kernel that computes parts still runs.
     """
     batch, sq, heads, dim = out.shape
-    kernel = of_rows(getattr(cl, code_of(out)), dim, columns, low is not None)
+    kernel = of_rows(dtype_of(code_of(out)), dim, columns, low is not None)
     grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
     kernel[grid](parts, sums, out, lse, lengths, sinks, keys, low or 0, blocks)
 

@@ -8,7 +8,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
 from cutelite.kernels.attention.decoding_call import balanced, check_cache, combine, room
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
@@ -76,7 +76,7 @@ def attend_latent(
         out[...], lse[...] = 0, -float("inf")
         return (out, lse) if return_lse else out
     problem, config = (
-        Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None),
+        Problem(dtype_of(code_of(q)), dim, dim_v, right=right is not None),
         instance("config", config, Config) or CHOSEN,
     )
     tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // config.columns)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, check_given_apart, check_underived, instance
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -76,7 +75,7 @@ def attend_varlen(
     arrays: list[Any] = []
     mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
-        mods, dtype = (mod, settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)), getattr(cl, code_of(q))
+        mods, dtype = (mod, settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)), dtype_of(code_of(q))
         problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True, softcap=softcap)
         config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX, dim_v)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import ArrayError, instance, underived
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD, Problem
 from cutelite.kernels.blackwell.attention import ROWS, THREADS, TILES, Config, build
@@ -48,7 +47,7 @@ def attention(
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
-            ends, dtype = (left is not None, right is not None), getattr(cl, code_of(q))
+            ends, dtype = (left is not None, right is not None), dtype_of(code_of(q))
             problem = Problem(dtype, dim, dim_v, *ends, mod, mask, softcap=softcap)
             far = (FAR if x is None else x for x in (left, right))
             numbers = problem.factor(scale), offset, *far, band_of(sk * (dim + dim_v) * 2, batch * heads)

@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty, has_tensor_memory
+from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
 from cutelite.kernels.blackwell.gemm import Work, build
@@ -91,7 +91,7 @@ def compute(
         a, b, result, fused = folded(a, b, out, fused)
     a, b = for_tma(a, -1), for_tma(b, -2)
     majors = tuple("K" if rt.read(x).strides[k] == 1 else "MN" for x, k in ((a, -1), (b, -2)))
-    kinds = tuple(getattr(cl, "tf32" if precision == "tf32" else code_of(x)) for x in (a, b))
+    kinds = tuple(dtype_of("tf32" if precision == "tf32" else code_of(x)) for x in (a, b))
     shared = "A" if a.ndim < b.ndim else "B" if b.ndim < a.ndim else ""
     problem = {"majors": majors, "batched": result.ndim == 3, "shared": shared}
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
@@ -138,7 +138,7 @@ def gemm_scaled(
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
         scale_a, scale_b = (of_no_columns(x, 1)[:, :1] for x in (scale_a, scale_b))
     a, b = for_tma(a, -1), for_tma(b, -1)
-    of_dtypes = tuple(getattr(cl, code_of(x)) for x in (a, b))
+    of_dtypes = tuple(dtype_of(code_of(x)) for x in (a, b))
     run((a, b, scale_a, scale_b), out, of_dtypes, {"scaled": scaled}, fused, finish, config)
     return out
 
@@ -183,14 +183,14 @@ def gemm_grouped(
     columns = b.shape[1] // 2 if paired else b.shape[1]
     out = empty(a, (a.shape[0], columns), DEFAULTS.get(code_of(a))) if out is None else out
     given.array("out", out, FLOATS, (a.shape[0], columns), written=True, rows=True)
-    if b.shape[1] % 8 or columns * getattr(cl, code_of(out)).bytes % 16:
+    if b.shape[1] % 8 or columns * dtype_of(code_of(out)).bytes % 16:
         raise ArrayError(f"b has {b.shape[1]} rows for each group: a multiple of 8, and rows of results fill 16 bytes")
     check_card(out)
     if left_out() or 0 in (*a.shape[:1], *b.shape[:2]):
         return out
     if a.shape[1] == 0:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
-    kinds = tuple(getattr(cl, code_of(x)) for x in (a, b))
+    kinds = tuple(dtype_of(code_of(x)) for x in (a, b))
     fused = cl.Fused(None, None, cl.Scales(), 1.0, 0.0, None)
     run((for_tma(a, -1), for_tma(b, -1)), out, kinds, {"grouped": True}, fused, finish, config, ends)
     return out
@@ -296,7 +296,7 @@ def run(
     others = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation
     if finish is not None and any(x is not None for x in others):
         raise ValueError("with finish= there are no c, bias, scales or activation")
-    d, acc = getattr(cl, code_of(out)), i32 if kinds[0].is_int and "scaled" not in more else f32
+    d, acc = dtype_of(code_of(out)), i32 if kinds[0].is_int and "scaled" not in more else f32
     made, columns = out, out.shape[-1]
     if columns * d.bytes % 16:  # TMA writes the last 16 bytes of a row whole
         if finish is not None:

@@ -14,7 +14,7 @@ from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
-from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
+from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
@@ -260,11 +260,11 @@ def arguments(
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     scales, fused = scales_of(fused, *(result.shape[-2:])), replace(fused, bias=begun_for_tma(fused.bias))
-    kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
+    kinds = [dtype_of("tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
     rowwise = any(x is not None and x.shape[0] > 1 for x in (scales.a, scales.b))
-    of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
-    acc, d = i32 if kinds[0].is_int and prepare is None else f32, getattr(cl, result.dtype)
+    of_bias = None if fused.bias is None else dtype_of(rt.read(fused.bias).dtype)
+    acc, d = i32 if kinds[0].is_int and prepare is None else f32, dtype_of(result.dtype)
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)

@@ -33,7 +33,7 @@ from cutelite.kernels.arguments import (
     is_array,
     underived,
 )
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
+from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, strides_of
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
@@ -166,7 +166,7 @@ def by_rows(
     is_array("out", out)
     last = out.shape[-1] if finish is not None and len(out.shape) else columns
     checked.array("out", out, FLOATS, (*a.shape[:-1], last), written=True, rows=True, why=", as a @ b.T")
-    dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
+    dtype, d = dtype_of(rt.read(a).dtype), dtype_of(rt.read(out).dtype)
     if b.shape[1] % 8 or out.shape[-1] * d.bytes % 16:
         raise ValueError(
             f"b has {b.shape[1]} rows for each group: they are a multiple of 8, and results' rows fill 16 bytes"
@@ -201,7 +201,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
         check_given_apart(out, a=a, b=b, rows=rows)
         a, b = all_for_tma((a, -1, True), (b, -1, False))
         major = "K" if rt.read(b).strides[-1] == 1 else "MN"
-        problem = experts.Problem(getattr(cl, rt.read(a).dtype), gather=True, major=major)
+        problem = experts.Problem(dtype_of(rt.read(a).dtype), gather=True, major=major)
         experts.run(problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, rows)
     return out
 
@@ -279,7 +279,7 @@ def along_k(
         if not accumulate:
             out[...] = 0
         return out
-    dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
+    dtype, d = dtype_of(rt.read(a).dtype), dtype_of(rt.read(out).dtype)
     check_written_by_tma("out", out)
     check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, True))

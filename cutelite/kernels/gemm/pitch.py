@@ -15,6 +15,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, i64, u32
+from cutelite.kernels.arrays import dtype_of
 from cutelite_rt.dtype import DTYPES
 
 FIRST, SECOND = (cl.dims(" ".join(f"{name}{i}" for name in ("L", "R", "C", "SL", "SR", "DL", "DR"))) for i in (1, 2))
@@ -123,4 +124,4 @@ def copy_rows(*pairs: tuple[Any, Any]) -> None:
         batches, rows, columns = given[-1].shape
         threads += batches * rows * (columns // (UNIT // DTYPES[dtype].bytes) + 2)
     launch = cl.Launch(-(-threads // THREADS), THREADS, pdl=True)
-    build(getattr(cl, dtype))[launch](*given, *(None,) * (4 - len(given)))
+    build(dtype_of(dtype))[launch](*given, *(None,) * (4 - len(given)))

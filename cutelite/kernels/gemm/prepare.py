@@ -61,7 +61,7 @@ def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
 def made_ahead(source: Any, b: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...]) -> Any:
     """Return A, (M, K) of the dtype of b, computed from `source` by a function."""
     view, a = rt.read(source), empty(b, tuple(source.shape))
-    dtypes = (getattr(cl, rt.read(x).dtype) for x in (source, a))
+    dtypes = (dtype_of(rt.read(x).dtype) for x in (source, a))
     apart = gcd(8, view.strides[0])
     grid = -(-view.shape[0] // ROWS) * -(-view.shape[1] // COLUMNS)
     function = Prepare(prepare.function)

@@ -20,7 +20,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.arrays import code_of
+from cutelite.kernels.arrays import code_of, dtype_of
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
 from cutelite.target.targets import WARP
@@ -140,8 +140,8 @@ def run(x: Any, w: Any, out: Any, fused: cl.Fused) -> None:
     left, right = rt.read(x), rt.read(w)
     rows, (k, n) = left.shape[0], right.shape
     each = gcd(8, right.strides[1], k, right.pointer // 2)
-    dtype, result = (getattr(cl, rt.read(array).dtype) for array in (x, out))
+    dtype, result = (dtype_of(rt.read(array).dtype) for array in (x, out))
     kind = Vectors(dtype, result, rows, each, fused.by_row, fused.activation)
-    of_bias = f32 if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
+    of_bias = f32 if fused.bias is None else dtype_of(rt.read(fused.bias).dtype)
     launch = cl.Launch(-(-n // kind.across), WARPS * WARP, pdl=True)
     build(kind, of_bias)[launch](x, w.swapaxes(0, 1), out, fused.c, fused.bias, fused.alpha, fused.beta)
