@@ -115,12 +115,17 @@ def load(tensor: Any, tile: Any, bar: Any) -> None:
     bar.wait(0)
 
 
-def unchanged(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+def published(like: Any, room: Any, slots: Any) -> Any:
+    """Return a tensor by a copy of the descriptor of `like`, in the first slot."""
     if cl.elect_one():
         cl.tensormap_copy(like, room)
     cl.syncwarp()
     cl.tensormap_publish(room, slots[0, None])
-    load(cl.tensormap_acquire(slots[0, None], like), tile, bar)
+    return cl.tensormap_acquire(slots[0, None], like)
+
+
+def unchanged(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    load(published(like, room, slots), tile, bar)
 
 
 def without_syncwarp(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
@@ -135,11 +140,7 @@ def not_published(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None
 
 
 def not_acquired(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
-    if cl.elect_one():
-        cl.tensormap_copy(like, room)
-    cl.syncwarp()
-    cl.tensormap_publish(room, slots[0, None])
-    own = cl.tensormap_acquire(slots[0, None], like)
+    own = published(like, room, slots)
     if cl.elect_one():
         cl.tensormap_replace(room, like, "global_dim", 4, 0)
     cl.syncwarp()
@@ -148,11 +149,7 @@ def not_acquired(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
 
 
 def overwritten(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
-    if cl.elect_one():
-        cl.tensormap_copy(like, room)
-    cl.syncwarp()
-    cl.tensormap_publish(room, slots[0, None])
-    own = cl.tensormap_acquire(slots[0, None], like)
+    own = published(like, room, slots)
     if cl.elect_one():
         bar.arrive_expect_tx(like.tile_bytes)
         cl.tma_load(own, tile, at=(0, 0), barrier=bar)
@@ -169,10 +166,7 @@ def left_behind(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
         for stage in cl.static_range(2):
             full[stage].init(1)
         cl.fence_mbarrier_init()
-        cl.tensormap_copy(like, room)
-    cl.syncwarp()
-    cl.tensormap_publish(room, slots[0, None])
-    own = cl.tensormap_acquire(slots[0, None], like)
+    own = published(like, room, slots)
     if cl.elect_one():
         for stage in cl.static_range(2):
             full[stage].arrive_expect_tx(like.tile_bytes)
@@ -199,11 +193,7 @@ def uneven(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
 
 def again(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
     """One lane waits for the copy under a descriptor, and tells the others by `syncwarp`, before it is replaced."""
-    if cl.elect_one():
-        cl.tensormap_copy(like, room)
-    cl.syncwarp()
-    cl.tensormap_publish(room, slots[0, None])
-    own = cl.tensormap_acquire(slots[0, None], like)
+    own = published(like, room, slots)
     if cl.elect_one():
         bar.arrive_expect_tx(like.tile_bytes)
         cl.tma_load(own, tile, at=(0, 0), barrier=bar)
