@@ -50,9 +50,8 @@ def prepare(plan: Plan) -> Any:
             for tensor, tile in zip((o, do), tiles, strict=True):
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
             for g in cl.static_range(WORKERS if turns is not None else 0):
-                first = (
-                    max(0, row + plan.offset(sequence, given.offset) - given.left) // plan.keys
-                )  # the first that adds
+                # The first block of keys that adds.
+                first = max(0, row + plan.offset(sequence, given.offset) - given.left) // plan.keys
                 turns[batch, head, m, g] = first
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
