@@ -67,4 +67,4 @@ def check(name: str, result: Any, expected: np.ndarray[Any, Any], tolerance: flo
     scale = float(np.linalg.norm(expected)) or 1.0
     error = float(np.linalg.norm(got - expected)) / scale
     assert error <= tolerance, f"{name}: relative error {error:.3g}, more than {tolerance:.3g}"
-    print(f"{name}: right to {error:.1e} on {'the simulator' if isinstance(result, np.ndarray) else place()}")
+    print(f"{name}: relative error {error:.1e}, on {'the simulator' if isinstance(result, np.ndarray) else place()}")

@@ -100,7 +100,7 @@ class OnlineSoftmax:
     Powers are 2 to the difference between a score and its row's greatest score. With `guess` the greatest score of the
     earlier blocks is used. The sums of the powers, which are needed anyway, show whether scores have grown far beyond
     it; only then are the powers computed again, with the present greatest score. So the usual case has no maximum,
-    shuffle or rescaling. docs/attention.md says why this is exact.
+    shuffle or rescaling. docs/how-attention-is-computed.md says why this is exact.
 
     unit    the factor that turns scores into exponents of 2; each block may have another one
     dtype   the dtype of the powers

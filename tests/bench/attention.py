@@ -10,7 +10,7 @@ varlen    the same, of the squares of lengths; and a window of 1024 of 16384 key
 masks     the same, of what is seen of 16384 keys, by block masks of torch: documents, a window, a prefix
 mods      the same, of functions that are compiled in, beside none
 picks     us, of the model's configurations for sizes that it was not fitted to; the one it picks is named
-made      us, of scores made against the guess (docs/attention.md), causal and not
+made      us, of scores made against the guess (docs/how-attention-is-computed.md), causal and not
 decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
 
 ``--cells`` takes a part of them, by a regular expression that their names are searched for.

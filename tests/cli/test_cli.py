@@ -420,7 +420,7 @@ def test_demo(tmp_path: Path) -> None:
     """Run the GEMM as `make demo` does: its stages timed, its result checked, the place named."""
     done = started("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for text in ("front", "passes", "lower", "llvm", "assemble", "gemm for sm_90a", "right to"):
+    for text in ("front", "passes", "lower", "llvm", "assemble", "gemm for sm_90a", "relative error"):
         assert text in done.stdout
     assert done.stdout.count(" ms\n") == 5
     again = started("demo", cwd=tmp_path)

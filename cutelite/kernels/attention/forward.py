@@ -5,7 +5,7 @@ takes tiles of queries until none is left. While a warpgroup computes the softma
 multiply its powers of the block before with the values, and compute the products of the other warpgroups. Blocks of
 keys are processed from the last to the first. Exponentials are powers of 2.
 
-docs/attention.md says why the result is exact.
+docs/how-attention-is-computed.md says why the result is exact.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
