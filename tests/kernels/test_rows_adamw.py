@@ -54,6 +54,7 @@ def test_masters_are_updated_and_parameters_their_roundings() -> None:
     adamw([p], [g], [m], [v], 1, lr=1e-4, decay=0.0, masters=[master])
     np.testing.assert_allclose(master, before - 1e-4 * np.sign(g.astype(np.float32)), rtol=1e-4)
     np.testing.assert_array_equal(p, master.astype(BF16))
+    np.testing.assert_allclose(v, 1e-3 * g.astype(np.float32) ** 2, rtol=1e-6)
 
 
 def test_more_tensors_than_a_launch_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,10 @@ def test_histograms(dtype: Any, checked: Callable[[int], None]) -> None:
     np.testing.assert_array_equal(
         histogram(numbers, 13), np.bincount(numbers[(numbers >= 0) & (numbers < 13)], minlength=13)
     )
+    for low, high in ((0.1, 0.3), (0.1, 0.7)):  # where the last bin ends, places round up, and down
+        ends = np.array([low, high], np.float32)
+        beyond = np.nextafter(ends, np.array([-9, 9], np.float32))
+        np.testing.assert_array_equal(histogram(np.concatenate([ends, beyond]), 7, low, high), [1, 0, 0, 0, 0, 0, 1])
 
 
 @pytest.mark.parametrize(

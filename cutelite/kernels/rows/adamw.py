@@ -34,13 +34,14 @@ class Step(NamedTuple):
     """The numbers of a step, computed from lr, betas and the number t of the step.
 
     keep   1 - lr * decay;  rate  lr / (1 - b1 ** t);  root  1 / sqrt(1 - b2 ** t)
+    new1   1 - b1;  new2  1 - b2: computed from an f32 of b2, it would have 16 bits
     """
 
     keep: f32
     rate: f32
     root: f32
-    b1: f32
-    b2: f32
+    new1: f32
+    new2: f32
     eps: f32
 
 
@@ -120,8 +121,8 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     def work(arrays: Any, tile: cl.RowTile, found: Any, step: Step) -> None:
         p, _, m, v, w = arrays
         fp, fg, fm, fv = (x.to(f32) for x in found)
-        fm = fm * step.b1 + fg * (1.0 - step.b1)
-        fv = fv * step.b2 + fg * fg * (1.0 - step.b2)
+        fm = fm * (1.0 - step.new1) + fg * step.new1
+        fv = fv * (1.0 - step.new2) + fg * fg * step.new2
         change = cl.math.fdividef(step.rate * fm, cl.math.sqrt(fv, fast=True) * step.root + step.eps)
         fp = fp * step.keep - change
         for out, made in [(p, fp), (m, fm), (v, fv)] + ([(w, fp)] if full else []):
@@ -208,7 +209,7 @@ def adamw(
             arrays = [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
             aligned = all(rt.read(x).pointer % ACCESS == 0 for x in arrays)
             groups.setdefault((kinds, aligned), []).append(arrays if masters else [*arrays, arrays[0]])
-    numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), b1, b2, eps)
+    numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):
             part = members[first : first + TENSORS]

@@ -28,7 +28,7 @@ def build(dtype: Any, bins: int) -> Any:
     size = THREADS * ACCESSES * vector
 
     @cl.kernel(block=THREADS)
-    def histogram(x: Tensor[dtype, (N,)], counts: Tensor[i32, (bins,)], low: f32, scale: f32) -> None:
+    def histogram(x: Tensor[dtype, (N,)], counts: Tensor[i32, (bins,)], low: f32, high: f32, scale: f32) -> None:
         found = cl.shared(i32, (bins,))
         for i in range(cl.thread_idx.x, bins, THREADS):
             found[i] = 0
@@ -38,7 +38,7 @@ def build(dtype: Any, bins: int) -> Any:
             v = tile.load(x)
             for i in cl.static_range(ACCESSES):
                 for j in cl.static_range(vector):
-                    bin, inside = bin_of(v[j, i], bins, low, scale)
+                    bin, inside = bin_of(v[j, i], bins, low, high, scale)
                     if inside and tile.first(i) + j < N:
                         cl.atomic_add(found, bin, 1, scope="cta")
         cl.syncthreads()
@@ -49,12 +49,12 @@ def build(dtype: Any, bins: int) -> Any:
     return histogram
 
 
-def bin_of(x: Any, bins: int, low: Any, scale: Any) -> tuple[Any, Any]:
+def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any]:
     """Return the bin of a number, and whether it has one. NaN has none."""
     if x.dtype in (i32, i64):
         return x.to(i32), x >= 0 and x < bins
-    place = (x.to(f32) - low) * scale
-    return min(cl.math.floor(place).to(i32), bins - 1), place >= 0.0 and place <= bins
+    x = x.to(f32)
+    return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), x >= low and x <= high
 
 
 @underived()
@@ -84,6 +84,6 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
         numbers = flat(x, n)
         tiles = -(-n // (THREADS * ACCESSES * width(dtype.bytes, 0)))
         build(dtype, bins)[min(tiles, BLOCKS * clusters_at_once(1, numbers)), THREADS](
-            numbers, counts, low, bins / (high - low)
+            numbers, counts, low, high, bins / (high - low)
         )
     return counts
