@@ -183,7 +183,7 @@ VARIABLES: tuple[Variable, ...] = tuple(_rows())
 """The table, in the order the documentation shows it."""
 
 
-def of_programs(more: Mapping[str, str] | None = None) -> Mapping[str, str]:
+def of_programs(more: Mapping[str, str] | None) -> Mapping[str, str]:
     """Return the environment for programs: this process's own, plus the variables of `more` that it does not set."""
     return {**more, **os.environ} if more else os.environ
 

@@ -80,10 +80,14 @@ def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | Non
     return InternalError(message, stage=stage, op=op, ir=ir, span=span, blame=blame)
 
 
-def _excerpt(lines: list[str], op: str, around: int = 8) -> list[str]:
+AROUND = 8
+"""Lines of IR shown before and behind the failing op."""
+
+
+def _excerpt(lines: list[str], op: str) -> list[str]:
     """Return the lines that hold `op`, marked by `>`, and those around them; the first lines if none holds it."""
     marked = {i for i, line in enumerate(lines) if op and op in line}
-    near = {j for i in (marked or {around}) for j in range(i - around, i + around + 1)}
+    near = {j for i in (marked or {AROUND}) for j in range(i - AROUND, i + AROUND + 1)}
     shown = [i for i in range(len(lines)) if i in near]
     text = [f"{'>' if i in marked else ' '} {lines[i]}".rstrip() for i in shown]
     return text if len(shown) == len(lines) else [*text, f"  ({len(lines) - len(shown)} more lines)"]

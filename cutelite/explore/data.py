@@ -71,9 +71,7 @@ class _Places:
         return self.files.index(name)
 
 
-def kernel_data(
-    build: Build, facts: Facts, timeline: Timeline | None = None, report: CheckReport | None = None
-) -> Json:
+def kernel_data(build: Build, facts: Facts, timeline: Timeline | None, report: CheckReport | None) -> Json:
     """Return a kernel as JSON data. `build` must hold source lines (the option `line_info`)."""
     final = build.final
     assert final is not None, "the passes have run"

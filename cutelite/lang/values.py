@@ -303,7 +303,7 @@ class Vector(RuntimeNumber):
             return wrap(fragments.part(self.value, key))
         if isinstance(key, slice):
             return emit(arith.VecGather(self.value, tuple(range(self.n))[key]))
-        return emit(arith.VecGather(self.value, (static_index(key, self.n, "vector"),), scalar=True))
+        return emit(arith.VecGather(self.value, (static_index(key, self.n),), scalar=True))
 
     def __iter__(self) -> Iterator[Scalar]:
         return (self[i] for i in range(self.n))
@@ -311,21 +311,21 @@ class Vector(RuntimeNumber):
     def put(self, place: int, item: Any) -> Vector:
         """Return this vector with `item` at `place`, a compile-time integer."""
         value = as_value(item, self.dtype)
-        return emit(arith.VecPut(self.value, value, (static_index(place, self.n, "vector"),)))  # type: ignore[no-any-return]
+        return emit(arith.VecPut(self.value, value, (static_index(place, self.n),)))  # type: ignore[no-any-return]
 
 
-def static_index(key: Any, extent: int, what: str) -> int:
-    """Return `key` as an index in range(extent). Errors: `runtime-index`, `out-of-bounds`."""
+def static_index(key: Any, extent: int) -> int:
+    """Return `key` as an index into a vector of `extent` elements. Errors: `runtime-index`, `out-of-bounds`."""
     if not isinstance(key, int):
         raise mistake(
             "runtime-index",
-            f"a {what} is indexed with compile-time integers only",
+            "a vector is indexed with compile-time integers only",
             f"this index is {key!r}",
             "registers have no addresses: unroll with `cl.static_range`, or keep the data in shared memory",
         )
     place = key + extent if key < 0 else key
     if not 0 <= place < extent:
-        raise mistake("out-of-bounds", f"index {key} is out of bounds for a {what} of {extent} elements")
+        raise mistake("out-of-bounds", f"index {key} is out of bounds for a vector of {extent} elements")
     return place
 
 

@@ -114,9 +114,9 @@ def right_inverse_columns(matrix: Sequence[int]) -> list[int]:
         result.append(mask)
 
 
-def left_inverse_columns(function: str, matrix: Sequence[int]) -> list[int]:
+def left_inverse_columns(matrix: Sequence[int]) -> list[int]:
     """Return each value bit's contribution to the index: the map back from the values of independent columns."""
-    extra = complement_columns(function, matrix)
+    extra = complement_columns("left_inverse", matrix)
     bits = max((value.bit_length() for value in matrix), default=0)
     reduced = _echelon([*matrix, *extra])
     keep = (1 << len(matrix)) - 1

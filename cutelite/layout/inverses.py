@@ -212,7 +212,7 @@ def left_inverse(layout: Any) -> Any:
     if has_f2(flatten_to_tuple(layout.stride)):
         if not _in_bits(layout):
             return coalesce_modes(from_modes(_interpolated_inverse(layout)))
-        return _f2_layout(left_inverse_columns("left_inverse", _columns("left_inverse", layout)))
+        return _f2_layout(left_inverse_columns(_columns("left_inverse", layout)))
     rest, uncovered = complement_cover(filter_zeros(layout), filter_zeros(layout).cosize)
     if uncovered is None:
         return right_inverse(raw((layout.shape, rest.shape), (layout.stride, rest.stride)))

@@ -414,7 +414,7 @@ def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
     return Layout((row[0], step[0]), (row[1], step[1]))
 
 
-def copied_blocks(rows: int, halves: bool = False) -> int:
+def copied_blocks(rows: int, halves: bool) -> int:
     """Return the number of blocks along K whose scales one copy of up to 128 rows brings; 0 if no copy can."""
     fits = rows in ((64, 128, 256) if halves else (32, 64)) or (not halves and rows > 0 and rows % LANES == 0)
     return 4 * SCALES_OF_CELL // min(rows // WARP_LANES // (2 if halves else 1), 4) if fits else 0
@@ -594,7 +594,7 @@ def columns_of_layout(layout: Layout, elem: Scalar) -> int:
     return -(-((reach - 1) % (per << LANE_SHIFT) + 1) // per)
 
 
-def cells_of_layout(layout: Layout, elem: Scalar, column: int = 0) -> Array:
+def cells_of_layout(layout: Layout, elem: Scalar, column: int) -> Array:
     """Return the cells of a tensor that begins at a column: an array of bool (lanes, columns)."""
     at, per = np.zeros(1, np.int64), per_cell(elem)
     for extent, stride in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):

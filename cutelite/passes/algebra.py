@@ -13,6 +13,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import REGISTRY, Op
 from cutelite.ir.types import Scalar, boolean
 from cutelite.ops.arith import Cmp, Const, Select
+from cutelite.ops.memory import PtrAdd
 
 
 class Pattern:
@@ -153,6 +154,15 @@ def _select(op: Select) -> Value | None:
 def known_integer(value: Value) -> int | None:
     """Return the integer that `value` is known to be."""
     return value.op.value if isinstance(value.op, Const) and isinstance(value.op.value, int) else None
+
+
+def without_known(p: Value) -> tuple[Value, int]:
+    """Return the address from which `p` is a number of bytes known at compile time away, and that number."""
+    known = 0
+    while isinstance(p.op, PtrAdd) and (number := known_integer(p.op.bytes)) is not None:
+        known += number
+        p = p.op.p
+    return p, known
 
 
 def _match(pattern: Any, held: Value | Op, t: Scalar, found: dict[Pattern, Any]) -> bool:

@@ -24,6 +24,7 @@ from cutelite.layout import dims_of
 from cutelite.ops.arith import Add, And, Const, Mul, Shl, Sub, VecGather, VecMake
 from cutelite.ops.convert import Convert
 from cutelite.ops.memory import MAX_VECTOR_BYTES, Load, PtrAdd, Store
+from cutelite.passes.algebra import without_known
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
@@ -144,11 +145,11 @@ def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
     loads, stores = _Groups(alignments), _Groups(alignments)
     for place, op in enumerate(block.ops):
         if isinstance(op, Load):
-            access = Access(op, *_address(op.p), place)
+            access = Access(op, *without_known(op.p), place)
             yield from stores.close(stores.touching(access.spaces))
             yield from loads.add(access)
         elif isinstance(op, Store):
-            access = Access(op, *_address(op.p), place)
+            access = Access(op, *without_known(op.p), place)
             yield from loads.close(loads.touching(access.spaces))
             yield from stores.close(key for key in stores.touching(access.spaces) if key != access.key)
             yield from stores.add(access)
@@ -158,15 +159,6 @@ def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
                 yield from loads.close(loads.open)
     yield from loads.close(loads.open)
     yield from stores.close(stores.open)
-
-
-def _address(p: Value) -> tuple[Value, int]:
-    """Return the address without the numbers added to it, and their sum."""
-    offset = 0
-    while isinstance(p.op, PtrAdd) and isinstance(p.op.bytes.op, Const):
-        offset += int(p.op.bytes.op.value)
-        p = p.op.p
-    return p, offset
 
 
 def _cut(accesses: list[Access], alignments: Alignments) -> Iterator[Run]:

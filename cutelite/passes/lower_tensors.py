@@ -40,6 +40,7 @@ from cutelite.ops.tensor import (
     accesses,
     tensor_type,
 )
+from cutelite.passes.algebra import without_known
 from cutelite.passes.context import Context
 from cutelite.passes.indices import Index, IndexOps
 from cutelite.passes.rewrite import Rewrite
@@ -132,7 +133,7 @@ class _Lowering:
             return self._move(p, moved, align)
         block = t.swizzle.size
         if t.align % block:  # whole blocks are added after the swizzle, so that far addresses share it
-            p, known = _peeled(p)
+            p, known = without_known(p)
             aside = (known + moved.number) // block * block
             near = self._moved(p, moved + (known - aside), 1)
             swizzled = self.make(PtrSwizzle, near, t.swizzle, gcd(align, block))
@@ -212,15 +213,6 @@ def _apart(t: Tensor, offset: Index) -> Index:
     return (
         offset * t.elem.bytes if t.space != "tmem" else offset if t.elem.bits == 32 else offset // (32 // t.elem.bits)
     )
-
-
-def _peeled(p: Value) -> tuple[Value, int]:
-    """Return `p` without the distances known at compile time that were added last, and their sum in bytes."""
-    known = 0
-    while isinstance(p.op, PtrAdd) and isinstance(p.op.bytes.op, Const):
-        known += int(p.op.bytes.op.value)
-        p = p.op.p
-    return p, known
 
 
 class _Shape:

@@ -14,11 +14,12 @@ Needs: folded IR. Keeps: effects, in order.
 from __future__ import annotations
 
 from cutelite.ir.contract import Effect
-from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
+from cutelite.ir.function import Block, Function, Jump, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
-from cutelite.ops.arith import Add, Cmp, Const
+from cutelite.ops.arith import Add, Cmp
 from cutelite.ops.control import Br, CondBr
+from cutelite.passes.algebra import known_integer
 from cutelite.passes.context import Context
 from cutelite.passes.fold import fold
 from cutelite.passes.rewrite import Rewrite
@@ -110,7 +111,7 @@ def _iterations(header: Block, end: CondBr, entry: Jump, back: Jump) -> int | No
     step = back.args[place].op
     if not isinstance(step, Add) or step.a is not test.a:
         return None
-    first, last, by = map(_constant, (entry.args[place], test.b, step.b))
+    first, last, by = map(known_integer, (entry.args[place], test.b, step.b))
     if first is None or last is None or not by or (last - first) % by:
         return None
     count = (last - first) // by
@@ -120,7 +121,3 @@ def _iterations(header: Block, end: CondBr, entry: Jump, back: Jump) -> int | No
 def _only_jump(block: Block) -> Jump | None:
     end = block.terminator
     return end.to if isinstance(end, Br) else None
-
-
-def _constant(value: Value) -> int | None:
-    return value.op.value if isinstance(value.op, Const) and isinstance(value.op.value, int) else None

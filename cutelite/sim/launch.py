@@ -116,6 +116,11 @@ class SimLaunch:
         """Cancel a cluster that has not started, and return its first block; None if the request fails."""
         return self.waiting.popleft() if self.waiting and not self.policy.refuses() else None
 
+    def thread(self, tid: int) -> Index:
+        """Return threadIdx of a thread of a block."""
+        x, y, _ = self.block
+        return tid % x, tid // x % y, tid // (x * y)
+
     def clock(self) -> int:
         return self.ops
 

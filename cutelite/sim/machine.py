@@ -234,8 +234,7 @@ class Machine:
 
     def thread(self, tid: int) -> Index:
         """Return threadIdx of a thread."""
-        x, y, _ = self.launch.block
-        return tid % x, tid // x % y, tid // (x * y)
+        return self.launch.thread(tid)
 
     def fixed_of(self, tid: Array) -> FixedValues:
         """Return, for some threads, the results so far of steps that are `fixed`, by their reach."""

@@ -118,7 +118,7 @@ class PtxForms(NamedTuple):
     anywhere: str
 
 
-def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
+def for_ptxas(ptx: str, assembler: str) -> PtxForms:
     """Rewrite `ptx`, as `write_ptx` returned it, to avoid bugs of assemblers. Return both forms.
 
     assembler  as for `to_cubin`; its version is only asked for if some bug occurs in `ptx`

@@ -114,7 +114,7 @@ class Finding:
             yield Note(f"schedule of seed {self.seed}")
 
 
-def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
+def of_error(error: SimError, more: Iterable[Note]) -> Finding:
     """Return an error that ended a simulation as a finding, with further notes."""
     threads = tuple((error.block, thread) for thread in error.threads) if error.block is not None else ()
     side = Side("", error.op.name if error.op is not None else "", error.span, threads)

@@ -54,8 +54,7 @@ class Exited(NamedTuple):
     launch: SimLaunch
 
     def thread(self, tid: int) -> tuple[int, int, int]:
-        x, y, _ = self.launch.block
-        return tid % x, tid // x % y, tid // (x * y)
+        return self.launch.thread(tid)
 
 
 class Block:
