@@ -39,7 +39,7 @@ class Launch(asked.ExportedLaunch):
         return asked.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
-        """Return these bytes, computed anew. Errors: `LaunchError`."""
+        """Return the `facts`, computed anew. Errors: `LaunchError`."""
         return asked.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:

@@ -78,7 +78,10 @@ def lane_idx() -> Scalar:
 
 
 def warp_idx() -> Scalar:
-    """Return the warp of this thread in its block, counting threads x fastest; the compiler takes it for divergent."""
+    """Return the warp of this thread in its block, counting threads x fastest.
+
+    To the compiler it may differ between lanes: `make_warp_uniform` says that it does not.
+    """
     return linear_thread_idx() >> 5  # type: ignore[no-any-return]
 
 

@@ -101,7 +101,7 @@ def mma_scaled(
     scale_a   u32 of ue8m0 bytes, or of ue4m3 bytes for blocks of 16. Of the threads 4 i to 4 i + 3, two have the scales
               of rows i and i + 8 of A: the first two, or the last two if ``threads[0]`` is 1
     scale_b   likewise, for B: the thread 4 i + ``threads[1]`` has the scales of column i
-    kind      'f8f6f4': no scales
+    kind      the kind of the instruction; with 'f8f6f4' there are no scales
     formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
     block     numbers in a block: 32, or 16 for mxf4nvf4
     bytes     the byte of the first scale in the word of A, and in that of B

@@ -405,7 +405,7 @@ def vector(*items: Any, dtype: DType | None = None) -> Vector:
     """Return a vector of numbers and of the elements of vectors, in order: joins vectors, and makes one of scalars.
 
     items   run-time numbers, vectors, literals, dims
-    dtype   the element type; default: the type in which all of them meet
+    dtype   the element type; default: the promoted type of all items
     Errors  `vector` for no items, or items that are no numbers; `literal` where one does not fit the type
     """
     if not items or not all(map(is_number, items)):

@@ -86,7 +86,7 @@ def match_any(x: Any, *, members: Members = ALL) -> Scalar:
 
 
 def match_all(x: Any, *, members: Members = ALL) -> tuple[Scalar, Scalar]:
-    """Return the members if all have the same `x`, else 0, and whether they do. `x` has 32 or 64 bits."""
+    """Return the members as a u32 if all have the same `x`, else 0; and whether they have. `x` has 32 or 64 bits."""
     return emit(ops.MatchAll(as_value(x), _members(members)))  # type: ignore[no-any-return]
 
 

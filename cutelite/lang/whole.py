@@ -87,7 +87,7 @@ def clear(t: Any) -> None:
 def axpby(alpha: Any, x: Any, beta: Any, y: Any) -> None:
     """Compute ``y = alpha * x + beta * y``, element by element, on tensors of one size; alpha and beta are scalars.
 
-    It is computed in the type in which the operands meet, and stored in the type of `y`.
+    It is computed in the promoted type of the operands, and stored in the type of `y`.
     """
     _tensors("axpby", x, y)
     if static_value(x.size) is None or static_value(x.size) != static_value(y.size):

@@ -380,7 +380,7 @@ class Epilogue:
     def prepare(self, row: Any, column: Any, batch: tuple[Any, ...] = ()) -> Any:
         """Start loading what the tile at (row, column) needs. Best called before the tile's products are awaited.
 
-        Result  for `write`, of each piece what `finish` has done ahead; None without such a function
+        Result  for `write`: what `Finish.ahead` returned for each piece; None without such a function
         """
         tiles = [
             (x, held, (start,))
@@ -491,7 +491,7 @@ class Epilogue:
         return Piece(sums, *at, self.ring, self.d, finish.paired, plain, others)
 
     def slice(self, acc: Any, i: int, beyond: int = 0) -> Any:
-        """Return a piece of the accumulator, as a vector: that of so many columns further right."""
+        """Return piece `i` of the accumulator as a vector, or the piece `beyond` columns to the right of it."""
         down, right = self.place(i)
         right = right + beyond
         n = self.ring.op.n // 2  # elements of each thread

@@ -40,7 +40,7 @@ class RowStream:
             in shared memory is asked for right away
     bulk    bulk copies bring rows to shared memory
     queue   each thread copies its own vectors there
-    asked   L2 is asked for the next row, and threads load rows
+    asked   the next row is prefetched into L2, and threads load rows
     overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
     """
 

@@ -64,8 +64,9 @@ class RowTile:
         return found.load()
 
     def ask_for(self, row: Any) -> None:
-        """Let the tile of `row`, in global memory, come to L2 by one request, if it lies within the row and 16 bytes
-        divide it.
+        """Prefetch the tile of `row`, in global memory, into L2 by one request.
+
+        It does nothing for a tile that reaches beyond the row or is no multiple of 16 bytes.
 
         Who   all threads that share the tile: one of them asks
         """

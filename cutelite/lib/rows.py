@@ -78,9 +78,9 @@ class RowPartition:
         return (lane == self.team.lane) & (column // self.chunk == self.team.rank)
 
     def ask_for(self, row: Any) -> None:
-        """Let this block's part of `row`, in global memory, come to L2 by one request, if 16 bytes divide it.
+        """Prefetch this block's part of `row`, in global memory, into L2 by one request, if 16 bytes divide it.
 
-        Memory is faster where it is asked for in its order, and not in that of warps.
+        Memory is faster when it is read in the order of addresses than in the order of warps.
 
         Who   the team: one thread of it asks
         """

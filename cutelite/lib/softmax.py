@@ -165,7 +165,7 @@ class OnlineSoftmax:
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
-        """Return powers relative to the present greatest scores, these scores, the sums, and earlier sums' factors."""
+        """Return powers relative to the greatest scores so far, these, the powers' sums, and earlier sums' factors."""
         best = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)
         if not self.guess:
             lazy = LAZY if self.raised == 0.0 else RAISED_LAZY

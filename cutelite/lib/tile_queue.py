@@ -143,7 +143,7 @@ def clear_counter(counter: Any, ticket: Any, count: Any) -> None:
 
 
 def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool, last: Any = 0) -> tuple[Any, Any]:
-    """Return (place along, place across) of a tile. Tiles go in bands of `width` across; in a band, along is slowest.
+    """Return (place along, place across) of a tile. Tiles go in bands `width` wide; in a band, along varies slowest.
 
     index    of the tile, in the order in which they are taken
     along    the number of tiles of each head, or the like; `reverse`: the last ones are the longest, and come first

@@ -43,8 +43,8 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     out      (tokens, hidden); made where it is not given
     Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
     Sizes    hidden and inner are multiples of 8
-    Errors   ValueError for shapes that do not fit
-             and for torch's tensors that need a gradient, which `moe.operators.experts` gives them
+    Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for torch's tensors that need a gradient:
+             `moe.operators.experts` has derivatives
     """
     return computed(x, gate_up, down, index, weights, out, False)[0]
 

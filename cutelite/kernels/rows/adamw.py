@@ -176,7 +176,7 @@ def adamw(
     decay: float = 1e-2,
     masters: Sequence[Any] | None = None,
 ) -> None:
-    """Make a step of AdamW, in place: of parameters, means and squares.
+    """Do one step of AdamW in place: update parameters, means (first moments) and squares (second moments).
 
     parameters, gradients, means, squares   lists of equally many contiguous tensors; tensors at the same index have the
                same shape: bf16, f16 or f32; computations are in f32

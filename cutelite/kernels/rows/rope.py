@@ -149,15 +149,15 @@ def rope(
     inverse: bool = False,
     out: tuple[Any, Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Turn queries and keys by the angles of their positions.
+    """Rotate queries and keys by the angles of their positions.
 
     q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, 0 among
                     them, but elements of a head side by side; k may be None
     cosines, sines  (positions, r / 2), r <= n: bf16, f16 or f32
-    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence. What has
-                    another one than the tables have becomes NaN
-    interleaved     neighbours are turned together, not halves
-    inverse         turn back: the derivative
+    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence. A token
+                    whose position is outside of the tables becomes NaN
+    interleaved     rotate neighbouring elements together, not the halves of a head
+    inverse         rotate back: the derivative
     out             where to write; (q, k) for in place. By default new arrays
     Gives           the two results
     Errors          `cl.ArgumentError` for arrays that do not fit

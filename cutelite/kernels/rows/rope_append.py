@@ -119,7 +119,7 @@ def grow(length: Tensor[i64, (1,)], by: i64) -> None:
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
 ) -> Any:  # fmt: skip
-    """Turn queries and keys, and write keys and values into a cache, whose length grows by the new tokens.
+    """Rotate queries and keys, and write keys and values into a cache, whose length grows by the new tokens.
 
     q, k, v         (sequences, tokens, heads, n), bf16, f16 or f32, any strides, but elements of a head side by side;
                     halves of a head are turned with each other
