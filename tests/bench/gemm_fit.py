@@ -49,9 +49,11 @@ HELD, LOOSE = 0.03, 0.015
 logarithm, in units of a measurement's relative error."""
 
 
-def rows_of(line: dict[str, Any]) -> float:
-    """The most rows that blocks without a cluster bring of A."""
-    return next((rows for rows in ROWS if line["shape"][0] <= rows and line["major"] != "MN MN"), math.inf)
+def brought_of(line: dict[str, Any]) -> tuple[float, float]:
+    """The most rows that blocks without a cluster bring of A, and of B for swapped tiles."""
+    (m, n, _), majors = line["shape"], {"K": "K K", "MN": "K MN"}.get(line["major"], line["major"]).split()
+    few = [[r for r in ROWS if extent <= r and major == "K"] for extent, major in zip((m, n), majors, strict=True)]
+    return min(few[0], default=math.inf), min(few[1], default=math.inf)
 
 
 def aligned(line: dict[str, Any]) -> bool:
@@ -74,13 +76,13 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     configs = [config for _, config in whose]
     at_once = np.array([AT_ONCE.get(config.blocks, 1) for config in configs], np.float64)
     sizes = np.array([lines[place]["shape"] for place, _ in whose], np.float64)
-    rows = np.array([rows_of(lines[place]) for place, _ in whose])
+    brought = np.array([brought_of(lines[place]) for place, _ in whose]).T
     load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
-    known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), rows), at_once)[0])
+    known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), *brought), at_once)[0])
     known &= np.array([kind_of(config) in RATES for config in configs])
     whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
-    table, work = table_of([config for _, config in whose]), Work(Sizes(*sizes[known].T), rows[known])
+    table, work = table_of([config for _, config in whose]), Work(Sizes(*sizes[known].T), *brought[:, known])
     return whose, table, work, (at_once[known], load[known]), times[known]
 
 

@@ -257,34 +257,58 @@ def arguments(
     copied = [(a, -1, prepare is not None)] * ("A" not in loaded) + [(b, -2, False)] * ("B" not in loaded)
     laid = all_for_tma(*copied)
     a, b = a if "A" in loaded else laid[0], b if "B" in loaded else laid[-1]
-    left, right, result = rt.read(a), rt.read(b), rt.read(out)
+    left, right, result = views = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
-    scales, fused = scales_of(fused, *(result.shape[-2:])), replace(fused, bias=begun_for_tma(fused.bias))
-    kinds = [dtype_of("tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
-    majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
-    rowwise = any(x is not None and x.shape[0] > 1 for x in (scales.a, scales.b))
-    of_bias = None if fused.bias is None else dtype_of(rt.read(fused.bias).dtype)
-    acc, d = i32 if kinds[0].is_int and prepare is None else f32, dtype_of(result.dtype)
-    rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
-    batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
-    problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
-    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else 1
-    if direct and result.pointer % 16 == 0:
-        direct = gcd(min(4, 8 // d.bytes), result.shape[-1], *result.strides[:-1])
-    narrow = next((n for n in ROWS if result.shape[-1] <= n), None) if majors[1] == "K" and not loaded else None
-    problem = replace(problem, shared=shared, direct=direct, loaded=loaded, narrow=narrow)
+    fused = replace(fused, bias=begun_for_tma(fused.bias), scales=scales_of(fused, *result.shape[-2:]))
+    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else at_once_of(result)
+    problem = replace(problem_of(*views, loaded, fused, precision), gate=gate_of(gate), direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
-    added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
-    if factor is not None and (
-        d.is_int or any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)
-    ):
+    check_combined(problem, fused)
+    a = a if problem.majors[0] == "K" else a.swapaxes(-1, -2)
+    b = b.swapaxes(-1, -2) if problem.majors[1] == "K" else b
+    return problem, a, b, out, replace(fused, activation=None), ahead
+
+
+def problem_of(a: Any, b: Any, out: Any, loaded: str, fused: cl.Fused, precision: str | None) -> Problem:
+    """Return the kind of product of arrays, given as views, of which threads load those `loaded`."""
+    left, right = (dtype_of("tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (a, b))
+    majors = "K" if a.strides[-1] == 1 else "MN", "K" if b.strides[-2] == 1 else "MN"
+    return Problem(
+        a=left,
+        b=right,
+        acc=i32 if left.is_int and right.is_int else f32,
+        d=dtype_of(out.dtype),
+        bias=None if fused.bias is None else dtype_of(rt.read(fused.bias).dtype),
+        majors=majors,
+        batched=len(b.shape) == 3,
+        rows=few(out.shape[-2]) if majors[0] == "K" else None,
+        narrow=few(out.shape[-1]) if majors[1] == "K" and not loaded else None,
+        loaded=loaded,
+        rowwise=any(x is not None and x.shape[0] > 1 for x in (fused.scales.a, fused.scales.b)),
+        activation=fused.activation,
+        shared="A" if len(a.shape) < len(b.shape) else "",
+    )
+
+
+def few(extent: int) -> int | None:
+    """Return the rows that a tile brings where there are so many in all; None: whole tiles."""
+    return next((rows for rows in ROWS if extent <= rows), None)
+
+
+def at_once_of(out: Any) -> int:
+    """Return how many results threads store at once, of a view: as many as its rows begin at a multiple of."""
+    return 1 if out.pointer % 16 else gcd(min(4, 8 // dtype_of(out.dtype).bytes), out.shape[-1], *out.strides[:-1])
+
+
+def check_combined(problem: Problem, fused: cl.Fused) -> None:
+    """Check that a gate, or results that are integers, come without what they cannot be combined with."""
+    added = (fused.c, fused.bias, fused.scales.a, fused.scales.b, problem.activation)
+    plain = all(x is None for x in added) and (fused.alpha, fused.beta) == (1.0, 0.0)
+    if problem.gate is not None and (problem.d.is_int or not plain):
         raise ValueError("with a gate there are no alpha, beta, c, bias, scales, activation or integers")
-    if d.is_int and (any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)):
-        raise ValueError(f"results of {d} are the sums as they are: no alpha, beta, bias, scales, or activation")
-    a = a if majors[0] == "K" else a.swapaxes(-1, -2)
-    b = b.swapaxes(-1, -2) if majors[1] == "K" else b
-    return problem, a, b, out, replace(fused, scales=scales, activation=None), ahead
+    if problem.d.is_int and not plain:
+        raise ValueError(f"{problem.d} has the sums as they are: no alpha, beta, bias, scales, or activation")
 
 
 def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Problem:
