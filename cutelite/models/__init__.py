@@ -8,7 +8,7 @@ accelerate.py   which layers are changed, recognised by their code
 layers.py       decoder layers, embeddings, tables of rotary embedding
 dense.py        dense layers                       norms.py        norms, each a kernel
 mlps.py         gated MLPs                         summed.py       norms of few rows, within the GEMMs beside them
-attention.py    the attention that `transformers` calls
+attention.py    the attention that `transformers` calls            masks.py   its masks: lengths, where these suffice
 experts.py      experts of a mixture               routers.py      which experts a token has
 loss.py         the loss of a language model in training
 calls.py        calls for `cutelite.warm`

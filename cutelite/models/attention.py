@@ -14,15 +14,16 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import causal_mask_function, sdpa_mask, sliding_window_causal_mask_function
 
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
+from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
 from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken
+from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, written_out
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
@@ -33,8 +34,6 @@ NAME = "cutelite"
 MOST_DIM = 256
 MANY = 256
 """The least rows for which a GEMM also rotates queries and keys: for fewer, several blocks share a tile."""
-FEW = 64
-"""The most queries of a sequence that are computed as in decoding."""
 LEAST = 33
 """The least new tokens that the GEMM of keys and values appends to a cache: of fewer, other tiles are faster."""
 
@@ -46,34 +45,42 @@ def forward(
     """Compute attention, with the arguments that `transformers` passes.
 
     query, key, value  (B, H, S, D); the number of heads of keys and values divides H
-    attention_mask     None; lengths, as `mask` returns them; or (B, 1, SQ, SK), which torch computes
+    attention_mask     None; lengths, as `masks.mask` returns them; or (B, 1, SQ, SK), which torch computes
     s_aux              in `more`: scores of the heads' sinks
     output_attentions  in `more`: compute the weights too, by the function "eager" of the module's own file
     Result             (B, SQ, H, D), and the weights or None
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    lengths, sinks, window = None, more.get("s_aux"), more.get("sliding_window")
+    lengths, starts, sinks, window = None, None, more.get("s_aux"), more.get("sliding_window")
     if attention_mask is not None and is_lengths(attention_mask):
-        lengths, window = attention_mask[..., :1], attention_mask.shape[3] if attention_mask.shape[3] > 1 else window
+        narrow = attention_mask.shape[3]
+        lengths, window = attention_mask[:, :1, :, :1], narrow if narrow > 1 else window
+        starts = attention_mask[:, 1:2, :, :1] if attention_mask.shape[1] > 1 else None
     if more.get("output_attentions") and eager_of(module) is not None:
         if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
             lengths = torch.full_like(query[:, :1, :1, :1], few, dtype=torch.int32)
-        seen = attention_mask if lengths is None else written_out(lengths, few, many, window)
+        seen = attention_mask if lengths is None else written_out(lengths, few, many, window, starts)
         if seen is not None and seen.dtype == torch.bool:
             seen = torch.where(seen, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
         found: tuple[Tensor, Tensor] = eager_of(module)(
             module, query, key, value, seen, dropout=dropout, scaling=scaling, **more
         )
         return found
-    if attention_mask is None and causal and 1 < few < many:
+    rows = 0 if attention_mask is None else attention_mask.shape[1]
+    alone = rows == ALONE if starts is not None else attention_mask is None and causal and few > 1
+    if alone and few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
     whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
     decoding = (few == 1 < many) if lengths is None else not whole
-    if not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
+    differs = sinks is not None or more.get("softcap") is not None  # from torch's attention, which has neither
+    # rows of padding are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
+    own = starts is not None and differs and wants_gradient(query, key, value)
+    if own or not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         if lengths is not None:
-            attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
-        if sinks is not None or more.get("softcap") is not None:  # torch's attention has neither
+            bare = few == many and window is None and starts is None
+            attention_mask = None if bare else written_out(lengths, few, many, window, starts)
+        if differs:
             if attention_mask is None and causal and few > 1:
                 attention_mask = written_out(torch.full_like(query[:, :1, :1, :1], many, dtype=torch.int32), few, many)
             return step_by_step(query, key, value, attention_mask, dropout, scaling, sinks, more.get("softcap")), None
@@ -83,12 +90,28 @@ def forward(
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
     sinks = None if sinks is None else sinks.float()
     if decoding:
-        each = None if lengths is None else lengths.reshape(-1)
-        return decode(*given, each, None, sinks, "bottom-right", left, more.get("softcap"), scaling)[0], None
-    out = attention(
-        *given, causal=causal and few > 1, window=(left, None), scale=scaling, softcap=more.get("softcap"), sinks=sinks
-    )
-    return out, None
+        each, first = (None if x is None else x.reshape(-1) for x in (lengths, starts))
+        return decode(*given, each, None, sinks, "bottom-right", left, more.get("softcap"), scaling, first)[0], None
+    how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": more.get("softcap"), "sinks": sinks}
+    if starts is not None:
+        return behind(starts.reshape(-1), *given, **how), None
+    return attention(*given, causal=causal and few > 1, **how), None
+
+
+def behind(starts: Tensor, q: Tensor, k: Tensor, v: Tensor, **how: Any) -> Tensor:
+    """Return causal attention of sequences, (B, S, H, D), that begin at `starts`; 0 for queries before that.
+
+    Each is three ragged sequences: keys of padding, which have no queries; queries of padding, without keys; the rest.
+    """
+    (batch, few), many = q.shape[:2], k.shape[1]
+    numbers = torch.arange(batch + 1, device=q.device, dtype=torch.int32)
+    first = torch.nn.functional.pad(starts, (0, 1))
+    row, key = numbers * few, numbers * many
+    of_queries = torch.stack([row, row, row + (first - (many - few)).clamp(min=0)], 1).flatten()[:-2]
+    of_keys = torch.stack([key, key + first, key + first], 1).flatten()[:-2]
+    flat = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+    out: Tensor = attention_varlen(*flat, of_queries, of_keys, causal=True, **how)
+    return out.unflatten(0, (batch, few))
 
 
 def eager_of(layer: Any) -> Any:
@@ -136,59 +159,6 @@ def fits(
     )
 
 
-def mask(
-    batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
-    mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
-) -> Tensor | None:  # fmt: skip
-    """Return the mask of a call for `forward`: torch's, or lengths if each query sees all keys before it.
-
-    Lengths are the numbers of keys of each sequence, i32: for a static cache, only the device knows them. They are
-    (B, 1, 1, 1), or a view of those, (B, 1, 1, W), where queries see W keys at most.
-    """
-    fixed, window = isinstance(q_offset, int), window_of(mask_function)
-    causal = mask_function is causal_mask_function or window is not None
-    causal = causal or (kv_offset == 0 and hides_nothing(kv_length, **more))
-    if causal and not padded(attention_mask, alone=fixed and q_offset == 0):
-        keys = q_offset + q_length - kv_offset  # that the last query sees, but for the window
-        narrow = window if window is not None and not (fixed and keys <= window) else 1
-        if fixed and narrow == 1 and kv_offset == q_offset == 0 and 1 < q_length < kv_length:
-            return None  # an empty static cache: `forward` leaves out the keys beyond the queries
-        if fixed and (q_length <= FEW or keys == kv_length) and not window == narrow == 1:
-            return all_keys(batch_size, keys, more.get("device", "cpu")).expand(-1, -1, -1, narrow)
-        if not fixed and q_length <= FEW and kv_offset == 0 and window is None:
-            lengths = torch.empty((batch_size, 1, 1, 1), dtype=torch.int32, device=q_offset.device)
-            return torch.add(q_offset.expand(lengths.shape), q_length, out=lengths)  # one kernel
-    made: Tensor | None = sdpa_mask(
-        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
-    )
-    return made
-
-
-WINDOWED = sliding_window_causal_mask_function(1)
-
-
-def window_of(function: Any) -> int | None:
-    """Return the window of a mask function of transformers that is causal and has a window, and no more; else None.
-
-    While torch.compile traces, functions cannot be looked into.
-    """
-    if torch.compiler.is_compiling() or getattr(function, "__code__", None) is not WINDOWED.__code__:
-        return None
-    parts, known = (each.__closure__[0].cell_contents for each in (function, WINDOWED))
-    codes, right = ([part.__code__ for part in each] for each in (parts, known))
-    return parts[0].__closure__[0].cell_contents if codes == right else None
-
-
-def hides_nothing(keys: int, local_size: int | None = None, allow_is_causal_skip: bool = True, **_: Any) -> bool:
-    """Tell whether a mask only masks a window that is longer than all keys."""
-    return allow_is_causal_skip and local_size is not None and keys < local_size
-
-
-def all_keys(batch: int, keys: int, device: Any) -> Tensor:
-    """Return the lengths, as `mask` does, of sequences that all have `keys` keys."""
-    return torch.full((batch, 1, 1, 1), keys, dtype=torch.int32, device=device)
-
-
 class Backbone:
     """A model that does not search for masks if only the future is masked.
 
@@ -225,36 +195,6 @@ def sees_windows(model: Any) -> bool:
 def passes_window(layer: Any) -> bool:
     """Tell whether a layer of attention has its window from its configuration or itself, rather than in the mask."""
     return isinstance(layer, WindowedAttention) or (isinstance(layer, Attention) and hasattr(layer, "sliding_window"))
-
-
-def padded(tokens: Tensor | None, alone: bool = False) -> bool:
-    """Tell whether tokens may be masked out that others could see. While a graph is captured the mask cannot be read:
-    then True.
-
-    alone  the queries are of all tokens: what is masked out behind a sequence is then seen by no token of it
-    """
-    if tokens is None:
-        return False
-    if torch.compiler.is_compiling() or (tokens.is_cuda and torch.cuda.is_current_stream_capturing()):
-        return True
-    if alone and tokens.ndim == 2:
-        return not bool((tokens[:, 0] & (tokens[:, 1:] <= tokens[:, :-1]).all(1)).all())
-    return not bool(tokens.all())
-
-
-def is_lengths(mask: Tensor | None) -> bool:
-    """Tell whether a mask is lengths: the number of keys of each sequence."""
-    return mask is not None and mask.dtype == torch.int32 and mask.shape[1:3] == (1, 1)
-
-
-def written_out(lengths: Tensor, queries: int, keys: int, window: int | None = None) -> Tensor:
-    """Return the mask that `lengths` stand for, (B, 1, queries, keys): the last query sees all keys of its sequence.
-
-    window  the most keys that a query sees
-    """
-    behind = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
-    places = torch.arange(keys, device=lengths.device)
-    return (places < behind) if window is None else (places < behind) & (places >= behind - window)
 
 
 def register() -> None:

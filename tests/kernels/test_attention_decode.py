@@ -38,16 +38,20 @@ def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
     return cache, order
 
 
-def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | None = None, **how: Any) -> None:
+def compare(
+    arrays: list[Any], lengths: list[int], page: int = 0, splits: int | None = None, starts: Any = None, **how: Any
+) -> None:  # fmt: skip
     q, k, v = arrays
-    told = np.array([lengths, lengths], np.int32).T.copy()[:, 0]  # as a part of a larger array
+    told = np.array([lengths, starts or lengths], np.int32).T.copy()  # as parts of a larger array
     (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))
     if table is not None and "window" in how:  # pages before the window may be others' by now
         for b, length in enumerate(lengths):
             table[b, : max(0, length - q.shape[1] - how["window"][0]) // page] = -1
-    o, lse = decode(q, cache, cache_v, lengths=told, table=table, splits=splits, return_lse=True, **how)
+    more = how | {"lengths": told[:, 0], "starts": starts and told[:, 1], "table": table, "splits": splits}
+    o, lse = decode(q, cache, cache_v, return_lse=True, **more)
     for b, length in enumerate(lengths):
-        parts = (x[b : b + 1] for x in (q, k[:, :length], v[:, :length]))
+        first = starts[b] if starts else 0
+        parts = (x[b : b + 1] for x in (q, k[:, first:length], v[:, first:length]))
         want, sums = reference(*parts, **{"causal": True} | how)
         np.testing.assert_allclose(o[b : b + 1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
@@ -55,12 +59,13 @@ def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | 
 
 @pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (24, 1), (17, 2)])
 def test_lengths_pages_and_splits(page: int, splits: int) -> None:
-    compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits)
+    starts = [70, 0, page // 2, 129] if splits == 3 else None
+    compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits, starts=starts)
 
 
 def test_several_queries_of_heads_that_share_keys() -> None:
-    compare(inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2)
-    compare(inputs(1, 9, 150, 16, 1, 64), [150])  # 144 rows: three tiles
+    compare(inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2, starts=[150, 75])  # three queries see no key
+    compare(inputs(1, 9, 150, 16, 1, 64), [150], starts=[70])  # 144 rows: three tiles
 
 
 @pytest.mark.parametrize(("dim", "dim_v"), [(72, 40), (192, 128), (256, 256)])
@@ -69,7 +74,7 @@ def test_head_dims(dim: int, dim_v: int) -> None:
 
 
 def test_windows_softcap_and_mods() -> None:
-    compare(inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0)
+    compare(inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0, starts=[350, 9])
     compare(
         inputs(1, 2, 200, 4, 2, 64),
         [200],
@@ -113,11 +118,12 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     parts, sums = np.empty((1, 2, 2, 2, 64), np.float32), np.empty((1, 2, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
     numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
-    report = kernel.check((1, 2), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
+    starts = lengths // 3
+    report = kernel.check((1, 2), None, *arrays, lengths, starts, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
     results = q.copy(), sums[..., 0].copy()
     combine = combining.of_rows(cl.bf16, 64, 64, False)
-    report = combine.check((1, 2, 2), None, parts, sums, *results, lengths, None, 300, 1 << 30, 3)
+    report = combine.check((1, 2, 2), None, parts, sums, *results, lengths, starts, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
 
 
@@ -126,7 +132,7 @@ def test_no_race_in_clusters() -> None:
     q, k, v = inputs(1, 2, 300, 2, 1, 64)
     kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
     arrays = q, k.swapaxes(1, 2), v.swapaxes(1, 2), q.copy(), np.empty((1, 2, 2), np.float32)
-    given = np.array([100], np.int32), None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
+    given = np.array([100], np.int32), None, None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
     report = kernel.check((1, 2), None, *arrays, *given, cluster=(1, 2), seeds=2, notes=False)
     assert not report.kinds, str(report)
 
@@ -146,7 +152,7 @@ def test_registers_suffice(dim: int) -> None:
     kernel = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
     cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
     numbers = 1.0, 1, 0, 0, 4, ()
-    compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
+    compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), None, (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 

@@ -26,7 +26,7 @@ from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, mlps, norms, restore
+from cutelite.models import accelerate, attention, masks, mlps, norms, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
@@ -80,13 +80,15 @@ def test_logits(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3", "Qwen3Moe"])
 def test_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of Llama as if tokens were many, so that its GEMM rotates queries and keys."""
+    """Of Llama as if tokens were many, so that its GEMM rotates queries and keys; of Qwen 3 behind padding."""
     model, ids = made(name), tokens(1 if name == "Llama" else 2)
+    seen = torch.ones_like(ids)
+    seen[-1, : 4 * (name == "Qwen3")] = 0
     monkeypatch.setattr(attention, "MANY", 1)
 
     def gradients(of: Any) -> tuple[float, dict[str, Any]]:
         of.zero_grad()
-        loss = of(ids, labels=ids).loss
+        loss = of(ids, labels=ids, attention_mask=seen).loss
         loss.backward()
         return float(loss), {key: parameter.grad for key, parameter in of.named_parameters()}
 
@@ -128,21 +130,33 @@ def test_tokens(cache: str) -> None:
     assert model.generate(ids, cache_implementation=cache, **how).tolist() == right.tolist()
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-@pytest.mark.parametrize("name", ["Llama", "Mistral in windows"])
-def test_logits_behind_a_cache(name: str, cache: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "cache", "padded"),
+    [
+        ("Llama", "dynamic", False), ("Llama", "dynamic", True), ("Llama", "static", False), ("Llama", "static", True),
+        ("Mistral in windows", "dynamic", True), ("Mistral in windows", "static", False),
+    ],
+)  # fmt: skip
+def test_logits_behind_a_cache(name: str, cache: str, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prompt, then two tokens, then one: in bf16, where the kernel of decoding computes attention."""
     model, ids = made(name).eval(), tokens(2, 20)
+    seen = torch.ones_like(ids)
+    seen[1, : 4 * padded] = 0
 
     def steps(of: Any) -> Any:
         kinds = {"config": of.config, "max_cache_len": 32}
         held = transformers.StaticCache(**kinds) if cache == "static" else transformers.DynamicCache(config=of.config)
-        parts = [of(part, past_key_values=held, use_cache=True).logits for part in ids.split([17, 2, 1], dim=1)]
-        return torch.cat(parts, 1)
+        ends, found = (0, 17, 19, 20), []
+        for first, last in itertools.pairwise(ends):
+            more = {"attention_mask": seen[:, :last]} if padded else {}
+            found.append(of(ids[:, first:last], past_key_values=held, use_cache=True, **more).logits)
+        return torch.cat(found, 1)[seen.bool()]
 
     with torch.no_grad():
-        right, own = copy.deepcopy(model).float()(ids).logits, steps(model)
+        right, own = copy.deepcopy(model).float()(ids, attention_mask=seen).logits[seen.bool()], steps(model)
         accelerate(model)
+        if cache == "dynamic" or name == "Llama":
+            monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's"))
         found = steps(model)
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
 
@@ -160,7 +174,8 @@ def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyP
             model(tokens(2, 3), past_key_values=transformers.DynamicCache(config=model.config))
             for count in 3, 2, 1, 5, 1:  # an empty cache, whose length transformers may know, and then not
                 model(tokens(2, count), past_key_values=held)
-            held = transformers.StaticCache(config=model.config, max_cache_len=32)
+            held.reset()  # its length is on the device from now on, and read for more than some tokens
+            monkeypatch.setattr(masks, "FEW", 10)
             for first, last in (0, 11), (11, 12):  # with the mask that a tokeniser gives
                 seen = torch.ones((2, last), dtype=torch.int64, device=DEVICE)
                 model(tokens(2, last)[:, first:], attention_mask=seen, past_key_values=held)
@@ -292,17 +307,14 @@ def test_torch_compile_makes_one_graph_of_it(name: str) -> None:
 
 @pytest.mark.parametrize("behind", [False, True])
 def test_padded_batches_are_masked(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In front of a sequence; what is behind it no query of the sequence sees, so the kernel needs no mask."""
+    """By the kernel, in front of a sequence; what is behind it no query of the sequence sees."""
     model, ids = made("Llama").eval(), tokens()
     mask = torch.ones_like(ids)
     mask[1, slice(12, None) if behind else slice(0, 5)] = 0
     with torch.no_grad():
         own = model(ids, attention_mask=mask).logits
         accelerate(model)
-        if behind:
-            monkeypatch.setattr(
-                attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention")
-            )
+        monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention"))
         found = model(ids, attention_mask=mask).logits
     assert off(found[mask.bool()], own[mask.bool()]) < 0.02
 

@@ -10,6 +10,7 @@ from cutelite.kernels.attention.scores import INF, LN2
 
 B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
 OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
+LENGTHS = Tensor[i32, (B,), (None,)] | None
 WARPS = 4  # of a block of threads
 MOST_SPLITS = WARPS * 32
 TOGETHER = 8  # splits that a warp loads at once
@@ -78,7 +79,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     def combine(
         parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: Tensor[i32, (B,), (None,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
+        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
     ) -> None:  # fmt: skip
         """
         keys    the length of each sequence where `lengths` is None
@@ -90,11 +91,13 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         batch, query, head = (i32(x) for x in cl.block_idx)
         thread, warp, lane = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
         first, count = i32(0), i32(SPLITS)
-        if lengths is not None or left:
+        if lengths is not None or starts is not None or left:
             length: Any = keys if lengths is None else min(keys, lengths[batch])
             seen = max(1, (length + columns - 1) // columns)
-            if left:
-                first = min(seen - 1, max(0, length - low) // columns) // blocks
+            if left or starts is not None:
+                low = max(0, length - low) if left else i32(0)
+                low = low if starts is None else max(low, starts[batch])
+                first = min(seen - 1, low // columns) // blocks
             count = (seen + blocks - 1) // blocks - first
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]

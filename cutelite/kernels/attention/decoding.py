@@ -74,7 +74,7 @@ class Plan(OfParts):
             cl.NamedBarrier(1, GROUP).sync()
         so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), state), softmax, state.advance()
         whole = part.start  # blocks before this one are seen as a whole
-        if not self.problem.left and self.problem.mask_mod is None:
+        if not self.problem.left and self.problem.mask_mod is None and part.sight.start is None:
             if self.problem.right:
                 seen = min(seen, part.sight.offset + part.sight.right + 1)
             whole = max(part.start, min(part.end - 1, max(0, seen) // BN))
@@ -108,7 +108,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
-        lengths: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
+        lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
     ) -> None:  # fmt: skip
         """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
@@ -121,7 +121,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
-        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks)
+        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks, starts)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
                 plan.produce(((k, storage.k, keys), (v, storage.v, values)), table, part)

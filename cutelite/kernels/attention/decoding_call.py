@@ -27,8 +27,8 @@ CLUSTERS = 4, 3, 2
 
 @underived()
 def decode(
-    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
-    window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
+    causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
@@ -40,6 +40,7 @@ def decode(
     out      (B, SQ, H, DV)
     lengths  (B,) i32: keys of each sequence, those of the queries included: from 0 to SK, or SLOTS * PAGE, and what is
              beyond counts as these; None: as many
+    starts   (B,) i32: the first key of each sequence, as of padding in front; None: 0. What is before it must be finite
     table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
     splits   the most parts that the keys of a sequence are split into; None: as many as fill the GPU
@@ -52,18 +53,19 @@ def decode(
         plain = (out, score_mod, mask_mod, window[1], splits, config) == (None,) * 6
         if plain and operators.traced(q):
             how = operators.aligned(causal), window[0], softcap, scale
-            found = operators.decode(q, k, v, lengths, table, sinks, *how)
+            found = operators.decode(q, k, v, lengths, table, sinks, *how, starts)
             return found if return_lse else found[0]
     return attend_decode(
-        q, k, v, out, lengths=lengths, table=table, causal=causal, window=window, softcap=softcap, scale=scale,
-        score_mod=score_mod, mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, splits=splits, config=config,
+        q, k, v, out, lengths=lengths, starts=starts, table=table, causal=causal, window=window, softcap=softcap,
+        scale=scale, score_mod=score_mod, mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, splits=splits,
+        config=config,
     )  # fmt: skip
 
 
 @untraced
 def attend_decode(
-    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
-    window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
+    causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
@@ -73,6 +75,8 @@ def attend_decode(
     given.array("k", k, "q", f"{pieces} HK D")
     given.array("v", v, "q", f"{pieces} HK DV")
     check_cache(given, lengths, table)
+    if starts is not None:
+        given.array("starts", starts, "i32", "B")
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
     (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
@@ -110,13 +114,13 @@ def attend_decode(
     through_memory = splits > 1 and not clusters
     kernel = build(config, problem, together, 0 if table is None else page, through_memory, clusters)
     far = (FAR if x is None else x for x in (left, right))
-    rest = lengths, table, sinks, problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
+    rest = lengths, starts, table, sinks, problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if clusters else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
     if through_memory:
         low = None if left is None or causal == "top-left" else left + sq
-        combine(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns)
+        combine(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns, starts)
     return (out, lse) if return_lse else out
 
 
@@ -128,7 +132,7 @@ def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
 
 def combine(
     parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, blocks: int,
-    columns: int,
+    columns: int, starts: Any = None,
 ) -> None:  # fmt: skip
     """Launch the kernel of `combining.of_rows`, which explains the parameters. `low` None: queries see the first keys.
 
@@ -137,7 +141,7 @@ def combine(
     batch, sq, heads, dim = out.shape
     kernel = of_rows(dtype_of(code_of(out)), dim, columns, low is not None)
     grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
-    kernel[grid](parts, sums, out, lse, lengths, sinks, keys, low or 0, blocks)
+    kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, low or 0, blocks)
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any) -> None:

@@ -152,12 +152,12 @@ def attention_varlen_backward(
 @custom_op("cutelite::decode", mutates_args=())
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
-    left: int | None, softcap: float | None, scale: float | None,
+    left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
     return decoding_call.attend_decode(
-        q, k, v, lengths=lengths, table=table, causal=causal or False, window=(left, None), softcap=softcap,
-        scale=scale, sinks=sinks, return_lse=True,
+        q, k, v, lengths=lengths, starts=starts, table=table, causal=causal or False, window=(left, None),
+        softcap=softcap, scale=scale, sinks=sinks, return_lse=True,
     )  # fmt: skip
 
 
@@ -264,10 +264,10 @@ def _varlen_into(*given: Any, out: Tensor) -> None:
 
 def _decode_into(
     q: Any, k: Any, v: Any, lengths: Any, table: Any, sinks: Any, causal: str, left: Any, softcap: Any, scale: Any,
-    out: Any,
+    starts: Any, out: Any,
 ) -> None:  # fmt: skip
     how = {"causal": causal or False, "window": (left, None), "softcap": softcap, "scale": scale}
-    decoding_call.attend_decode(q, k, v, out, lengths=lengths, table=table, sinks=sinks, **how)
+    decoding_call.attend_decode(q, k, v, out, lengths=lengths, starts=starts, table=table, sinks=sinks, **how)
 
 
 def _latent_into(

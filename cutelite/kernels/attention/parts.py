@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
 from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
@@ -16,7 +17,6 @@ from cutelite.records import dataclass
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
-LENGTHS = Tensor[i32, (B,), (None,)] | None
 TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
 TOGETHER = 16  # places in a table that are looked up at once
 
@@ -71,13 +71,16 @@ class OfParts(OfProblem):
         """The keys of a block that are contiguous in global memory: one TMA copy."""
         return gcd(self.page, self.config.columns)
 
-    def part(self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, blocks: Any) -> Part:
+    def part(
+        self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, blocks: Any, starts: Any = None
+    ) -> Part:  # fmt: skip
         """Return the work of this block of threads.
 
         keys      of each sequence there are so many at most
         offset    1: the last query's own place is the last key; 0: the first query's is the first key
         left      keys before its own place that a query sees; `right`: behind it
         blocks    of keys, of a part
+        starts    the first key of each sequence; None: 0
         """
         tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
         place, row = i32(cl.block_idx.x) // tiles, i32(cl.block_idx.x) % tiles * ROWS
@@ -89,12 +92,16 @@ class OfParts(OfProblem):
         last, low = (max(1, length) - 1) // BN, i32(0)  # a sequence without keys has one block, all masked
         if self.problem.left:
             low = min(last, max(0, offset - left) // BN)
+        first: Any = None
+        if starts is not None:
+            first = max(0, starts[batch])
+            low = max(low, min(last, first // BN))
         start = cl.block_idx.y * blocks
         end = min(last + 1, start + blocks)
         if self.cluster:  # each part has a block of keys, if only one that is masked
             end = max(end, start + 1)
             low = min(low, end - 1)
-        sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right)
+        sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right, first)
         return Part(batch, kv, row, max(low, start), end, sight)
 
     def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:

@@ -95,6 +95,7 @@ class Sight(NamedTuple):
     rows     number of queries, where functions captured arrays; else None
     end      number of keys
     offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen
+    start    the first key that any query sees; None: 0
     """
 
     at: Any
@@ -104,6 +105,7 @@ class Sight(NamedTuple):
     offset: Any
     left: Any
     right: Any
+    start: Any = None
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,8 @@ class Scores:
         sees = column < end
         if problem.left:
             sees = sees & (column >= at + (sight.offset - sight.left - sight.key))
+        if sight.start is not None:
+            sees = sees & (column >= sight.start - sight.key)
         if problem.mask_mod is not None:
             sees = sees & given_by("mask_mod", problem.mask_mod(self.batch, self.head, *self.places()), sees)
         return cl.where(sees, s, -INF)

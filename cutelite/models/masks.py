@@ -1,0 +1,136 @@
+"""Masks of attention: lengths in their place, where queries see all keys before them, but for a window and padding.
+
+In    what `transformers` makes a mask of: numbers of queries and keys, a function, the mask of tokens
+Out   lengths, with the first keys of sequences behind padding, or torch's mask: for `models.attention.forward`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.masking_utils import causal_mask_function, sdpa_mask, sliding_window_causal_mask_function
+
+FEW = 64
+"""The most queries of a sequence that are computed as in decoding."""
+ALONE = 3
+"""Rows of lengths (`mask`) of as many keys as queries: others of a static cache are still empty."""
+
+
+def mask(
+    batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
+    mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
+) -> Tensor | None:  # fmt: skip
+    """Return the mask of a call for `forward`: torch's, or lengths if each query sees all keys before it.
+
+    Lengths are the numbers of keys of each sequence, i32: for a static cache, only the device knows them. They are
+    (B, 1, 1, 1), or a view of those, (B, 1, 1, W), where queries see W keys at most. Where sequences have padding in
+    front, a second row has their first keys, (B, 2, 1, 1), and there may be `ALONE` rows.
+    """
+    if isinstance(q_offset, Tensor) and q_length > FEW and readable(q_offset):
+        q_offset = int(q_offset)  # of a static cache: so many queries take longer than the host waits
+    fixed, window = isinstance(q_offset, int), window_of(mask_function)
+    causal = mask_function is causal_mask_function or window is not None
+    causal = causal or (kv_offset == 0 and hides_nothing(kv_length, **more))
+    starts, hidden = None, padded(attention_mask, alone=fixed and q_offset == 0)
+    if causal and hidden:
+        starts = in_front(attention_mask, kv_offset)
+    if causal and (not hidden or starts is not None):
+        keys = q_offset + q_length - kv_offset  # that the last query sees, but for the window
+        narrow = window if window is not None and not (fixed and keys <= window) else 1
+        if fixed and narrow == 1 and kv_offset == q_offset == 0 and 1 < q_length < kv_length:
+            # an empty static cache: `forward` leaves out the keys beyond the queries
+            return None if starts is None else told(all_keys(batch_size, keys, starts.device), starts, ALONE)
+        if fixed and (q_length <= FEW or keys == kv_length) and not window == narrow == 1:
+            lengths = told(all_keys(batch_size, keys, more.get("device", "cpu")), starts)
+            return lengths.expand(-1, -1, -1, narrow)
+        if not fixed and q_length <= FEW and kv_offset == 0 and window is None:
+            lengths = torch.empty((batch_size, 1, 1, 1), dtype=torch.int32, device=q_offset.device)
+            return told(torch.add(q_offset.expand(lengths.shape), q_length, out=lengths), starts)  # one kernel
+    made: Tensor | None = sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
+    )
+    return made
+
+
+WINDOWED = sliding_window_causal_mask_function(1)
+
+
+def window_of(function: Any) -> int | None:
+    """Return the window of a mask function of transformers that is causal and has a window, and no more; else None.
+
+    While torch.compile traces, functions cannot be looked into.
+    """
+    if torch.compiler.is_compiling() or getattr(function, "__code__", None) is not WINDOWED.__code__:
+        return None
+    parts, known = (each.__closure__[0].cell_contents for each in (function, WINDOWED))
+    codes, right = ([part.__code__ for part in each] for each in (parts, known))
+    return parts[0].__closure__[0].cell_contents if codes == right else None
+
+
+def hides_nothing(keys: int, local_size: int | None = None, allow_is_causal_skip: bool = True, **_: Any) -> bool:
+    """Tell whether a mask only masks a window that is longer than all keys."""
+    return allow_is_causal_skip and local_size is not None and keys < local_size
+
+
+def all_keys(batch: int, keys: int, device: Any) -> Tensor:
+    """Return the lengths, as `mask` does, of sequences that all have `keys` keys."""
+    return torch.full((batch, 1, 1, 1), keys, dtype=torch.int32, device=device)
+
+
+def padded(tokens: Tensor | None, alone: bool = False) -> bool:
+    """Tell whether tokens may be masked out that others could see. While a graph is captured the mask cannot be read:
+    then True.
+
+    alone  the queries are of all tokens: what is masked out behind a sequence is then seen by no token of it
+    """
+    if tokens is None:
+        return False
+    if not readable(tokens):
+        return True
+    if alone and tokens.ndim == 2:
+        return not bool((tokens[:, 0] & (tokens[:, 1:] <= tokens[:, :-1]).all(1)).all())
+    return not bool(tokens.all())
+
+
+def in_front(tokens: Tensor | None, before: int) -> Tensor | None:
+    """Return the number of tokens, without the first ones `before`, that are masked out in front of each sequence, i32.
+
+    None: others are masked out, too, or the mask cannot be read.
+    """
+    if tokens is None or tokens.ndim != 2 or not readable(tokens):
+        return None
+    seen = tokens.bool()
+    if not bool((seen[:, 1:] >= seen[:, :-1]).all()):
+        return None
+    return ((~seen).sum(1) - before).clamp(min=0).int()
+
+
+def told(lengths: Tensor, starts: Tensor | None, rows: int = 2) -> Tensor:
+    """Return lengths with the first keys of sequences, as `mask` does."""
+    return lengths if starts is None else torch.cat([lengths, *[starts[:, None, None, None]] * (rows - 1)], 1)
+
+
+def is_lengths(mask: Tensor | None) -> bool:
+    """Tell whether a mask is lengths, as `mask` returns them."""
+    return mask is not None and mask.dtype == torch.int32 and mask.shape[1] <= ALONE and mask.shape[2] == 1
+
+
+def readable(mask: Tensor) -> bool:
+    """Tell whether the host may look into a mask: while a graph is captured or traced it may not."""
+    return not (torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()))
+
+
+def written_out(
+    lengths: Tensor, queries: int, keys: int, window: int | None = None, starts: Tensor | None = None
+) -> Tensor:  # fmt: skip
+    """Return the mask that `lengths` stand for, (B, 1, queries, keys): the last query sees all keys of its sequence.
+
+    window  the most keys that a query sees
+    starts  the first keys that are seen, like `lengths`; None: 0
+    """
+    behind = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
+    places = torch.arange(keys, device=lengths.device)
+    seen = (places < behind) if window is None else (places < behind) & (places >= behind - window)
+    return seen if starts is None else seen & (places >= starts)
