@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError
-from cutelite.diag.nearest import did_you_mean
 from cutelite.front import calls, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
@@ -145,7 +145,9 @@ def _global(frame: Frame, state: State, instr: Instr) -> None:
 def _unknown(name: str, frame: Frame) -> CompileError:
     """Return the error for a name that is no local, global or builtin."""
     known = [*frame.code.pycode.co_varnames, *frame.code.free, *frame.globals, *dir(builtins)]
-    help = did_you_mean(name, known)
+    from cutelite.lang.foreign import bare_suggestion  # imported here: only a misspelling needs it
+
+    help = bare_suggestion(name, known, sys.modules["cutelite"].__all__)
     return mistake("unknown-name", f"the name `{name}` is not defined", help=help)
 
 

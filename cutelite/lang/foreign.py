@@ -91,6 +91,20 @@ _KINDS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "fp": "f", "tfl
 
 def suggestion(name: str, known: list[str]) -> str:
     """Return the help for the unknown `cl.name`, one of whose `known` names may be meant; "" for no idea."""
+    return _meant(name) or did_you_mean(_plain(name), known) or did_you_mean(name, known)
+
+
+def bare_suggestion(name: str, known: list[str], ours: list[str]) -> str:
+    """Return the help for an unknown name without `cl.`: `known` names may be meant, or those of `cl`, `ours`."""
+    return _meant(name) or did_you_mean(name, known) or did_you_mean(_plain(name), [f"cl.{each}" for each in ours])
+
+
+def _plain(name: str) -> str:
+    return name.strip("_").lower().removesuffix("_sync").replace("shfl", "shuffle")
+
+
+def _meant(name: str) -> str:
+    """Return the help for a name that another language has; "" for no such name."""
     plain = name.strip("_")
     lower = plain.lower()
     if lower in NAMES:
@@ -105,4 +119,4 @@ def suggestion(name: str, known: list[str]) -> str:
             return f"write Python's `{of_floats}`"
         if getattr(getattr(math, of_floats, None), "__module__", None) == math.__name__:  # not a name that it imports
             return f"write `cl.math.{of_floats}`"
-    return did_you_mean(lower.removesuffix("_sync").replace("shfl", "shuffle"), known) or did_you_mean(name, known)
+    return ""

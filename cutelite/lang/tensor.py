@@ -25,6 +25,7 @@ from cutelite.lang.address import pointer
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
 from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake, proxy_of
+from cutelite.lang.index import Axes
 from cutelite.lang.mbarrier import Barrier
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.shaped import Shaped
@@ -560,6 +561,7 @@ def _index(x: Any) -> Any:
         return Handle(as_value(x))
     if not isinstance(x, Scalar) or not x.dtype.is_int:
         help = "`//` divides integers; `x.to(cl.i32)` converts" if isinstance(x, Scalar) and x.dtype.is_float else ""
+        help = f"did you mean `{describe(x)}.x`?" if isinstance(x, Axes) else help
         raise mistake("index", f"an index is an integer, not {describe(x)}", help=help)
     if x.dtype in (i32, i64):
         return x

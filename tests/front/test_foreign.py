@@ -29,6 +29,10 @@ ANSWERS = {
     "cl.jit(n)": "`@cl.kernel`",
     "x.astype(cl.i32)": "`x.to(cl.i32)`",
     "cl.Vec(n)": "did you mean `vec",
+    "blockIdx.x": "`cl.block_idx`",
+    "__syncthreads()": "`cl.syncthreads`",
+    "sqrtf(x)": "`cl.math.sqrt`",
+    "__shfl_xor_sync(-1, x, 1)": "`cl.shuffle_xor`",
 }
 
 
