@@ -56,7 +56,7 @@ def _place_of(build: Build) -> Span:
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
     """Return the error for input that a tool refused: a bug in cutelite, unless the user wrote a part of the input."""
-    if error.stage in ("find", "link", "settings") or build is None or build.final is None:
+    if error.stage in ("find", "run", "link", "settings") or build is None or build.final is None:
         return error
     if build.changed:
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe hook {build.changed}", error.excerpt)

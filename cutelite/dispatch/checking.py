@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,9 +19,10 @@ from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import BoundKernel, Kernel
 from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.dispatch.signature import gathers
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import TensorSpec
+from cutelite.lang.annotations import OptionalSpec, TensorSpec, TmaSpec
 from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays.memory import is_array
 
@@ -131,22 +133,32 @@ def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
 def made_up(kernel: Kernel | BoundKernel, launch: Launch, given: dict[str, Any]) -> Call:
     """Return a launch on the numbers in `given`, and on random arrays of its shapes: normal, integers from 0 to 99.
 
-    given   by parameter: a number; of an array its shape, where an int is one mode
+    given   by parameter: a number; of an array its shape, where an int is one mode. Others have their defaults
     Errors  `LaunchError` for a method; `ArgumentError` for an argument that is not given
     """
     if isinstance(kernel, BoundKernel):
         raise LaunchError("a method is checked through its program's check() or main(), which has its object")
-    arrays = {name for name, spec in kernel.signature.specs.items() if isinstance(spec, TensorSpec)}
-    given = {name: (x,) if name in arrays and isinstance(x, int) else x for name, x in given.items()}
-    bound = kernel.signature.ahead((), given, False)
-    arguments = {}
+    signature = kernel.signature
+    given = {name: (x,) if isinstance(x, int) and _takes_array(signature.specs.get(name)) else x
+             for name, x in given.items()}  # fmt: skip
+    bound, arguments = signature.ahead((), given, False), {}
     for name, t in bound.types.items():
         elem = t.elem if isinstance(t, Tensor | TensorMap) else None
-        if not (name in given if elem is None else isinstance(given.get(name), tuple)):
+        if elem is not None and isinstance(given.get(name), tuple):
+            arguments[name] = _random(given[name], elem)
+        elif elem is None and (name in given or name in signature.defaults):
+            arguments[name] = given.get(name, signature.defaults.get(name))
+        else:
             raise ArgumentError(f"{kernel.__name__}(): argument `{name}` is not given: for an array its shape, as in "
                                 f"{name}=1000 or {name}=256x128; or a number")  # fmt: skip
-        arguments[name] = given[name] if elem is None else _random(given[name], elem)
-    return Call(kernel, launch, tuple(arguments.values()), {})
+    star = gathers(kernel.__cutelite_function__)
+    positional = [[arguments.pop(name)] if name not in star else arguments.pop(name) for name in signature.positional]
+    return Call(kernel, launch, tuple(chain(*positional)), arguments)
+
+
+def _takes_array(spec: object) -> bool:
+    spec = spec.spec if isinstance(spec, OptionalSpec) else spec
+    return isinstance(spec, TensorSpec | TmaSpec)
 
 
 def _random(shape: tuple[int, ...], elem: Scalar) -> Any:

@@ -8,7 +8,8 @@ import re
 class ToolchainError(Exception):
     """A tool refused its input, or no tool was found.
 
-    stage    the tool that refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found
+    stage    the tool that refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found,
+             `run` when it does not run
     message  the tool's own words
     excerpt  the lines of its input that it complained about, numbered and marked; may be empty
     """

@@ -54,8 +54,10 @@ def assemble(
             note = f"ptxas warning : ptxas crashed ({CRASHES[-ran.status]}), and has assembled this with -O0\n"
             ran = _run(_command(program, target, _unoptimised(flags), work))
         said = _said(ran, work)
-        if ran.status != 0:
+        if -ran.status in CRASHES or (said and ran.status != 0):
             raise refused("ptxas", said or f"exit status {ran.status}", ptx)
+        if ran.status != 0 or not os.path.exists(f"{work}/kernel.cubin"):
+            raise ToolchainError("run", f"{program} made no cubin and said nothing (exit status {ran.status})")
         return _cubin(work), note + said
 
 
@@ -117,7 +119,7 @@ def _run(command: list[str], meanwhile: Callable[[], None] | None = None) -> run
     try:
         return running.run(command, _FEW_PAGES, meanwhile)
     except OSError as error:
-        raise ToolchainError("ptxas", f"cannot run {command[0]}: {error}") from error
+        raise ToolchainError("run", f"cannot run {command[0]}: {error}") from error
 
 
 def _unoptimised(flags: Sequence[str]) -> list[str]:
@@ -135,7 +137,7 @@ def version(program: str) -> str:
     try:
         return _version(program, os.stat(program).st_mtime_ns)
     except OSError as error:
-        raise ToolchainError("ptxas", f"cannot run {program}: {error}") from error
+        raise ToolchainError("run", f"cannot run {program}: {error}") from error
 
 
 @functools.cache
@@ -143,6 +145,6 @@ def _version(program: str, changed: int) -> str:
     """Run `program` for its version, once for each time of change of its file."""
     ran = _run([program, "--version"])
     if ran.status != 0:
-        raise ToolchainError("ptxas", f"cannot run {program}: exit status {ran.status}: {ran.said}")
+        raise ToolchainError("run", f"cannot run {program}: exit status {ran.status}: {ran.said}")
     found = re.search(r"V(\d+\.\d+\.\d+)", ran.said)
     return found[1] if found else ran.said.strip()

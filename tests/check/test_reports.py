@@ -14,7 +14,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, sim
-from cutelite.dispatch import Kernel
+from cutelite.dispatch import Kernel, checking
 from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
 from cutelite.sim import CheckFailed, SimError, TooLarge
@@ -259,3 +259,15 @@ def test_errors_reach_other_processes() -> None:
         assert isinstance(error, SimError)
         there = pickle.loads(pickle.dumps(error))
         assert (type(there), str(there), there.span) == (type(error), str(error), error.span)
+
+
+@cl.kernel(block=32)
+def gives(
+    x: Tensor[i32, (N,)], y: Tensor[i32, (N,)] | None = None, by: i32 = 2, *zs: Tensor[i32, (N,)], to: i32 = 3
+) -> None:
+    x[cl.thread_idx.x] = by + to if y is None else y[cl.thread_idx.x]
+
+
+@pytest.mark.parametrize("given", [{"x": 32}, {"x": (32,), "y": 32}, {"x": 32, "by": 4, "to": 5}])
+def test_made_up_arguments_leave_out_what_has_a_default(given: dict[str, Any]) -> None:
+    assert checking.made_up(gives, cl.Launch(1), given).check(seeds=1)

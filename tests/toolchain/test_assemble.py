@@ -201,6 +201,20 @@ def test_a_ptxas_that_crashes_is_run_without_optimisation(
         to_cubin(SHARED, hopper)
 
 
+@pytest.mark.parametrize(
+    "body, said",
+    [("exit 1", r"said nothing \(exit status 1\)"), ("", "made no cubin"), (None, "cannot run .*Permission denied")],
+)
+def test_a_program_that_is_no_ptxas_is_not_taken_for_a_refusal(
+    body: str | None, said: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
+) -> None:
+    program = tmp_path if body is None else script(tmp_path / "ptxas", body)
+    monkeypatch.setenv("CUTELITE_PTXAS", str(program))
+    with pytest.raises(ToolchainError, match=said) as found:
+        to_cubin(SHARED, hopper)
+    assert found.value.stage == "run"  # others become reports of a bug
+
+
 def test_identity_follows_the_assembler(ptxas: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = identity()
     assert identity() == before
