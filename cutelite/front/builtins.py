@@ -162,7 +162,11 @@ def _len(frame: Frame, x: Any) -> Any:
         return x.count()
     if isinstance(x, StaticIter):
         raise mistake("builtin", "an iterator has no len()", help="make a tuple of it: `tuple(...)`")
-    return x.extent if isinstance(x, Runtime) and hasattr(x, "extent") else len(x)
+    if isinstance(x, Runtime) and hasattr(x, "extent"):
+        return x.extent
+    if isinstance(x, Scalar):
+        raise mistake("builtin", f"{describe(x)} has no len()")
+    return len(x)
 
 
 @special(reversed)
@@ -211,8 +215,8 @@ def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
         return int(x, *base)
     if isinstance(x, DimExpr):
         return x
-    if not isinstance(x, Scalar):
-        raise mistake("builtin", f"int() takes a number, not {describe(x)}")
+    if not isinstance(x, Scalar) or base:
+        raise mistake("builtin", f"int() takes a number, not {describe(x)}{' and a base' if base else ''}")
     return x if x.dtype.is_int else to_dtype(x, i64 if x.dtype == f64 else i32)
 
 

@@ -14,7 +14,7 @@ from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.state import UNBOUND, Conflict, State
-from cutelite.front.unready import check_kept, is_next
+from cutelite.front.unready import FUNCTIONS, check_dropped, is_next
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
@@ -24,8 +24,8 @@ from cutelite.ops.tensor import SmemAlloc, TensorMake, TensorPtr
 @handles("POP")
 def _pop(frame: Frame, state: State, instr: Instr) -> None:
     dropped = state.stack.pop()
-    if dropped is not None and is_next(dropped):
-        check_kept(dropped, frame.cfg.instrs(frame.block), instr)
+    if dropped is not None and (is_next(dropped) or isinstance(dropped, FUNCTIONS)):
+        check_dropped(dropped, frame.cfg.instrs(frame.block), instr)
 
 
 @handles("COPY")

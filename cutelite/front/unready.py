@@ -63,9 +63,17 @@ def is_next(x: Any) -> bool:
     return kind.__module__.startswith("cutelite.") and (hasattr(kind, "advance") or hasattr(kind, "in_flight"))
 
 
-def check_kept(x: Any, instrs: Sequence[Instr], drops: Instr) -> None:
-    """Refuse a call, followed by the instruction that `drops` its result, that only computes the next state `x`."""
-    called = _called(instrs, next((i for i, instr in enumerate(instrs) if instr is drops), 0) - 1)
+def check_dropped(x: Any, instrs: Sequence[Instr], drops: Instr) -> None:
+    """Refuse a statement, ended by the instruction that `drops` its value `x`, that does nothing as it stands.
+
+    It names a function without calling it, or is a call that only computes the next state of something.
+    """
+    last = next((i for i, instr in enumerate(instrs) if instr is drops), 0) - 1
+    if isinstance(x, FUNCTIONS):
+        if last >= 0 and instrs[last].op in ("ATTR", "GLOBAL", "LOAD", "LOAD_CELL"):
+            raise _error(x, f"{describe(x)} is not called here", "")
+        return
+    called = _called(instrs, last)
     if called in _NEXT:
         of = next(filter(is_next, x)) if type(x) is tuple else x
         what = "an accumulator" if hasattr(type(of), "in_flight") else describe(of)

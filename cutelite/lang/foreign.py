@@ -53,7 +53,7 @@ NAMES = {
     "recast": "t.recast(dtype)",
     "jit": "a plain Python function, which is inlined, or `@cl.kernel`",
     "compile": "kernel.compile(...)",
-    "const_expr": "the condition itself: a known one is decided at compile time",
+    "const_expr": "the condition alone, `if n > 1:`, which is decided at compile time if it is known",
     "range_constexpr": "cl.static_range(n)",
     "range_dynamic": "range(n)",
     "smemallocator": "cl.shared(dtype, shape), or a `cl.SharedStorage`",

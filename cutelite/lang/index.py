@@ -14,9 +14,8 @@ from cutelite.ir.types import i64
 from cutelite.lang.emit import builder_here, emit, mistake
 from cutelite.lang.promotion import to_dtype
 from cutelite.lang.values import Scalar
-from cutelite.ops.index import Special
+from cutelite.ops.index import OF_THE_GRID, Special
 
-OF_THE_GRID = ("ctaid", "nctaid", "clusterid")
 AXES = {"x": 0, "y": 1, "z": 2}
 
 

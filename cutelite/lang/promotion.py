@@ -177,7 +177,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if type is None or value.type == type:
         return value
-    if type == i32 and isinstance(value.op, convert.Convert) and isinstance(value.op.a.op, index.Special):
+    if type == i32 and _is_widened(value):
         return value.op.a  # `block_idx.x` of a wide launch: it fits in 32 bits by itself
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
@@ -196,6 +196,14 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)
 
 
+def _is_widened(value: Value) -> bool:
+    """Tell whether `value` is the i64 of a number that counts blocks of the grid, as wide launches have them."""
+    op = value.op
+    if value.type != i64 or not isinstance(op, convert.Convert) or not isinstance(op.a.op, index.Special):
+        return False
+    return op.a.op.of_the_grid
+
+
 def why_wide(value: Any) -> str:
     """Return, in words, why `value` is an i64; "" if it is none, or was declared as one.
 
@@ -212,7 +220,7 @@ def why_wide(value: Any) -> str:
         line = f" in line {at.op.span.line}" if at.op.span else ""
         if isinstance(at.op, index.Dim):
             return f"an i64, since `{at.op.expr}`{line} may need 64 bits"
-        if isinstance(at.op, convert.Convert) and isinstance(at.op.a.op, index.Special):
+        if _is_widened(at) and builder_here("a number").function.attrs.get("wide"):
             return f"an i64, since the block index{line} is one in a launch of this size"
         pending += at.op.operands
     return ""

@@ -40,6 +40,8 @@ capabilities), as LLVM takes ranges: 2**31 is negative in 32 bits."""
 CHANGING = ("clock", "clock64", "globaltimer", "smid", "warpid")
 OF_THE_BLOCK = ("ntid", "ctaid", "nctaid", "cluster", "ncluster", "gridid")
 """The beginnings of names of registers that hold the same value for all threads of a block."""
+OF_THE_GRID = ("ctaid", "nctaid", "clusterid")
+"""Registers, with an axis each, that count blocks or clusters of the grid: numbers of 64 bits in a wide launch."""
 
 
 @op("special", source="PTX ISA: special registers")
@@ -56,6 +58,10 @@ class Special(Op):
     def of_the_block(self) -> bool:
         """Tell whether all threads of a block read the same value."""
         return self.register.startswith(OF_THE_BLOCK)
+
+    @property
+    def of_the_grid(self) -> bool:
+        return self.register.partition(".")[0] in OF_THE_GRID
 
     def result_types(self) -> tuple[Type, ...]:
         return (SPECIAL[self.register],)

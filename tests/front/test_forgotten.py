@@ -95,6 +95,11 @@ KINDS = """
     o[0] = [1, None, 3][n]
     o[0] = len([1, 2, 3][n:])
 """
+UNCALLED = """
+    cl.syncthreads
+    b = cl.shared(cl.mbarrier, 1); b[0].wait
+    helper = lambda: 1; helper
+"""
 DROPPED = """
     s = cl.PipelineState.consumer(2); s.advance(); o[0] = s.index
     t = cl.StaticPersistentTileScheduler.create((2, 2)); t.advance()
@@ -109,6 +114,7 @@ KEPT = """
     p, c = cl.PipelineAsync.create(2, 32, 32).make_participants(); p.acquire(); c.wait()
     _ = cl.PipelineState.consumer(2).advance()
     s = cl.PipelineState.consumer(2); (lambda t: t)(s.advance(-1))
+    (lambda f: f)(cl.syncthreads)
 """
 
 
@@ -128,6 +134,12 @@ def test_axes_want_their_x(line: str) -> None:
     error = refusal(line)
     assert error.diagnostic.code == "forgotten"
     assert "did you mean `cl." in str(error) and ".x`?" in str(error)
+
+
+@pytest.mark.parametrize("line", cases(UNCALLED))
+def test_a_function_that_is_a_statement_is_called(line: str) -> None:
+    error = refusal(line)
+    assert error.diagnostic.code == "forgotten" and "is not called here" in str(error)
 
 
 @pytest.mark.parametrize("line", cases(DROPPED))

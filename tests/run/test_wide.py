@@ -262,6 +262,23 @@ def test_an_i64_is_told_by_the_wide_launch_that_made_it() -> None:
     assert "is one in a launch of this size" in failing(stored, *wide)
 
 
+@pytest.mark.parametrize(("dtype", "axis"), [(cl.i8, cl.thread_idx), (cl.f32, cl.block_idx), (cl.u32, cl.block_idx)])
+def test_only_the_i64_of_a_block_index_is_taken_for_an_i32(dtype: Any, axis: Any) -> None:
+    @cl.kernel
+    def stored(x: Tensor[i8, (N,)], out: Tensor[i32, (1,)]) -> None:
+        out[0] = dtype(axis.x)
+
+    assert f"i32 is needed here, not {dtype}" in failing(stored, np.zeros(8, np.int8), np.zeros(1, np.int32))
+
+
+def test_a_launch_is_not_blamed_for_an_i64_that_u32_and_i32_meet_in() -> None:
+    @cl.kernel
+    def stored(x: Tensor[i8, (N,)], out: Tensor[cl.u32, (1,)]) -> None:
+        out[0] = out[0] + cl.thread_idx.x
+
+    assert "launch of this size" not in failing(stored, np.zeros(8, np.int8), np.zeros(1, np.uint32))
+
+
 @cl.kernel
 def viewed(x: Tensor[i8, (M, N)], out: Tensor[i8, (4,)]) -> None:
     out[0] = x.view(Layout(M * N, 1))[N]

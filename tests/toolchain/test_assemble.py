@@ -202,7 +202,7 @@ def test_a_ptxas_that_crashes_is_run_without_optimisation(
 
 
 @pytest.mark.parametrize(
-    "body, said",
+    ("body", "said"),
     [("exit 1", r"said nothing \(exit status 1\)"), ("", "made no cubin"), (None, "cannot run .*Permission denied")],
 )
 def test_a_program_that_is_no_ptxas_is_not_taken_for_a_refusal(
