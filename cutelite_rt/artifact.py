@@ -54,8 +54,12 @@ class Artifact(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the kernel's code, 32 hex digits: artefacts with equal digests are loaded as one module."""
-        return checksum(f"{self.name}\0{self.arch}\0".encode() + (self.cubin or self.ptx.encode())).hex()
+        """A digest of the code, and of what a launch packs, 32 hex digits: equal ones are loaded as one function.
+
+        The code alone is not enough: kernels that store an i32 or an f32 have the same.
+        """
+        about = f"{self.name}\0{self.arch}\0{self.params}\0{self.written}\0"
+        return checksum(about.encode() + (self.cubin or self.ptx.encode())).hex()
 
     def to_bytes(self) -> bytes:
         """Return the artefact as `from_bytes` reads it. Errors: TypeError where `signature` is not JSON data."""

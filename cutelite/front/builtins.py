@@ -217,7 +217,9 @@ def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
         return x
     if not isinstance(x, Scalar) or base:
         raise mistake("builtin", f"int() takes a number, not {describe(x)}{' and a base' if base else ''}")
-    return x if x.dtype.is_int else to_dtype(x, i64 if x.dtype == f64 else i32)
+    if x.dtype.is_int and x.dtype.bits >= 32:
+        return x
+    return to_dtype(x, i64 if x.dtype == f64 else i32)
 
 
 @special(float)
@@ -228,7 +230,7 @@ def _float(frame: Frame, x: Any = 0.0) -> Any:
     x = _number(x)
     if not isinstance(x, Scalar):
         raise mistake("builtin", f"float() takes a number, not {describe(x)}")
-    return x if x.dtype.is_float else to_dtype(x, f64 if x.dtype.bits == 64 else f32)
+    return to_dtype(x, f64 if x.dtype.bits == 64 else f32)
 
 
 @special(bool)

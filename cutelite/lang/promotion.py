@@ -177,8 +177,8 @@ def as_value(x: Any, type: Type | None = None) -> Value:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if type is None or value.type == type:
         return value
-    if type == i32 and _is_widened(value):
-        return value.op.a  # `block_idx.x` of a wide launch: it fits in 32 bits by itself
+    if type == i32 and (narrow := _narrow(value)) is not None:
+        return narrow  # `block_idx.x` of a wide launch: it fits in 32 bits by itself
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
@@ -196,12 +196,12 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)
 
 
-def _is_widened(value: Value) -> bool:
-    """Tell whether `value` is the i64 of a number that counts blocks of the grid, as wide launches have them."""
+def _narrow(value: Value) -> Value | None:
+    """Return the i32 that `value` is the i64 of, if it counts blocks of the grid, as in wide launches; else None."""
     op = value.op
-    if value.type != i64 or not isinstance(op, convert.Convert) or not isinstance(op.a.op, index.Special):
-        return False
-    return op.a.op.of_the_grid
+    if value.type == i64 and isinstance(op, convert.Convert) and isinstance(op.a.op, index.Special):
+        return op.a if op.a.op.of_the_grid else None
+    return None
 
 
 def why_wide(value: Any) -> str:
@@ -220,7 +220,7 @@ def why_wide(value: Any) -> str:
         line = f" in line {at.op.span.line}" if at.op.span else ""
         if isinstance(at.op, index.Dim):
             return f"an i64, since `{at.op.expr}`{line} may need 64 bits"
-        if _is_widened(at) and builder_here("a number").function.attrs.get("wide"):
+        if _narrow(at) is not None and builder_here("a number").function.attrs.get("wide"):
             return f"an i64, since the block index{line} is one in a launch of this size"
         pending += at.op.operands
     return ""
@@ -268,11 +268,16 @@ def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
         elem = adapt(x, elem_of(y.type), mode)
     else:
         elem = common_type(literal_type(x), literal_type(y), mode)
+    return as_operands(x, y, elem)
+
+
+def as_operands(x: Value | Number, y: Value | Number, elem: DType) -> tuple[Value, Value]:
+    """Return two operands, values or literals, as numbers of `elem`; if one is a vector, as vectors of one shape."""
     vectors = [v for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)]
     n, shapes = {v.type.n for v in vectors if isinstance(v.type, Vec)}, {v.shape for v in vectors}
     if len(shapes) > 1 and None not in shapes:
-        x, y = fragments.together(x, y)
-        n = {v.type.n for v in (x, y) if isinstance(v.type, Vec)}
+        x, y = fragments.together(*vectors)
+        n = {v.type.n for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)}
     if len(n) > 1:
         raise mistake("vector-length", f"vectors of {min(n)} and {max(n)} elements cannot be combined")
     return _operand(x, elem, n), _operand(y, elem, n)

@@ -14,16 +14,18 @@ from cutelite import ops
 from cutelite.diag import CompileError
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
+from cutelite.ir.types import SCALARS, Vec, boolean, elem_of, f32, f64, i32, meet, with_elem
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, meet, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
 from cutelite.lang.promotion import (
     Torchlike,
+    as_operands,
     as_value,
     converted,
     differentiable,
+    holds_literal,
     is_number,
     meeting_type,
     promote,
@@ -109,7 +111,7 @@ def divide(a: Any, b: Any) -> Any:
 def power(a: Any, b: Any) -> Any:
     """Return ``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
     if isinstance(b, int) and not isinstance(b, bool):
-        return _integer_power(a, b)
+        return _integer_power(wrap(_numeric(a)) if isinstance(a, RuntimeNumber) else a, b)
     x, y = promote(a, b)
     if not elem_of(x.type).is_float:
         raise mistake(
@@ -166,21 +168,24 @@ def _compare(predicate: str) -> Callable[[Any, Any], Any]:
 
 def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        left, right = (other, self) if swap else (self, other)
+        left, right = (x.item() if holds_literal(x) else x for x in ((other, self) if swap else (self, other)))
         if not is_number(left) or not is_number(right):
             return NotImplemented
-        value, amount = as_value(left), right
-        whole = right.dtype.is_int if isinstance(right, RuntimeNumber) else isinstance(right, int | DimExpr)
-        if not elem_of(value.type).is_int or not whole:
+        value, whole = as_value(left), isinstance(right, int) and not isinstance(right, bool)
+        if isinstance(right, Runtime | DimExpr):
+            right = wrap(as_value(right))
+            value, whole = as_value(left, right.dtype) if isinstance(left, int) else value, right.dtype.is_int
+        elem = elem_of(value.type)
+        if not elem.is_int or not whole:
             shown = f"{describe(left)} by {describe(right)}"
             raise mistake("shift", f"only integers can be shifted, and by integers, not {shown}")
-        if isinstance(right, int) and right < 0:
-            raise mistake("shift", f"a shift by {right} bits: the number must not be negative")
-        if isinstance(right, RuntimeNumber):
-            if isinstance(left, int):  # `1 << n` is as wide as n
-                value = as_value(left, right.type)
-            amount = to_dtype(right, elem_of(value.type))
-        return emit(op(value, as_value(amount, value.type)))
+        if isinstance(right, int):
+            if right < 0:
+                raise mistake("shift", f"a shift by {right} bits: the number must not be negative")
+            return emit(op(value, as_value(min(right, elem.bits), value.type)))
+        # A wider amount may not fit the type of the number: both are then as wide, and the result is narrowed.
+        wide = elem if right.dtype.bits <= elem.bits else SCALARS[f"{elem.name[0]}{right.dtype.bits}"]
+        return to_dtype(emit(op(*as_operands(value, right.value, wide))), elem)
 
     return operator
 

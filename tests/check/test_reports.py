@@ -261,9 +261,12 @@ def test_errors_reach_other_processes() -> None:
         assert (type(there), str(there), there.span) == (type(error), str(error), error.span)
 
 
+TWO = i32(2)
+
+
 @cl.kernel(block=32)
 def gives(
-    x: Tensor[i32, (N,)], y: Tensor[i32, (N,)] | None = None, by: i32 = 2, *zs: Tensor[i32, (N,)], to: i32 = 3
+    x: Tensor[i32, (N,)], y: Tensor[i32, (N,)] | None = None, by: i32 = TWO, *zs: Tensor[i32, (N,)], to: i32 = TWO
 ) -> None:
     x[cl.thread_idx.x] = by + to if y is None else y[cl.thread_idx.x]
 

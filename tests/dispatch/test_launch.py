@@ -6,7 +6,7 @@ import copy
 import ctypes
 import pickle
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -219,6 +219,22 @@ def test_parameters_in_order(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernels.scale[2, 64](x, 2)
     pointer, by, n = parameters_of(cuda, [ctypes.c_uint64, ctypes.c_float, ctypes.c_int32])
     assert (pointer, by, n) == (x.pointer, 2.0, 70)
+
+
+T = TypeVar("T")
+
+
+def test_kernels_with_the_same_code_pack_their_own_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((8,))
+
+    @cl.kernel(block=32)
+    def fill(x: cl.Tensor[cl.f32, (8,)], by: T) -> None:
+        bits: Any = x.recast(cl.i32)
+        bits[cl.thread_idx.x % 8] = cl.bitcast(by, cl.i32)
+
+    for given, kind in ((np.float32(3), ctypes.c_float), (np.int32(3), ctypes.c_int32)):
+        fill[1](x, given)
+        assert parameters_of(cuda, [ctypes.c_uint64, kind]) == [x.pointer, 3]
 
 
 def test_launch_settings_reach_the_driver(cuda: FakeCuda, on_gpu: GpuArray) -> None:

@@ -94,7 +94,8 @@ def test_a_signature_is_plain_data(signature: Any) -> None:
         ONE._replace(signature=signature).to_bytes()
 
 
-def test_the_digest_is_of_the_code() -> None:
+def test_the_digest_is_of_the_code_and_of_what_a_launch_packs() -> None:
     assert ONE.digest == ONE._replace(signature=None, registers=9).digest
     others: list[dict[str, Any]] = [{"name": "sub"}, {"arch": "sm_80"}, {"cubin": b"\x7fELG"}, {"cubin": b""}]
-    assert len({ONE.digest} | {ONE._replace(**other).digest for other in others}) == 5
+    others += [{"params": ("ptr", "f32")}, {"written": ("x",)}]
+    assert len({ONE.digest} | {ONE._replace(**other).digest for other in others}) == 7
