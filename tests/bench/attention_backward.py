@@ -8,7 +8,6 @@ import argparse
 import math
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,26 +26,15 @@ RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250,
 """Lengths of sequences that lie one after the other."""
 
 
-def best(dim: int, causal: bool = False, length: int = 0) -> Config:
-    return chosen(Problem(cl.bf16, dim, dim, right=causal), length)
+def best(dim: int, causal: bool = False) -> Config:
+    return chosen(Problem(cl.bf16, dim, dim, right=causal))
 
 
 CONFIGS: dict[int, dict[str, Config]] = {
-    128: {
-        "registers": best(128),
-        "1/4 copied": replace(best(128), copied=2, held=2),
-        "1/2 copied": replace(best(128), copied=4, held=2),
-        "loads, registers": replace(best(128), extended=False),
-        "loads, 1/2 copied": replace(best(128), extended=False, copied=4),
-    },
-    64: {
-        "1/4 copied": best(64),
-        "1/2 copied": replace(best(64), copied=4),
-        "registers": replace(best(64), copied=0),
-        "loads, copied": replace(best(64), extended=False, copied=8),
-    },
+    128: {"chosen": best(128), "2 of dS": Config(held=2)},
+    64: {"chosen": best(64), "64 queries": Config(stages=3)},
 }
-"""Of bf16 without a `score_mod`. "loads": of logsumexps and sums of rows, which are not columns of operands."""
+"""For ``--configs``, of bf16 without a `score_mod`."""
 
 
 def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int) -> list[Any]:
@@ -239,15 +227,8 @@ def main() -> None:
                 compared(dim, causal)
                 print(ragged(dim, causal), flush=True)
             for length in given.lengths:
-                print(
-                    row(
-                        dim,
-                        causal,
-                        length,
-                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": best(dim, causal, length)},
-                    ),
-                    flush=True,
-                )
+                configs = CONFIGS.get(dim, {}) if given.configs else {"cutelite": best(dim, causal)}
+                print(row(dim, causal, length, configs), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from cutelite.kernels.attention import (
     attention_backward,
     attention_varlen,
     attention_varlen_backward,
+    backward_call,
 )
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
@@ -131,18 +132,10 @@ def test_head_dims_types_and_batches() -> None:
     compare(*inputs(40, 50, 1, 1, 40))
 
 
-SPLIT = replace(chosen(Problem(cl.bf16, 192, 160, left=True, right=True)), split=True)
-
-
 def test_wide_heads_and_narrow_values() -> None:
-    for dims, more, how in (
-        ((192, 128), {}, {"causal": True}),
-        ((192, 160), {"deterministic": True, "config": SPLIT}, {"window": (60, 9)}),
-        ((256, 200), {}, {"causal": True}),
-        ((128, 40), {}, {}),
-    ):
+    for dims, causal in (((192, 128), True), ((256, 200), True), ((128, 40), False)):
         q, k, v, do = inputs(70, 135, 2, 1, dims[0])
-        compare(q, k, v[..., : dims[1]].copy(), do[..., : dims[1]].copy(), more=more, **how)
+        compare(q, k, v[..., : dims[1]].copy(), do[..., : dims[1]].copy(), causal=causal)
 
 
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -252,14 +245,14 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     v, do = v[..., :dim_v].copy(), do[..., :dim_v].copy()
     o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)
     problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged)
-    config, plan = chosen(problem), Plan(chosen(problem), problem)
+    plan = Plan(chosen(problem), problem)
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
-    blocks = -(-sq // config.rows) + ragged
-    base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if config.extended else np.float32)
+    blocks = -(-sq // plan.config.rows) + ragged
+    base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if plan.extended else np.float32)
     sums = np.empty((1, 1, blocks, 2, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, 2), np.int32) if ordered else None
     counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
-    kernels = build(config, problem, ordered)
+    kernels = build(plan)
     given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
     arrays, rows = (dk, dv) if ragged else (None, None), (q, k, v, do)
     for kernel, grid, block, args in (
@@ -286,10 +279,10 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     """ptxas neither spills nor serialises products."""
     problem = Problem(cl.bf16, dim, dim_v, **how)
-    config, plan = chosen(problem), Plan(chosen(problem), problem)
-    blocks, of_k, of_v = 512 // config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
+    plan = Plan(chosen(problem), problem)
+    blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
-    compiled = build(config, problem).gradients.compile(
+    compiled = build(plan).gradients.compile(
         of_k, of_k, of_v, of_v, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, 2, 64 * plan.columns),
         None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1), Starts(*starts), arrays, (None, None), arch="sm_90a",
     )  # fmt: skip
@@ -404,11 +397,14 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_backward(do, q, k, v, q, lse, layout="sbhd")
 
 
-MIXED = Config(held=3, copied=4)
-
-
 def test_configurations_are_alike() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 128)
-    split = replace(MIXED, split=True)
-    for config in (Config(stages=3, held=3, copied=0), MIXED, split):
+    for config in (Config(held=2), Config(stages=1)):
         compare(q, k, v, do, more={"config": config}, causal=True)
+
+
+def test_heads_of_queries_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backward_call, "parted", lambda *_: 2)
+    for dim, dim_v, how in ((128, 128, {"causal": True}), (192, 128, {}), (192, 160, {"window": (60, 9)})):
+        q, k, v, do = inputs(70, 135, 2, 1, dim)
+        compare(q, k, v[..., :dim_v].copy(), do[..., :dim_v].copy(), more={"deterministic": True}, **how)

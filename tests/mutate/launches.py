@@ -9,7 +9,6 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -377,9 +376,9 @@ def attention_backward(
     dim_v: int = 0,
     which: int = 1,
     heads: int = 1,
-    **config: Any,
+    score_mod: Any = None,
 ) -> Run:
-    """A kernel of attention's backward pass, in a configuration, by default the one that is chosen.
+    """A kernel of attention's backward pass.
 
     dim_v    columns of values; 0: as many as of keys
     which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it, for dq and dk
@@ -389,14 +388,14 @@ def attention_backward(
     """
 
     def run() -> None:
-        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, ragged=first is not None)
-        made = backward_plan.Config(**config) if config else backward_plan.chosen(problem)
-        made = replace(made, split=heads > 1)
-        plan, ragged, random = backward_plan.Plan(made, problem), int(first is not None), of_examples("common").random
+        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, score_mod=score_mod, ragged=first is not None)
+        made = backward_plan.chosen(problem)
+        plan, ragged = backward_plan.Plan(made, problem, heads > 1), int(first is not None)
+        random = of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
         q, k = (random(1, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         do, v = (random(1, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
-        base = random(1, heads, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
+        base = random(1, heads, *plan.base_shape(blocks), dtype="bfloat16" if plan.extended else "float32")
         sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
         turns = np.zeros((1, heads, blocks, 2), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
@@ -406,12 +405,12 @@ def attention_backward(
         if first:
             starts = Starts(*(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True)))
         arrays = (dk, dv) if first else (None, None)
-        if made.split:
+        if plan.split:
             shape = 1, heads, -(-sk // plan.keys)
             parts = tuple(
                 np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
             )
-        kernels, grid, dq = backward.build(made, problem, ordered), (blocks, heads, 1), np.empty_like(q)
+        kernels, grid, dq = backward.build(plan), (blocks, heads, 1), np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
             kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts)
@@ -570,17 +569,17 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(330, 512, 64, rows=128, held=2),
+    "attention_backward": attention_backward(330, 512, 64, score_mod=nearer),
     "attention_backward_extended": attention_backward(330, 512, 64),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 384, 136),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
-    "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0),
+    "attention_backward_early": attention_backward(270, 512, 128),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
-    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, extended=True),
+    "attention_backward_apart": attention_backward(270, 512, 136, dim_v=128),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True, rows=128),
+    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True),
     "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
     "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),

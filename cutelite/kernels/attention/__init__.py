@@ -17,12 +17,10 @@ fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
-backward.py        their kernels
-backward_plan.py   their configurations           backward_tiles.py  their tiles: places, and the queries that see them
-backward_outer.py  those before and after the products
-backward_block.py  what the threads of one of their blocks share
-backward_worker.py what their computing warpgroups have in common
-backward_narrow.py one with keys of its own          backward_wide.py   one that shares its keys
+backward.py        the algorithm, the kernel that multiplies, and its steps: read it first
+backward_wide.py   its form for wide heads        backward_worker.py what the steps of all forms do alike: masks, sums
+backward_block.py  loads                          backward_outer.py  the kernels before and after the products
+backward_plan.py   configurations                 backward_tiles.py  tiles: places, and the queries that see them
 model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share
 operators.py       `attention` and its derivative as operators of torch

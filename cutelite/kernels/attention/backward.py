@@ -1,32 +1,38 @@
-"""The backward kernels: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, from o, its gradient, and the logsumexp.
+"""The backward pass of attention: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, from do, the gradient of o.
 
-`prepare` sums the rows of o * do. In `gradients`, a thread block takes tiles until none is left: 64 keys for each
-computing warpgroup. It loops over the blocks of queries that see them; one thread loads these by TMA. Scores are
-computed transposed, K @ Q.T, so that the probabilities P and the gradients of scores dS, in registers, are operands of
-dv += P.T @ dO and dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a
-part of dS @ K and adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has
-written its dS too, even if it is half a step behind. So `Narrow`. Of heads above 128 columns (192, where values have
-128) registers hold dk or dv of shared keys alone: `Wide`.
+    S = scale * q @ k.T        P = exp(S - its logsumexp by rows)       dv = P.T @ do
+    dP = do @ v.T              dS = P * (dP - sums of rows of o * do)   dk = scale * dS.T @ q      dq = scale * dS @ k
 
-docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
+`prepare` computes the sums of rows, and clears sums of dq; `gradients` computes these five products; `finish` converts
+the sums to dq. In `gradients` a thread block takes tiles until none is left: 64 keys for each of two warpgroups, which
+hold dk and dv of these in registers while they loop over the blocks of queries that see them (`Narrow.step`). One
+thread loads those by TMA. A step:
+
+    K @ Q.T and V @ dO.T, which have keys as rows, so that P.T and dS.T are in the registers of an operand A
+    P, while dP is multiplied                      dv += P.T @ dO
+    dS, while dv is multiplied; it is also written to shared memory, for the other warpgroup
+    half of dq of the block of queries *before*: by then the other has written its dS, even if it is half a step behind
+    dk += dS.T @ Q, while that half is added to the sums in global memory
+
+Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.base`).
+Where registers do not suffice for this, there are two other forms: `Apart` for 192 columns with values of 128, and
+`Wide` in `backward_wide` for more. docs/lab/attention-backward.md counts what bounds the kernel and what did not help.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, f32, i32
-from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
-from cutelite.kernels.attention.backward_narrow import Narrow
+from cutelite import Smem, Tensor, f16, f32, i32
+from cutelite.kernels.attention.backward_block import Block, Pipes, Results
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import EXTRA, TURNS, Config, H, Plan
+from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, TURNS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, Starts
 from cutelite.kernels.attention.backward_wide import Wide
-from cutelite.kernels.attention.backward_worker import Results
+from cutelite.kernels.attention.backward_worker import Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
+from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
 
 
@@ -40,12 +46,9 @@ class Kernels(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
-    """Return the kernels. `ordered`: dq is added up in the order of keys, so that equal inputs give equal bits."""
-    if ordered:
-        config = replace(config, copied=8, stages=1 if problem.dim > 128 else config.stages)
-    plan = Plan(config, problem)
-    of_keys = tuple(finish(plan, which) for which in range(2)) if config.split else ()
+def build(plan: Plan) -> Kernels:
+    """Return the kernels."""
+    of_keys = tuple(finish(plan, which) for which in range(2)) if plan.split else ()
     return Kernels(prepare(plan), gradients(plan), finish(plan, 2), of_keys)
 
 
@@ -54,7 +57,7 @@ def shared_memory(plan: Plan) -> Any:
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
     of_k, of_q, of_v = plan.spans
     BASE: Any = Smem[f32, cl.row_major((config.stages, 2 * BM))]
-    if config.extended:
+    if plan.extended:
         BASE = Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
 
     class Storage(cl.SharedStorage):
@@ -65,10 +68,8 @@ def shared_memory(plan: Plan) -> Any:
         if plan.wide:
             p: Smem[dtype, plan.of_scores]
         ds: Smem[dtype, plan.of_scores]
-        if plan.copied > 0:
-            dq: Smem[f32, cl.row_major((WORKERS, 4 * GROUP * plan.copied))]
         base: BASE
-        if plan.staged and not config.split:
+        if not (plan.wide or plan.apart or plan.split):
             grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
 
     return Storage
@@ -100,52 +101,245 @@ def gradients(plan: Plan) -> Any:
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
-        storage, threads, copies = Storage.allocate(), WORKERS * GROUP, plan.copied > 0
+        storage, threads = Storage.allocate(), WORKERS * GROUP
         keys, values = (
             cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
         )
-        row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if config.extended else 8)
+        row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if plan.extended else 8)
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
-        copied = cl.PipelineAsync.create(WORKERS, GROUP, 32, sync=False) if copies else None
         tiles = cl.TileQueue.create(
-            plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter,
-            threads + (32 * WORKERS if copies else 0),
+            plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter, threads
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
-        block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, copied), given)
-        adds = Sums(plan.by_block(sums), plan.by_block(turns))
+        results = Results(plan.by_block(sums), plan.by_block(turns), grads, arrays, parts, starts)
+        shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes), given, results
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(plan.regs[0])
-            warp = cl.make_warp_uniform(cl.warp_idx())
-            if warp == 0:
-                if cl.elect_one():
-                    block.produce(tiles, q, k, v, do, base)
-            elif warp <= WORKERS and copies:
-                block.accumulate(tiles, adds, warp - 1)
+            if cl.make_warp_uniform(cl.warp_idx()) == 0 and cl.elect_one():
+                Block(*shared).produce(tiles, q, k, v, do, base)
         else:
             cl.setmaxnreg_inc(plan.regs[1])
-            compute(block, tiles, adds, Results(grads, arrays, parts, starts))
+            group = cl.warpgroup_idx() - 1
+            if not plan.wide:
+                (Apart if plan.apart else Narrow)(*shared, group).compute(tiles)
+            elif group == 0:
+                Wide(*shared, 0).compute(tiles)
+            else:
+                Wide(*shared, 1).compute(tiles)
 
     return gradients
 
 
-def compute(block: Block, tiles: Any, sums: Sums, results: Results) -> None:
-    """Compute tiles until none is left. Who: a computing warpgroup."""
-    group, number, wide = cl.warpgroup_idx() - 1, cl.u32(0), block.plan.wide
-    tiles = tiles.advance()
-    while tiles.is_valid():
-        at, turns = tiles.state.index ^ 1, tiles.state.phase  # the queue has two places: keys and values go as it does
-        once = cl.PipelineState(1, 0, at) if block.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
-        own = block.at(tiles.place, once.index)
-        if not wide:
-            number = Narrow(own, group, sums).run(once, number, results)
-        elif group == 0:
-            number = Wide(own, 0, sums).run(once, number, results)
+class Narrow(Worker):
+    """A warpgroup with keys of its own, whose scores, P and dS of all queries are in its registers."""
+
+    def run(self, once: Any, number: Any) -> Any:
+        """Compute a tile.
+
+        once    state of the pipelines of keys and values
+        number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
+        """
+        dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in self.plan.dims)
+        self.keys_of(once)
+        so_far = dk, dv, number, self.first, self.first[2]
+        skipped: Any = i32(0)
+        if self.plan.skips:  # the first block, if its queries come before all that see one of this warpgroup's keys
+            end = (self.tile.begin + 1) * self.plan.config.rows + self.plan.offset(
+                self.tile.sequence, self.given.offset
+            )
+            if (self.steps > 0) & (end + self.given.right <= self.key):
+                so_far, skipped = self.skip(so_far), i32(1)
+        for i in range(skipped, self.steps):
+            so_far = self.step(so_far, i > 0)
+        dk, dv, number, _, last = so_far
+        self.finish((dk, dv), once, (number - 1, last))
+        return number
+
+    def step(self, so_far: Any, behind: Any) -> Any:
+        """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
+        (dk, dv, number, place, last), dtype, (*_, rows, changes) = so_far, self.plan.problem.dtype, self.pipes
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        before, early = changes.consumer_state_at(number - 1), self.plan.early
+        q, do = self.rows_of(state, place)
+        lse = self.of_rows(state, 0) if early else None
+        s, dp = self.product(0, q, state), self.product(1, do, state)
+        s, dp = cl.wgmma.wait_group(1, s, keep=dp)
+        p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
+        total = self.of_rows(state, 1) if early else None
+        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
+        dv = multiply(packed, cl.select(do, (1, 0)), dv)
+        if early:
+            dp, p = cl.wgmma.fence_operand(dp, p)
+        ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
+        ds = cl.wgmma.fence_operand(ds, held=False)
+        changes.producer_acquire(change)
+        if behind:
+            changes.consumer_wait(before)
+            dq = self.start_dq(before)
+            dk = self.start_dk(ds, q, dk, change)
+            dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
+            changes.consumer_release(before)
+            self.add(dq, last)
+            dk = cl.wgmma.wait_group(0, dk)
         else:
-            number = Wide(own, 1, sums).run(once, number, results)
-        tiles = tiles.advance()
-    if cl.thread_idx.x % GROUP == 0:
-        cl.cp_async_bulk_wait_group(0, read=True)
+            dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
+        rows.consumer_release(state)
+        return dk, dv, number + 1, self.following(place), place[2]
+
+    def skip(self, so_far: Any) -> Any:
+        """Pass by the first block, with zeros for dS."""
+        (dk, dv, number, place, _), (*_, rows, changes) = so_far, self.pipes
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        self.rows_of(state, place)
+        changes.producer_acquire(change)
+        self.lay(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), change)
+        cl.fence_proxy_async("shared::cta")
+        changes.producer_commit(change)
+        rows.consumer_release(state)
+        return dk, dv, number + 1, self.following(place), place[2]
+
+    def product(self, which: int, rows: Any, state: Any) -> Any:
+        """Start the product of own keys and queries, or of values and dO: (keys, queries) of scores (0) or dP (1).
+
+        Less logsumexps, or sums of rows, where operands are extended by these.
+        """
+        own, acc = self.own(which), cl.wgmma.zeros_accumulator(self.plan.config.rows)
+        if not self.plan.extended:
+            return multiply(own, rows, acc, False)
+        acc = cl.wgmma.mma_async(own, rows, acc, accumulate=False)
+        return multiply(self.minus_factors(which), self.storage.base[None, None, state.index], acc)
+
+    def minus_factors(self, which: int) -> Any:
+        """Return an operand A in registers: `FACTORS`, negative, in the first columns of one half, 0 elsewhere."""
+        dtype = self.plan.problem.dtype
+        held, t = cl.make_rmem_tensor(dtype, (8,)), cl.thread_idx.x % 4
+        held.store(cl.full((8,), 0.0, dtype))
+        for i in cl.static_range(4):  # columns 2 t and 2 t + 1 of two rows; the other four are columns from 8 on
+            own: Any = 0.0
+            for j, factor in reversed(list(enumerate(FACTORS[dtype][i % 2 :: 2]))):
+                own = cl.where(t <= j, -factor, own)
+            held[4 * which + i] = own.to(dtype)
+        return held.load()
+
+    def of_rows(self, state: Any, which: int) -> Any:
+        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8).
+
+        None where products subtract them.
+        """
+        if self.plan.extended:
+            return None
+        n, base = self.plan.config.rows, self.storage.base[state.index, None]
+        fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, 2), (1, 4, 16, n)))
+        return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, n // 8))
+
+    def start_dk(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
+        """Start dk + dS.T @ Q, and give dS to the other warpgroup."""
+        self.lay(ds, change)
+        dk = multiply(ds, cl.select(q, (1, 0)), dk)
+        cl.fence_proxy_async("shared::cta")
+        self.pipes.changes.producer_commit(change)
+        return dk
+
+    def lay(self, ds: Any, change: Any) -> None:
+        """Write this warpgroup's part of dS to shared memory."""
+        plan, target = self.plan, cl.select(self.storage.ds[None, None, change.index], (1, 0))
+        plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
+
+    def start_dq(self, state: Any) -> Any:
+        """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
+        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.k, (1, 0))
+        if plan.by_rows:
+            left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        else:
+            right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
+        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+
+    def conclude(self, last: Any, keys: Any = None) -> None:
+        """Add this warpgroup's part of dq of the last block; ahead of that release the keys, of this state if any."""
+        (number, at), changes = last, self.pipes.changes
+        if not self.plan.gaps or self.steps > 0:
+            change = changes.consumer_state_at(number)
+            changes.consumer_wait(change)
+            dq = cl.wgmma.wait_group(0, self.start_dq(change))
+            changes.consumer_release(change)
+            if keys is not None:
+                self.pipes.keys.consumer_release(keys)
+            self.add(dq, at)
+        elif keys is not None:
+            self.pipes.keys.consumer_release(keys)
+
+    def finish(self, grads: Any, once: Any, last: Any) -> None:
+        """Write dk and dv of this warpgroup's keys, add its part of dq of the last block, and release the keys.
+
+        dv and dk leave by way of the same shared memory of this warpgroup's own.
+        """
+        self.pipes.values.consumer_release(once)
+        own, plan = [None, None], self.plan
+        if not plan.split:
+            place = self.storage.grads[self.group, None]
+            own = [cl.with_layout(place, plan.laid((ROWS, plan.dims[i]), plan.spans[2 * i])) for i in range(2)]
+            self.settle()
+        self.leave(grads, own, 1)
+        self.conclude(last, once)
+        if not plan.split:
+            self.settle()
+        self.leave(grads, own, 0)
+
+    def leave(self, grads: Any, own: Any, which: int) -> None:
+        """Write dk (0) or dv (1), by way of shared memory of this warpgroup's own that no warp reads any more."""
+        plan, grad = self.plan, grads[which]
+        if plan.split:
+            self.keep(grad, self.results.parts[which], self.group)
+            return
+        if which == 0:
+            grad = grad * (self.given.scale * 2.0**-plan.lift)
+        elif plan.lift:
+            grad = grad * 2.0**-plan.lift
+        plan.put(grad, own[which])
+        self.send(own[which], self.key, which)
+
+
+class Apart(Narrow):
+    """The same with fewer registers, for more than 128 columns of dk, or a `mask_mod`: products follow each other.
+
+    dP is started when probabilities are computed, which wait for it as f16, and dq of the block before is last. dk and
+    dv leave by way of the memory of keys and values.
+    """
+
+    def step(self, so_far: Any, behind: Any) -> Any:
+        """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
+        (dk, dv, number, place, last), (*_, rows, changes) = so_far, self.pipes
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        before = changes.consumer_state_at(number - 1)
+        q, do = self.rows_of(state, place)
+        s = cl.wgmma.wait_group(0, self.product(0, q, state))
+        p, slope = self.powers(s, self.of_rows(state, 0), place)
+        held = cl.wgmma.fence_operand(p.to(f16), held=False)
+        dp = cl.wgmma.wait_group(0, self.product(1, do, state))
+        ds = cl.wgmma.fence_operand(self.changes(held.to(f32), dp, slope, self.of_rows(state, 1)), held=False)
+        dv = multiply(held.to(self.plan.problem.dtype), cl.select(do, (1, 0)), dv)
+        changes.producer_acquire(change)
+        dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
+        rows.consumer_release(state)
+        if behind:
+            changes.consumer_wait(before)
+            dq = cl.wgmma.wait_group(0, self.start_dq(before))
+            changes.consumer_release(before)
+            self.add(dq, last)
+        return dk, dv, number + 1, self.following(place), place[2]
+
+    def finish(self, grads: Any, once: Any, last: Any) -> None:
+        """Do what `Narrow.finish` does."""
+        own = self.own(0), self.own(1)
+        self.leave(grads, own, 1)
+        self.conclude(last)
+        if not self.plan.split:
+            self.everyone.sync()  # the others have read these keys
+        self.leave(grads, own, 0)
+        if not self.plan.split:
+            self.settle()
+        self.pipes.keys.consumer_release(once)
+        self.pipes.values.consumer_release(once)

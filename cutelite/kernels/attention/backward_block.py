@@ -1,7 +1,7 @@
-"""Shared state of a thread block of attention's backward pass, and the warps that move its data.
+"""State that the threads of a block of attention's backward pass share, and the loads of their operands.
 
-In    a tile; q, k, v and the gradients of outputs in global memory; parts of dq in shared memory
-Out   blocks of these in shared memory, for `backward`; sums of dq in global memory
+In    tiles; q, k, v and the gradients of outputs in global memory
+Out   blocks of these in shared memory, for the warpgroups that compute
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -10,43 +10,58 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, WORKERS
-from cutelite.kernels.attention.scores import GROUP
+from cutelite.kernels.attention.backward_tiles import HK, Starts
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
 
 
-class Sums(NamedTuple):
-    """The sums of dq in global memory, and the number of the block of keys that adds next (None: any order)."""
-
-    parts: Any
-    turns: Any
-
-
 class Pipes(NamedTuple):
-    """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS, parts of dq to be added."""
+    """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS."""
 
     keys: Any
     values: Any
     rows: Any
     changes: Any
-    parts: Any
+
+
+class Results(NamedTuple):
+    """The arrays that warpgroups write.
+
+    sums     of dq (`Plan.sums`)
+    turns    for each part of these the number of the tile that adds next; None: they add in any order
+    tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence; `starts` of these
+    parts    of dk and dv (`Plan.parts`), which take their places where heads of queries are split
+    """
+
+    sums: Any
+    turns: Any
+    tensors: tuple[Any, Any]
+    arrays: tuple[Any, Any]
+    parts: tuple[Any, Any]
+    starts: Starts
 
 
 @dataclass(frozen=True)
 class Block:
-    """State that all threads of a block share, and the work of the warps that move data."""
+    """State of a thread block, at a tile.
+
+    group  the index of a warpgroup that computes
+    tile   a `Tile`, whose keys and values are those of number `held`
+    """
 
     plan: Plan
     storage: Any
     pipes: Pipes
     given: Given
-    tile: Any = None  # a `Tile`, whose keys and values are those of number `held`
+    results: Results
+    group: Any = None
+    tile: Any = None
     held: Any = None
 
-    def at(self, place: Any, held: Any = None) -> Any:
+    def at(self, place: Any, held: Any) -> Any:
         """Return the state for the tile at a place, whose keys and values are in buffer `held`."""
-        return Block(self.plan, self.storage, self.pipes, self.given, self.plan.tile(place), held)
+        shared = self.plan, self.storage, self.pipes, self.given, self.results, self.group
+        return type(self)(*shared, self.plan.tile(place), held)
 
     @property
     def k(self) -> Any:
@@ -62,11 +77,6 @@ class Block:
     def steps(self) -> Any:
         """The number of blocks of queries, over all heads."""
         return i32(H // self.plan.heads) * (self.tile.end - self.tile.begin)
-
-    @property
-    def everyone(self) -> Any:
-        """The named barrier of all computing warpgroups."""
-        return cl.NamedBarrier(1, WORKERS * GROUP)
 
     @property
     def first(self) -> Any:
@@ -97,7 +107,7 @@ class Block:
 
         once, state   of `keys` and `values`, and of `rows`
         """
-        (_, _, rows, *_), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.tile.sequence
+        (_, _, rows, _), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.tile.sequence
         for tensor in (k, v):  # into L2, while the tile before still has their places
             cl.tma_prefetch(tensor, at=self.of_keys)
         place = self.first
@@ -107,7 +117,7 @@ class Block:
             full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            if config.extended:
+            if self.plan.extended:
                 at = sequence.batch, head, (sequence.block + m) * config.rows, 0
                 cl.tma_load(base, storage.base[None, None, state.index], at=at, barrier=full)
             else:
@@ -133,34 +143,3 @@ class Block:
         cl.tma_load(v, self.v, at=at, barrier=values.barrier(once))
         keys.producer_acquire(once)
         cl.tma_load(k, self.k, at=at, barrier=keys.barrier(once))
-
-    def accumulate(self, tiles: Any, sums: Sums, group: Any) -> None:
-        """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
-        state, tiles = cl.PipelineState(WORKERS, group, 0), tiles.advance()
-        while tiles.is_valid():
-            state = self.at(tiles.place).add(sums, group, state)
-            tiles = tiles.advance()
-
-    def add(self, sums: Sums, group: Any, state: Any) -> Any:
-        """Add those of one tile; return the next state of `parts`."""
-        pipe, plan, leads, number = self.pipes.parts, self.plan, cl.lane_idx() == 0, self.tile.key // self.plan.keys
-        place = self.first
-        for _ in range(self.steps):
-            *_, at = place
-            pipe.consumer_wait(state)
-            if leads:
-                if sums.turns is not None:
-                    turn = sums.turns[at, None]
-                    while cl.load_acquire(turn, group) != number:
-                        cl.nanosleep(20)
-                    cl.fence_proxy_async("global")
-                target = sums.parts[at, group, None]
-                cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], 16 * GROUP * plan.copied, "add")
-                cl.cp_async_bulk_commit_group()
-                cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
-                if sums.turns is not None:
-                    cl.fence_proxy_async("global")
-                    cl.store_release(turn, group, number + 1)
-            pipe.consumer_release(state)
-            place, state = self.following(place), state.advance(WORKERS)
-        return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
@@ -114,13 +113,12 @@ def differentiate(
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
+    if score_mod is None and code_of(by_head[0]) == "f16" and scale < 2.0**-26:
+        score_mod = same  # logsumexps divided by such a scale may leave the range of `FACTORS`
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
     problem = Problem(dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None)
-    each = sk // max(1, starts[1].shape[0] - 1) if starts else sk
-    config = instance("config", config, Config) or chosen(problem, each, scale)
-    if config.extended and score_mod is not None:
-        raise ValueError("config.extended is for problems without a score_mod")
+    config = instance("config", config, Config) or chosen(problem)
     if left_out():
         return
     if 0 in (batch, sq, sk):
@@ -131,11 +129,16 @@ def differentiate(
     if not starts and group > 1:
         tiles, steps = -(-sk // Plan(config, problem).keys) * batch * kv_heads, -(-sq // config.rows) * group
         places = clusters_at_once(1, by_head[0])
-        parts = group if config.split else parted(tiles, group, steps, places, problem.causal)
-    plan = Plan(replace(config, split=parts > 1), problem)
+        parts = parted(tiles, group, steps, places, problem.causal)
+    plan = Plan(config, problem, parts > 1)
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
     launch(plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts)
+
+
+def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Return the score: a `score_mod` that changes nothing."""
+    return score
 
 
 def launch(
@@ -154,14 +157,14 @@ def launch(
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
-    base = empty(q if config.extended else lse, (batch, heads, *plan.base_shape(blocks)))
+    base = empty(q if plan.extended else lse, (batch, heads, *plan.base_shape(blocks)))
     sums = empty(lse, (batch, heads, blocks, WORKERS, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, WORKERS), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)
-    if config.split:
+    if plan.split:
         shape = batch, kv_heads * parts, tiles
         of_parts = tuple(empty(lse, (*shape, plan.pieces(n), plan.keys * n // plan.pieces(n))) for n in plan.dims)
-    kernels = build(config, plan.problem, deterministic)
+    kernels = build(plan)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = (blocks * batch, heads), WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts)

@@ -29,7 +29,7 @@ def place(parts: Any) -> tuple[Any, Any, Any]:
 
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
-    config, dtype, BM, D = plan.config, plan.problem.dtype, plan.config.rows, plan.dims[0]
+    dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dims[0]
     DV = -(-plan.problem.dim_v // BOX) * BOX
     O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
     ROW = Tensor[f32, (B, H, SQ)]
@@ -70,7 +70,7 @@ def prepare(plan: Plan) -> Any:
                         total = total - dlse[batch, head, sequence.query + row + r]
                 elif plan.problem.ragged:
                     total = f32(0.0)  # whatever the next sequence has
-                if config.extended:
+                if plan.extended:
                     pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
                     pieces.store(cl.full((EXTRA,), 0.0, dtype))
                     rest = cl.where(known == -INF, NOTHING[dtype], known / given.scale), total

@@ -9,7 +9,6 @@ from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_tiles import HP, WORKERS, B, Tiles
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.records import dataclass
-from cutelite.target import TARGETS
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
 TURNS: Any = Tensor[i32, (B, H, BLOCKS, WORKERS)] | None
@@ -22,7 +21,6 @@ FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)
 bf16 has the range of an f32, so that three have all its bits. f16 has not: these five have the bits above 2^-48 of
 numbers below 2^31.
 """
-SHARED = TARGETS["sm_90a"].smem_per_block
 IN_L2 = 24 * 2**20
 """Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
@@ -34,38 +32,18 @@ class Config:
     rows     queries of a block
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
-    copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
-    extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
-             otherwise they are loaded. Without a `score_mod`; head dims above 128 are then not `wide`
-    split    heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
-             kernel adds up: where there are few tiles (`parted`)
     """
 
     rows: int = 64
     stages: int = 2
-    held: int = 2
-    copied: int = 8
-    extended: bool = False
-    split: bool = False
+    held: int = 3
 
 
-def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
-    """Return the configuration measured best for a problem (docs/lab/attention-backward.md).
-
-    keys   of a sequence, on average. Where there are few, room for the next tile's counts for more (`Plan.ahead`)
-    scale  of scores. Logsumexps divided by one below 2^-26 may leave the range that `FACTORS` has in f16
-    """
-    extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
+def chosen(problem: Problem) -> Config:
+    """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
     if problem.dim > 128:
-        if extends and problem.dim <= 192 and problem.dim_v <= 128:
-            return Config(copied=0, extended=True)
-        return Config(held=1, copied=0)
-    if problem.dim <= 64:
-        if problem.ragged:  # less copied would spill
-            return Config(128, copied=4 if extends else 8, extended=extends)
-        return Config(128, copied=2 if extends and keys <= 2048 else 4, extended=extends)
-    stages = 3 if max(problem.dim, problem.dim_v) <= 96 else 2
-    return Config(64, stages, held=3, copied=0, extended=extends)
+        return Config(held=1 if Plan(Config(), problem).wide else 2)
+    return Config(128, held=2) if problem.dim <= 64 else Config(stages=3 if problem.dim <= 96 else 2)
 
 
 def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int:
@@ -105,10 +83,15 @@ def spanned(columns: int) -> int:
 
 @dataclass(frozen=True)
 class Plan(Tiles):
-    """A configuration for a problem, and the types and sizes derived from both."""
+    """A configuration for a problem, and the types and sizes derived from both.
+
+    split   heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
+            kernel adds up: where there are few tiles (`parted`)
+    """
 
     config: Config
     problem: Problem
+    split: bool = False
     arrays: bool = False
 
     @property
@@ -117,19 +100,6 @@ class Plan(Tiles):
         unit = BOX if self.wide else BOX // 2
         d, e = (max(BOX, -(-dim // unit) * unit) for dim in (self.problem.dim, self.problem.dim_v))
         return d, e
-
-    @property
-    def apart(self) -> bool:
-        """Tell whether dP is started when probabilities are packed, not beside scores, and dv behind dS.
-
-        Takes fewer registers: for more than 128 columns of dk.
-        """
-        return self.dims[0] > 128 and not self.wide
-
-    @property
-    def covered(self) -> bool:
-        """Tell whether dq of the block before is multiplied ahead of dk, which covers its way to memory; or last."""
-        return self.config.rows == ROWS and not self.apart and self.problem.mask_mod is None  # C7511: registers
 
     @property
     def by_rows(self) -> bool:
@@ -187,18 +157,18 @@ class Plan(Tiles):
         the logsumexp divided by the scale, in the second those of the sum of the row. A sum that is not finite, for f16
         2^31 or more, makes the row's probabilities NaN too, and with them dv in all columns.
         """
-        if self.config.extended:
+        if self.extended:
             return Tensor[self.problem.dtype, (B, H, MB, EXTRA), cl.align(16)]
         return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
 
     def base_shape(self, blocks: int) -> tuple[int, int]:
         """Return the shape of a head's part of it."""
-        return (blocks * self.config.rows, EXTRA) if self.config.extended else (blocks, 2 * self.config.rows)
+        return (blocks * self.config.rows, EXTRA) if self.extended else (blocks, 2 * self.config.rows)
 
     @property
     def base_box(self) -> Any:
         """The type of the same in the kernel that multiplies."""
-        if self.config.extended:
+        if self.extended:
             shape = B, H, MB, EXTRA
             return TmaTensor[self.problem.dtype, shape, (1, 1, self.config.rows, EXTRA), (None, None, None, 1)]
         return self.base
@@ -227,40 +197,17 @@ class Plan(Tiles):
 
         All of dv += P.T @ dO is then started before dS is computed; otherwise ptxas starts the first part alone.
         """
-        return self.config.extended or self.config.rows == ROWS
-
-    @property
-    def staged(self) -> bool:
-        """Tell whether dk and dv leave without the memory of keys and values: through memory of their own, or split."""
-        return self.config.split or (not self.wide and self.fits(1))
+        return self.extended or not self.by_rows
 
     @property
     def ahead(self) -> int:
         """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
-        return 2 if self.fits(2) else 1
-
-    def fits(self, ahead: int) -> bool:
-        """Tell whether there is room for keys and values of `ahead` tiles, and for dk and dv on their way out."""
-        config, BM, BN, (D, DV) = self.config, self.config.rows, self.keys, self.dims
-        rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + self.wide)
-        base = config.stages * 2 * BM * (EXTRA if config.extended else 4)
-        halves = ((D + DV) * ahead + max(D, DV)) * BN + rows
-        return 2 * halves + 16 * GROUP * self.copied * WORKERS + base + 1024 <= SHARED
+        return 2 if self.by_rows and not self.problem.ragged else 1
 
     @property
     def lift(self) -> int:
         """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
         return 14 if self.apart and self.problem.dtype == bf16 else 0
-
-    @property
-    def copied(self) -> int:
-        """The number of groups of 4 f32, from a thread's first one on, that bulk copies add to the sums of dq."""
-        return self.columns // 8 * self.config.copied // 8
-
-    @property
-    def late(self) -> int:
-        """The number of groups of dq, the last ones, that a wide warpgroup adds during the next scores."""
-        return (self.columns // 8 - self.copied) // 4
 
     def accumulators(self, part: Any, fours: int) -> Any:
         """Return this thread's f32 of a part of the sums of dq, as (4, fours): its first `fours` groups of 4."""

@@ -65,14 +65,27 @@ class Tiles(OfProblem):
     """The tiles of a plan: the keys of each computing warpgroup, all heads of them, or parts of their heads' queries.
 
     config  a `backward_plan.Config`
+    split   see `backward_plan.Plan`
     """
 
     config: Any
+    split: bool
 
     @property
     def wide(self) -> bool:
         """Tell whether computing warpgroups share their keys, and have dv and dk of them."""
-        return self.problem.dim > 128 and not self.config.extended
+        narrow = self.problem.dim <= 192 and self.problem.dim_v <= 128 and self.problem.score_mod is None
+        return self.problem.dim > 128 and not narrow
+
+    @property
+    def apart(self) -> bool:
+        """Tell whether scores and dP follow each other: there are no registers for both beside dk, or with a mask."""
+        return not self.wide and (self.problem.dim > 128 or self.problem.mask_mod is not None)
+
+    @property
+    def extended(self) -> bool:
+        """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
+        return self.problem.score_mod is None and not self.wide
 
     @property
     def keys(self) -> int:
@@ -84,12 +97,12 @@ class Tiles(OfProblem):
         """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
         if not self.wide:
             return ROWS
-        return 48 if max(self.problem.dim, self.problem.dim_v) <= 192 else 32
+        return 48 if self.problem.dim <= 192 else 32
 
     @property
     def heads(self) -> Any:
         """The number of heads of keys, each as often as its queries are split."""
-        return HP if self.config.split else HK
+        return HP if self.split else HK
 
     @property
     def along(self) -> Any:
@@ -155,7 +168,7 @@ class Tiles(OfProblem):
     @property
     def skips(self) -> bool:
         """Tell whether a warpgroup passes by a first block that sees none of its keys. Others would spill."""
-        return self.problem.right and self.config.rows < self.keys and not (self.problem.ragged or self.config.split)
+        return self.problem.right and self.config.rows < self.keys and not (self.problem.ragged or self.split)
 
     def queries(self, place: Any, batch: Any, starts: Starts) -> tuple[Sequence, Any]:
         """Return the sequence of a block of queries, given by its place in the sums, and its first row there.

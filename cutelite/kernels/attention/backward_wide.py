@@ -10,12 +10,10 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32
 from cutelite.kernels.attention.backward_tiles import WORKERS
-from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
+from cutelite.kernels.attention.backward_worker import Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS
-from cutelite.records import dataclass
 
 
-@dataclass(frozen=True)
 class Wide(Worker):
     """A warpgroup with dv (group 0) or dk (group 1) of all keys of the tile, transposed, and half of dq's columns.
 
@@ -23,50 +21,55 @@ class Wide(Worker):
     the kernel is compiled.
     """
 
-    def run(self, once: Any, number: Any, results: Results) -> Any:
+    def run(self, once: Any, number: Any) -> Any:
         """Compute a tile; see `Narrow.run`."""
-        block, plan, which = self.block, self.block.plan, 1 - self.group
-        (keys, values, *_), held = block.pipes, block.v if which else block.k
+        plan, which, parts = self.plan, 1 - self.group, self.results.parts
+        (keys, values, *_), held = self.pipes, self.v if which else self.k
         columns = plan.keys if plan.turned else plan.dims[which]
         own = tuple(cl.wgmma.zeros_accumulator(columns) for _ in range(plan.pieces(plan.dims[which])))
         self.keys_of(once)
-        so_far = own, number, block.first, (cl.full((plan.columns // 2,), 0.0, f32), block.first[2])
-        for i in range(block.steps):
+        so_far = own, number, self.first, (cl.full((plan.columns // 2,), 0.0, f32), self.first[2])
+        for i in range(self.steps):
             so_far = self.step(so_far, i > 0)
         own, number, _, last = so_far
-        if not plan.gaps or block.steps > 0:
+        if not plan.gaps or self.steps > 0:
             self.rest(*last)
-        if not plan.config.split:
-            block.everyone.sync()  # both have read these keys and values
+        if not plan.split:
+            self.everyone.sync()  # both have read these keys and values
         for c, grad in enumerate(own):
-            if plan.config.split:
-                self.keep(grad, results.parts[which], c)
+            if plan.split:
+                self.keep(grad, parts[which], c)
             else:
-                plan.put_piece(grad if which else grad * block.given.scale, held, c, plan.turned)
-        if not plan.config.split:
-            self.send(held, block.tile.key, results, which)
+                plan.put_piece(grad if which else grad * self.given.scale, held, c, plan.turned)
+        if not plan.split:
+            self.send(held, self.tile.key, which)
             self.settle()
         keys.consumer_release(once)
         values.consumer_release(once)
         return number
 
+    @property
+    def late(self) -> int:
+        """The number of groups of dq, the last ones, that are added during the next scores; in turn, all at once."""
+        return 0 if self.results.turns is not None else self.plan.columns // 32
+
     def rest(self, dq: Any, at: Any) -> None:
         """Add the late groups of a block of dq to the sums."""
-        groups = self.block.plan.columns // 8
-        self.reduce(dq, at, groups - self.block.plan.late, groups)
+        groups = self.plan.columns // 8
+        self.reduce(dq, at, groups - self.late, groups)
 
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also add the rest of dq of the block before.
 
         Tensor cores have dP while P is made, dv while dS is made, and dk while dq is added.
         """
-        (own, number, place, last), block, plan = so_far, self.block, self.block.plan
-        (_, _, rows, changes, _), storage, half = block.pipes, block.storage, (plan.config.rows, plan.width)
+        (own, number, place, last), plan, storage = so_far, self.plan, self.storage
+        (_, _, rows, changes), half = self.pipes, (plan.config.rows, plan.width)
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         full, has_dv = changes.consumer_state_at(number), self.group == 0
         q, do = self.rows_of(state, place)
-        s = multiply(q, self.k, cl.wgmma.zeros_accumulator(plan.width), False)
-        dp = multiply(do, self.v, cl.wgmma.zeros_accumulator(plan.width), False)
+        s = multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False)
+        dp = multiply(do, self.own(1), cl.wgmma.zeros_accumulator(plan.width), False)
         if behind:
             self.rest(*last)
         lse, total = self.of_rows(state, 0), self.of_rows(state, 1)
@@ -87,28 +90,28 @@ class Wide(Worker):
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
         changes.consumer_wait(full)
-        keys = cl.local_tile(cl.select(block.k, (1, 0)), (plan.columns, plan.keys), (self.group, 0))
+        keys = cl.local_tile(cl.select(self.k, (1, 0)), (plan.columns, plan.keys), (self.group, 0))
         dq = multiply(of_ds, keys, cl.wgmma.zeros_accumulator(plan.columns), False)
         if has_dv:
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
-            self.add(dq, place[2], number, plan.late)
+            self.add(dq, place[2], self.late)
         else:
             dq, *own = cl.wgmma.wait_group(1, dq, keep=self.times(q, of_ds, own))
-            self.add(dq, place[2], number, plan.late)
+            self.add(dq, place[2], self.late)
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
         rows.consumer_release(state)
         changes.consumer_release(full)
         # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's
-        return tuple(own), number + 1, block.following(place), (dq + 0.0, place[2])
+        return tuple(own), number + 1, self.following(place), (dq + 0.0, place[2])
 
     def times(self, rows: Any, of: Any, own: Any) -> Any:
         """Start own + of.T @ rows: Q and dS, or dO and P, of a block, (queries, keys). Or the transposed of that."""
         a, b = cl.select(of, (1, 0)), cl.select(rows, (1, 0))
-        if self.block.plan.turned:
+        if self.plan.turned:
             a, b = b, a
         own = tuple(
-            cl.wgmma.mma_async(cl.local_tile(a, (ROWS, self.block.plan.config.rows), (c, 0)), b, acc)
+            cl.wgmma.mma_async(cl.local_tile(a, (ROWS, self.plan.config.rows), (c, 0)), b, acc)
             for c, acc in enumerate(own)
         )
         cl.wgmma.commit_group()
@@ -116,8 +119,8 @@ class Wide(Worker):
 
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of this thread's two queries: (1, 2, 1)."""
-        base, row = self.block.storage.base[state.index, None], cl.wgmma.coordinates(8)[0][0]
+        base, row = self.storage.base[state.index, None], cl.wgmma.coordinates(8)[0][0]
         at, held = row // 16 * 16 + row % 8 // 2 * 4 + row % 2, cl.make_rmem_tensor(f32, (2,))
         for i in cl.static_range(2):
-            held[i] = base[at + which * self.block.plan.config.rows + 2 * i]
+            held[i] = base[at + which * self.plan.config.rows + 2 * i]
         return held.load().reshape((1, 2, 1))
