@@ -140,6 +140,16 @@ def test_the_variance_does_not_cancel(residual: bool) -> None:
     np.testing.assert_allclose(made.y, xhat, rtol=2e-6, atol=1.5e-4)  # half an ulp of the mean is 1.2e-4
 
 
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_rows_whose_squares_f32_does_not_hold(dtype: Any) -> None:
+    x = np.zeros((4, 40), np.float32)
+    x[0], x[1, 7], x[2], x[3] = 3e38, 3e38, 3e38 * (-1) ** np.arange(40), 3e38 * (-1) ** (np.arange(40) // 20)
+    x = x.astype(dtype)
+    made = norm.layer_norm(x, bias=np.ones(40, dtype))
+    assert (made.y == 1).all() and (made.rstd == 0).all()
+    np.testing.assert_allclose(made.mean, x.astype(np.float64).mean(-1), rtol=1e-5, atol=1e32)
+
+
 SHIFTED = [
     Plan(64, 1, 1, 8, 1),
     Plan(32, 2, 1, 1, 1, rows=2),

@@ -154,14 +154,14 @@ class Norm:
         mean = total * share
         var = squares * share - mean * mean
         if mean * mean > MOST_MEAN[self.dtype.bytes] * var or squares == math.inf:
+            center = cl.where(abs(mean) < math.inf, mean, 0.0)  # f32 may hold no sum of what it holds
 
             def differ(sums: Any, some: Any) -> Any:
-                v = some.keep(self.summed(*(each.of(some) for each in held)) - mean)
-                return sums[0] + v.reduce("sum"), sums[1] + dot(v, v)
+                v = some.keep(self.summed(*(each.of(some) for each in held)) - center)
+                return sums[0] + (v * share).reduce("sum"), sums[1] + dot(v, v)
 
             apart, rest = stream.part.team.reduce(stream.walk((f32(0), f32(0)), differ))
-            apart = apart * share
-            mean, var = mean + apart, rest * share - apart * apart
+            mean, var = center + apart, cl.where(rest < math.inf, rest * share - apart * apart, rest)
         return mean, var
 
     def nothing(self, stream: Any) -> Any:
