@@ -299,17 +299,8 @@ class Machine(Protocol):
     @property
     def tmem(self) -> TensorMemory: ...
 
-    def to_generic(self, space: str, address: Array) -> Array:
-        """Return the generic address of an address in `space` (cvta)."""
-
-    def from_generic(self, space: str, address: Array) -> Array:
-        """Return the address in `space` of a generic one; outside of `space`, one that no access can use (cvta.to)."""
-
     def from_host(self, address: Array) -> Array:
         """Return the global addresses of host addresses in the launch's arrays; for others, unusable addresses."""
-
-    def space_of(self, address: Array) -> Array:
-        """Return the space of each generic address: 'gmem', 'smem' (also own cluster), 'cluster', 'rmem', or ''."""
 
     def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
         """Return the address of the `smem.alloc` op `alloc`: its offset, or one that the simulator chose."""

@@ -104,9 +104,9 @@ SCALARS: dict[str, Scalar] = {
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The largest extent of a dim that is an i32; larger ones are i64. Small sums (`M + 63`) then stay i32 too."""
 
-SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic", "tmem")
-"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; generic;
-tensor memory, whose addresses are ``lane << 16 | column``."""
+SPACES = ("gmem", "smem", "rmem", "cluster", "const", "tmem")
+"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; tensor
+memory, whose addresses are ``lane << 16 | column``."""
 
 
 LOCAL_BYTES = 512 * 1024

@@ -60,12 +60,3 @@ def _broken(function: Function, op: Op, message: str, stage: str) -> InternalErr
     """Return the error that shows `op` among its neighbours."""
     text = FunctionText(function)
     return InternalError(message, stage=stage, op=text.op(op), ir=str(text), span=op.span)
-
-
-def uses(function: Function) -> dict[Value, list[Op]]:
-    """Return the ops that use each value (a jump's arguments are used by its terminator)."""
-    found: dict[Value, list[Op]] = {}
-    for op in function.ops():
-        for value in op.operands:
-            found.setdefault(value, []).append(op)
-    return found

@@ -29,7 +29,7 @@ from cutelite.tuples import NamedTuple
 _WIDER = ("f16", "bf16", "tf32")
 """Floats that variables hold as f32, which is exact: not every debugger knows these formats."""
 
-_GENERIC = ("gmem", "smem", "rmem", "const", "generic")
+_GENERIC = ("gmem", "smem", "rmem", "const")
 """Spaces whose addresses a variable holds as generic pointers; addresses in other spaces are shown as numbers."""
 
 _Key = tuple[Any, ...]
@@ -287,8 +287,6 @@ def _kept(w: Writer, t: Type, name: str) -> tuple[str, str]:
     """Convert a number or address to the form that its variable holds. Return its LLVM type and name."""
     if isinstance(t, Ptr | Tensor):
         source = leaf(t)
-        if t.space == "generic":
-            return "ptr", name
         if t.space in _GENERIC:
             return "ptr", w.define(f"addrspacecast {source} {name} to ptr")
         return "i32", w.define(f"ptrtoint {source} {name} to i32")

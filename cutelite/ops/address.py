@@ -19,7 +19,6 @@ WHERE = {
     "cluster": "the cluster's shared memory",
     "rmem": "registers",
     "const": "constant memory",
-    "generic": "generic memory",
     "tmem": "tensor memory",
 }
 

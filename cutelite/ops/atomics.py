@@ -22,7 +22,7 @@ from cutelite.ops.sync import SCOPES
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Array, Lanes
 
-SPACES = ("gmem", "smem", "cluster", "generic")
+SPACES = ("gmem", "smem", "cluster")
 SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -110,7 +110,7 @@ class ReadModifyWrite(Op):
                 takes = ", ".join(f"{n} {name}" for name, counts in VECTORS.items() for n in counts)
                 takes = takes if self.name == "red" else f"{takes}, and exchange 2 i64 or u64"
                 yield Problem("a", f"of vectors, {self.name} can add {takes}; not {self.operation} {t}")
-            elif not self._pair and space_of(self.p) not in ("gmem", "generic"):
+            elif not self._pair and space_of(self.p) != "gmem":
                 yield Problem("a", f"{self.name} of {t} works in global memory only", "update the elements one by one")
 
     def ptx(self) -> Ptx:
@@ -354,7 +354,7 @@ class Prefetch(Op):
         return "cache_hint" if self.level == "L2::evict_last" else None
 
     def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("gmem", "generic"), 1)
+        yield from address_problems(self, "p", ("gmem",), 1)
         if self.level not in ("L1", "L2", "L2::evict_last"):
             yield Problem("level", f"a cache level is L1, L2 or L2::evict_last, not {self.level!r}")
 

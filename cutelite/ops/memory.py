@@ -20,7 +20,6 @@ PREFETCHES = (0, 64, 128, 256)
 EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
 PTX_SPACE = {
     "gmem": ".global", "smem": ".shared::cta", "cluster": ".shared::cluster", "rmem": ".local", "const": ".const",
-    "generic": "",
 }  # fmt: skip
 MAX_VECTOR_BYTES = 16
 

@@ -676,7 +676,7 @@ class FenceProxyTensormap(Op):
         if self.reach not in ("cta", "cluster", "gpu", "sys"):
             yield Problem("reach", f"{self.reach!r} is none of cta, cluster, gpu, sys")
         if self.map is not None and not isinstance(self.map.type, TensorMap):
-            yield from address_problems(self, "map", ("gmem", "generic"), 64)
+            yield from address_problems(self, "map", ("gmem",), 64)
 
     def ptx(self) -> Ptx:
         if self.map is None:

@@ -49,8 +49,6 @@ class ThreadLanes:
     # Memory
 
     def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array:
-        if space == "generic":
-            return self._load_generic(address, elem, n, mask)
         if mask is None and self.full:
             return self.machine.spaces[space].load(address, elem, n, AccessOf(self, address, None))
         active = self._active(address, mask)
@@ -60,10 +58,7 @@ class ThreadLanes:
         return data
 
     def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None:
-        if space == "generic":
-            for part, where in self._windows(address, mask):
-                self.store(part, self.machine.from_generic(part, address), elem, data, where)
-        elif mask is None and self.full:
+        if mask is None and self.full:
             self.machine.spaces[space].store(address, elem, data, AccessOf(self, address, None))
         else:
             active = self._active(address, mask)
@@ -81,33 +76,11 @@ class ThreadLanes:
         mask: Array | None = None,
     ) -> Array:
         old = np.zeros(operand.shape, memory_dtype(elem))
-        parts = self._windows(address, mask) if space == "generic" else [(space, mask)]
-        for part, where in parts:
-            active = self._active(address, where)
-            at = (self.machine.from_generic(part, address) if space == "generic" else address)[active]
-            expected = compare[active] if compare is not None else None
-            who = AccessOf(self, address, active)
-            old[active] = atomic(self.machine.spaces[part], at, action, elem, operand[active], expected, who)
-        return old
-
-    def _load_generic(self, address: Array, elem: Scalar, n: int, mask: Array | None) -> Array:
-        parts = self._windows(address, mask)
-        data = np.zeros((*address.shape, n), bool if elem.kind == "bool" else memory_dtype(elem))
-        for part, where in parts:
-            found = self.load(part, self.machine.from_generic(part, address), elem, n, where)
-            data[where] = found[where]
-        return data
-
-    def _windows(self, address: Array, mask: Array | None) -> list[tuple[str, Array]]:
-        """Return the spaces of generic addresses, each with a mask of the addresses in it."""
         active = self._active(address, mask)
-        names = self.machine.space_of(address)
-        spaces = [name for name in ("gmem", "smem", "cluster", "rmem") if np.count_nonzero(active & (names == name))]
-        nowhere = active & (names == "")
-        if np.count_nonzero(nowhere):
-            spaces.append("gmem")  # there the access is refused
-            names = np.where(nowhere, "gmem", names)
-        return [(name, active & (names == name)) for name in dict.fromkeys(spaces)]
+        expected = compare[active] if compare is not None else None
+        who = AccessOf(self, address, active)
+        old[active] = atomic(self.machine.spaces[space], address[active], action, elem, operand[active], expected, who)
+        return old
 
     def _active(self, address: Array, mask: Array | None) -> Array:
         """Return which addresses to access, as a mask of their shape."""

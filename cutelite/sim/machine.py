@@ -83,7 +83,7 @@ from cutelite.sim.error import Place, SimError
 from cutelite.sim.events import Event, Fence, WorkDescribed
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.mbarrier import Mbarriers
-from cutelite.sim.memory import LOCAL_WINDOW, NOBODYS, RANK_SHIFT, SHARED_WINDOW, UNWRITTEN, Region, Space
+from cutelite.sim.memory import NOBODYS, RANK_SHIFT, UNWRITTEN, Region, Space
 from cutelite.sim.program import WARP, MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
 from cutelite.sim.roster import Roster
@@ -213,22 +213,8 @@ class Machine:
     def rank_of(self, address: Array) -> Array:
         return np.asarray(address, np.int64) >> RANK_SHIFT
 
-    def to_generic(self, space: str, address: Array) -> Array:
-        return np.asarray(address, np.int64) + _WINDOWS[space]
-
-    def from_generic(self, space: str, address: Array) -> Array:
-        return np.asarray(address, np.int64) - _WINDOWS[space]
-
     def from_host(self, address: Array) -> Array:
         return self.launch.buffers.located(np.asarray(address, np.int64))
-
-    def space_of(self, address: Array) -> Array:
-        address = np.asarray(address, np.int64)
-        local = address >= LOCAL_WINDOW
-        shared = (address >= SHARED_WINDOW) & ~local
-        rank = (address - SHARED_WINDOW) >> RANK_SHIFT
-        kinds = [local, shared & (rank == self.rank), shared & (rank < self.cluster_size), ~shared & (address > 0)]
-        return np.select(kinds, ["rmem", "smem", "cluster", "gmem"], "")
 
     # Threads
 
@@ -429,8 +415,6 @@ def _tmem_of(machine: Machine) -> TensorMemory:
 
 CONSTANT_STRIDE = 1 << 20
 """Bytes from one constant array to the next in the simulator: more than an array can have."""
-
-_WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}
 
 
 def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:

@@ -38,7 +38,7 @@ LAYOUTS = (
 )
 
 scalars = st.sampled_from(list(SCALARS.values()))
-spaces = st.sampled_from(["gmem", "smem", "rmem", "cluster", "generic"])
+spaces = st.sampled_from(["gmem", "smem", "rmem", "cluster"])
 vecs = st.builds(Vec, scalars, st.integers(1, 256))
 types: st.SearchStrategy[Type] = st.one_of(
     scalars,

@@ -11,7 +11,7 @@ import pytest
 from cutelite import sim
 from cutelite.ir.parser import parse_function
 from cutelite.sim import SimError
-from tests.sim.kernels import each_seed, kernel, machine_of, outputs
+from tests.sim.kernels import each_seed, kernel, outputs
 
 TWO = "%a: tensor<f32,gmem,64:1,4>, %b: tensor<f32,gmem,64:1,4>"
 COPY = """
@@ -371,13 +371,3 @@ def test_dims_bound_in_the_kernel() -> None:
     """)
     t = np.arange(64)
     np.testing.assert_array_equal(each_seed(function), np.where(t % 2, 2 * (t + 1), 0) + (t + 1) // 2)
-
-
-def test_generic_addresses() -> None:
-    """cvta is exercised through the machine: an address of each space, and back."""
-    machine = machine_of(kernel("  %s = smem.alloc type=tensor<i32,smem,4:1,4>\n  ret\n"))
-    for space, address in [("gmem", 1 << 40), ("smem", 1024), ("rmem", 64)]:
-        generic = machine.to_generic(space, np.array([address]))
-        assert machine.space_of(generic).tolist() == [space]
-        assert machine.from_generic(space, generic).tolist() == [address]
-    assert machine.space_of(np.array([0])).tolist() == [""]

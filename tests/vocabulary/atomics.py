@@ -6,7 +6,7 @@ from cutelite.ir.types import SCALARS, Ptr, Vec, bf16, e4m3, f16, f32, f64, i8, 
 from cutelite.ops import atomics, sync
 from tests.vocabulary.row import Row, of
 
-GMEM, SMEM, REMOTE, GENERIC = POINTERS = tuple(Ptr(space, 16) for space in ("gmem", "smem", "cluster", "generic"))
+GMEM, SMEM, REMOTE = POINTERS = tuple(Ptr(space, 16) for space in ("gmem", "smem", "cluster"))
 ORDERS = [(semantic, scope) for semantic in atomics.SEMANTICS for scope in sync.SCOPES]
 LOADED = [order for order in ORDERS if order[0] in ("relaxed", "acquire")]
 STORED = [order for order in ORDERS if order[0] in ("relaxed", "release")]
@@ -18,7 +18,7 @@ PAIRS = [
     of(p, "add", Vec(SCALARS[name], n))
     for name, counts in atomics.VECTORS.items()
     for n in counts
-    for p in (POINTERS if n == 2 and name != "f32" else (GMEM, GENERIC))
+    for p in (POINTERS if n == 2 and name != "f32" else (GMEM,))
 ]
 
 ROWS = [
@@ -66,8 +66,8 @@ ROWS = [
             *(of(GMEM, "add", f32, *order) for order in STORED),
         ],
         tested=TOGETHER,
-        shown="ptr<gmem,16> operation='add' i32; ptr<generic,16> operation='add' i64; "
-        "ptr<generic,16> operation='add' f32; ptr<gmem,16> operation='add' i32 semantic='release'; "
+        shown="ptr<gmem,16> operation='add' i32; ptr<smem,16> operation='add' i64; "
+        "ptr<cluster,16> operation='add' f32; ptr<gmem,16> operation='add' i32 semantic='release'; "
         "ptr<gmem,16> operation='max' i32; ptr<gmem,16> operation='and' i32 semantic='release'; "
         "ptr<gmem,16> operation='xor' i32; ptr<gmem,16> operation='inc' u32 semantic='release'",
         refuses=[
@@ -85,7 +85,7 @@ ROWS = [
             *(of(GMEM, WIDE[0], WIDE[0], *order) for order in ORDERS),
         ],
         tested=TOGETHER,
-        shown="ptr<gmem,16> i16 i16; ptr<generic,16> i16 i16; ptr<cluster,16> i32 i32; ptr<cluster,16> i64 i64; "
+        shown="ptr<gmem,16> i16 i16; ptr<smem,16> i16 i16; ptr<cluster,16> i32 i32; ptr<cluster,16> i64 i64; "
         "ptr<gmem,16> i16 i16 scope_of_order='sys'; ptr<gmem,16> i16 i16 semantic='acquire' scope_of_order='cta'; "
         "ptr<gmem,16> i16 i16 semantic='release' scope_of_order='cta'; ptr<gmem,16> i16 i16 semantic='acq_rel'",
         refuses=[
@@ -129,7 +129,7 @@ ROWS = [
             of(GMEM, WIDE[0], "volatile"),
         ],
         tested=TOGETHER,
-        shown="ptr<gmem,16> i8; ptr<cluster,16> i8; ptr<smem,16> i16; ptr<gmem,16> i32; ptr<generic,16> i32; "
+        shown="ptr<gmem,16> i8; ptr<cluster,16> i8; ptr<smem,16> i16; ptr<gmem,16> i32; ptr<smem,16> i32; "
         "ptr<cluster,16> i64; ptr<gmem,16> i8 scope_of_order='sys'; "
         "ptr<gmem,16> i8 semantic='relaxed' scope_of_order='cta'",
         refuses=[(of(GMEM, f32, "acquire"), "the semantic of st.strong is relaxed or release")],
@@ -139,7 +139,7 @@ ROWS = [
         "cl.prefetch",
         [of(GMEM, level) for level in ("L1", "L2", "L2::evict_last")],
         tested=TOGETHER,
-        shown="ptr<gmem,16>; ptr<generic,16>; ptr<gmem,16> level='L1'",
+        shown="ptr<gmem,16>; ptr<gmem,16> level='L1'",
         refuses=[
             (of(GMEM, "L3"), "a cache level is L1, L2"),
             (of(SMEM), "`p` of prefetch is in this block's shared memory"),
