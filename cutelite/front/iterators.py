@@ -12,7 +12,7 @@ from cutelite.ir.types import i32, i64
 from cutelite.lang.emit import describe, mistake, wrap
 from cutelite.lang.loops import MAX_ITEMS
 from cutelite.lang.promotion import as_value, common_type, dim_type, literal_type, to_dtype, unsigned
-from cutelite.lang.values import Scalar, logical_and, maximum, minimum, where
+from cutelite.lang.values import Scalar, logical_and, logical_not, maximum, minimum, where
 from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -161,6 +161,7 @@ class Range:
 
     unroll    the number of iterations in the body of the loop
     prefetch  the number of iterations by which loads are moved up in the body
+    turned    the numbers come from last to first
     """
 
     start: Any
@@ -168,6 +169,7 @@ class Range:
     step: Any
     unroll: int = 1
     prefetch: int = 0
+    turned: bool = False
 
     def described(self) -> str:
         return "a range"
@@ -205,6 +207,8 @@ class Range:
             return Range(found.start, found.stop, found.step) if isinstance(found, range) else found
         if isinstance(key, slice):
             raise mistake("runtime-range", "a range that is known only at run time cannot be sliced")
+        if self.turned:
+            raise mistake("runtime-range", "a reversed range cannot be indexed")
         return self.start + key * self.step
 
     def __reversed__(self) -> Iterator[int]:
@@ -215,15 +219,21 @@ class Range:
         if self.is_static:
             turned = self.items[::-1]
             return replace(self, start=turned.start, stop=turned.stop, step=turned.step)
-        counter = count_along(self)
-        return replace(self, start=counter.stop() - counter.step, stop=counter.index - counter.step, step=-counter.step)
+        return replace(self, turned=not self.turned)
 
     def count(self) -> Any:
         """Return how many numbers it has."""
         if self.is_static:
             return len(self.items)
-        counter = count_along(self)
-        return (counter.stop() - counter.index) // counter.step
+        start, stop, step = self.start, self.stop, self.step
+        t = counter_type(start, stop, step)
+        if (isinstance(step, int) and step == 1 and t.bits >= 32) or not any(
+            isinstance(x, Scalar) for x in (start, stop)
+        ):
+            counter = _onwards(self)
+            return (counter.stop() - counter.index) // counter.step
+        some, steps = _steps(_as_counter(start, t), _as_counter(stop, t), step, t)
+        return where(some, to_dtype(steps, t if t.bits >= 32 else i32), 0)
 
     def holds(self, x: Any) -> Any:
         """Return whether the integer `x` is among them."""
@@ -276,19 +286,22 @@ def iterate(r: Range) -> RangeIter | StaticIter:
         return counter
     if r.is_static and len(r.items) <= r.unroll:
         return counter.one_by_one(r.prefetch)
-    return _in_groups(counter, r.unroll, r.prefetch)
+    return _in_groups(r, counter)
 
 
-def _in_groups(counter: RangeIter, unroll: int, ahead: int) -> RangeIter:
+def _in_groups(r: Range, counter: RangeIter) -> RangeIter:
     """Return the counter of a loop whose body has `unroll` iterations, with the counter of those left over."""
-    start, end, step, some, *_ = counter
+    (start, end, step, some, *_), unroll, ahead = counter, r.unroll, r.prefetch
     if isinstance(start, int) and isinstance(end, int | DimExpr):
         left = (end - start) // step % unroll
         middle = end - left * step
         rest = None if isinstance(left, int) and left == 0 else RangeIter(middle, end, step)
         return RangeIter(start, middle, step, None, unroll, ahead, 0, rest)
     t = counter.type
-    up, size = (step > 0, abs(step)) if isinstance(step, int) else (step > 0, where(step > 0, step, -step))
+    by = r.step if isinstance(r.step, int) else _as_counter(r.step, t)  # `step` may be -`by`, modulo the type's range
+    up, size = (by > 0, abs(by)) if isinstance(by, int) else (by > 0, where(by > 0, by, -by))
+    if r.turned:
+        up = logical_not(up) if isinstance(up, Scalar) else not up
     if some is None:  # step is 1 or -1, and the distance is the number of iterations
         left = to_dtype(to_dtype(end - start if up else start - end, unsigned(t)) % unroll, t)
         middle = end - left * step
@@ -304,6 +317,19 @@ def _in_groups(counter: RangeIter, unroll: int, ahead: int) -> RangeIter:
 
 def count_along(r: Range) -> RangeIter:
     """Return the counter of a range at its start, for one iteration after the other."""
+    counter = _onwards(r)
+    if not r.turned:
+        return counter
+    first, end, step, some, *_ = counter
+    if some is None and not (isinstance(step, int) and abs(step) == 1):
+        some = first != end
+    t, back = counter.type, -step
+    first, end, step = (to_dtype(wrap(as_value(x)) if isinstance(x, DimExpr) else x, t) for x in (first, end, step))
+    return RangeIter(end - step, first - step, _as_counter(back, t), some)
+
+
+def _onwards(r: Range) -> RangeIter:
+    """Return the counter of a range from its first number on."""
     start, stop, step = r.start, r.stop, r.step
     if r.is_static:
         return RangeIter(int(start), start + step * len(r.items), int(step))
@@ -321,8 +347,8 @@ def count_along(r: Range) -> RangeIter:
     first, last, by = (_as_counter(x, t) for x in (start, stop, step))
     if isinstance(step, int) and abs(step) == 1:
         return RangeIter(first, maximum(first, last) if step > 0 else minimum(first, last), by)
-    some, end = _end(first, last, int(step) if isinstance(step, int) else by, t)
-    return RangeIter(first, end, by, some)
+    some, steps = _steps(first, last, int(step) if isinstance(step, int) else by, t)
+    return RangeIter(first, to_dtype(first, t) + to_dtype(steps, t) * to_dtype(by, t), by, some)
 
 
 def _as_counter(x: Any, t: DType) -> Any:
@@ -332,8 +358,8 @@ def _as_counter(x: Any, t: DType) -> Any:
     return to_dtype(wrap(as_value(x)) if isinstance(x, DimExpr) else x, t)
 
 
-def _end(start: Any, stop: Any, step: Any, t: DType) -> tuple[Any, Any]:
-    """Return whether there are any numbers, and ``start + step * (their number)`` modulo the range of their type.
+def _steps(start: Any, stop: Any, step: Any, t: DType) -> tuple[Any, Any]:
+    """Return whether there are any numbers, and how many, modulo the range of their type's unsigned form.
 
     Distances are unsigned: the one from -2**31 to 2**31 - 1 does not fit in an i32.
     """
@@ -346,5 +372,4 @@ def _end(start: Any, stop: Any, step: Any, t: DType) -> tuple[Any, Any]:
         some = where(up, stop > start, stop < start)
         distance, size = where(up, stop - start, start - stop), where(up, step, -step)
     u = unsigned(t)
-    steps = (to_dtype(distance, u) - 1) // to_dtype(size, u) + 1
-    return some, start + to_dtype(steps, t) * to_dtype(step, t)
+    return some, (to_dtype(distance, u) - 1) // to_dtype(size, u) + 1

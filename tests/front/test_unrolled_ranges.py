@@ -8,7 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.diag import CompileError
-from cutelite.ir.types import i8, u32
+from cutelite.ir.types import i8, i64, u8, u32, u64
 from tests.front.differential import array, compiled, same
 
 EIGHTS = cl.Dim("EIGHTS", divisible_by=8)
@@ -162,6 +162,29 @@ def test_unsigned_counters():
         return count
 
     same(function, (0,), (7,), dtype=u32, masks=False)
+
+
+@pytest.mark.parametrize("unroll", [1, 2])
+@pytest.mark.parametrize(("dtype", "step"), [(u8, 1), (u8, 2), (i8, -100), (u64, 5), (i32, 1 << 30)])
+def test_reversed_ranges_at_the_ends_of_a_type(dtype, step, unroll):
+    @cl.kernel(block=1)
+    def kernel(a: dtype, b: dtype, found: Tensor[i64, (16,)], count: Tensor[i32, (2,)]):
+        n = 0
+        for i in reversed(cl.range(a, b, step, unroll=unroll)):
+            found[n] = i64(i)
+            n += 1
+        count[0], count[1] = n, i32(len(range(a, b, step)))
+
+    low, high = dtype.range
+    near = min(max(abs(step) * 3, 9), high)
+    ends = [(low, low), (low, high), (low, low + near), (high - near, high), (5, 0), (0, 5)]
+    for a, b in (end if step > 0 else end[::-1] for end in ends):
+        right = [*reversed(range(a, b, step))] if len(range(a, b, step)[:17]) < 17 else None
+        if right is not None:
+            found, count = np.zeros(16, np.int64), np.zeros(2, np.int32)
+            kernel[1](a, b, found, count)
+            found = found.view(np.uint64) if dtype == u64 else found
+            assert (found[: len(right)].tolist(), count.tolist()) == (right, [len(right)] * 2)
 
 
 @pytest.mark.parametrize(
