@@ -70,7 +70,7 @@ COMPLETE = "what it orders are bulk reductions, whose completion brings a fence 
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
-IDLE = "turn = idle(self,"
+IDLE = "states = idle(self,"
 LATER_IDLE = "attention_ragged attention_blocks"
 PREPARE, ONCE = "attention_backward_prepare", "it tells of room in a buffer that is filled once"
 SCANS = "block_scan begins with a barrier, and before it nobody looks at what the block has counted"
@@ -487,46 +487,53 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_loaded", "flip", "xor", "", AFTER_FIRST, "tiles of two steps begin at the first of two stages", (0,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
+    Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(states.", READS_DONE),
     *(
-        Row(RAGGED, "weaken", ARRIVE, RELAXED, f"here.{ring}.consumer_release(turn.", READS_DONE)
+        Row(RAGGED, "weaken", ARRIVE, RELAXED, f"here.{ring}.consumer_release(states.", READS_DONE)
         for ring in ("queries", "keys")
     ),
-    Row(RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-1))", UNCLEARED),
-    Row(FORWARD, "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
-    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
-    Row(FORWARD, "drop", "bar.warp.sync", "", "turn.order.arrive() < self.multiply(", WHOLE_WARP),
+    Row(RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(states.keys.advance(-1))", UNCLEARED),
+    Row(FORWARD, "weaken", ARRIVE, RELAXED, "states.order.arrive()", TURNS),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "states.order.wait()", TURNS),
+    Row(FORWARD, "drop", "bar.warp.sync", "", "states.order.arrive() < self.multiply(", WHOLE_WARP),
     *(
         Row(FORWARD, kind, "mbarrier.wait", detail, f"{line} < {IDLE}", reason, only)
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
         for line, reason, only in (
-            ("here.keys.consumer_wait(turn.keys)", PLACE_FREE, (0,)),
-            ("here.keys.consumer_wait(turn.keys)", TURN_SAYS, (1,)),
+            ("here.keys.consumer_wait(states.keys)", PLACE_FREE, (0,)),
+            ("here.keys.consumer_wait(states.keys)", TURN_SAYS, (1,)),
             ("here.values.consumer_wait(before)", TURN_SAYS, ()),
-            ("here.values.consumer_wait(turn.keys)", NEXT_TURN_SAYS, ()),
+            ("here.values.consumer_wait(states.keys)", NEXT_TURN_SAYS, ()),
         )
     ),
-    Row(FORWARD, "stage", "tensor.ptr", "", f"here.keys.consumer_wait(turn.keys) < {IDLE}", PLACE_FREE, (0,)),
-    Row(RAGGED, "stage", "tensor.ptr", "", f"here.values.consumer_wait(turn.keys) < {IDLE}", NEXT_TURN_SAYS),
-    Row(LATER_IDLE, "stage", "tensor.ptr", "", f"here.keys.consumer_release(turn.keys) < {IDLE}", NO_MORE, (1,)),
-    Row(LATER_IDLE, "flip", "xor", "", f"return turn._replace(keys=turn.keys.advance()) < {IDLE}", NO_MORE),
+    Row(FORWARD, "stage", "tensor.ptr", "", f"here.keys.consumer_wait(states.keys) < {IDLE}", PLACE_FREE, (0,)),
+    Row(RAGGED, "stage", "tensor.ptr", "", f"here.values.consumer_wait(states.keys) < {IDLE}", NEXT_TURN_SAYS),
+    Row(LATER_IDLE, "stage", "tensor.ptr", "", f"here.keys.consumer_release(states.keys) < {IDLE}", NO_MORE, (1,)),
+    Row(LATER_IDLE, "flip", "xor", "", f"return states._replace(keys=states.keys.advance()) < {IDLE}", NO_MORE),
     *(
         Row("attention_blocks", kind, op, "", f"{line} < {IDLE}", NO_MORE)
         for kind, op, line in (
-            ("stage", "tensor.ptr", "here.queries.consumer_release(turn.queries)"),
-            ("drop", ARRIVE, "here.queries.consumer_release(turn.queries)"),
+            ("stage", "tensor.ptr", "here.queries.consumer_release(states.queries)"),
+            ("drop", ARRIVE, "here.queries.consumer_release(states.queries)"),
             ("stage", "tensor.ptr", "here.values.consumer_release(before)"),
-            ("drop", ARRIVE, "here.values.consumer_release(turn.keys)"),
-            ("stage", "add", "return turn._replace(keys=turn.keys.advance())"),
+            ("drop", ARRIVE, "here.values.consumer_release(states.keys)"),
+            ("stage", "add", "return states._replace(keys=states.keys.advance())"),
         )
     ),
     Row(DENSE_FORWARD, "drop", "bar.sync", "", f"barrier.sync() < {IDLE}", NEXT_TURN_SAYS, (-1,)),
     Row(FORWARD, "weaken", ARRIVE, RELAXED, f"here.values.consumer_release( < {IDLE}", "it has read nothing of them"),
     Row(
-        RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-2)) < high - 1 - i", STRICT
+        RAGGED,
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "here.values.consumer_release(states.keys.advance(-2)) < high - 1 - i",
+        STRICT,
     ),
     Row(f"{FORWARD} {DECODE} attention_latent", "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row("attention_blocks", "flip", "xor", "", "turn.keys.advance(-1) < step(last - i", "the ring does not turn there"),
+    Row(
+        "attention_blocks", "flip", "xor", "", "states.keys.advance(-1) < step(last - i", "the ring does not turn there"
+    ),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
@@ -568,7 +575,7 @@ ROWS: tuple[Row, ...] = (
         "stage",
         "tensor.load",
         "",
-        "tiles = tiles.advance() < plan.turn(",
+        "tiles = tiles.advance() < plan.transpose(",
         "who transposes needs the number of blocks alone, and both tiles begin at the same one",
         (1, 2, 3, 4),
     ),
@@ -626,7 +633,12 @@ ROWS: tuple[Row, ...] = (
         (-1,),
     ),
     Row(
-        TERMS, "stage", "tensor.ptr", "", "self.pipe.consumer_wait(state) < turn = without_terms(turn, here)", HELD_BACK
+        TERMS,
+        "stage",
+        "tensor.ptr",
+        "",
+        "self.pipe.consumer_wait(state) < states = skip_terms(states, here)",
+        HELD_BACK,
     ),
     Row(
         TERMS,
@@ -637,15 +649,15 @@ ROWS: tuple[Row, ...] = (
         "tiles have blocks for which warpgroups take turns, so that all have read a place before one goes a tile further",
         (-1,),
     ),
-    Row(TERMS, "drop", "mbarrier.wait", "", "here.terms.skip(turn.terms)", HELD_BACK),
-    Row(TERMS, "weaken", "mbarrier.wait", RELAXED, "here.terms.skip(turn.terms)", HELD_BACK),
-    Row(TERMS, "weaken", ARRIVE, RELAXED, "here.terms.skip(turn.terms)", "it has read nothing of them"),
+    Row(TERMS, "drop", "mbarrier.wait", "", "here.terms.skip(states.terms)", HELD_BACK),
+    Row(TERMS, "weaken", "mbarrier.wait", RELAXED, "here.terms.skip(states.terms)", HELD_BACK),
+    Row(TERMS, "weaken", ARRIVE, RELAXED, "here.terms.skip(states.terms)", "it has read nothing of them"),
     Row(
         TERMS,
         "flip",
         "xor",
         "",
-        "return state.advance() < turn = without_terms(turn, here)",
+        "return state.advance() < states = skip_terms(states, here)",
         "the ring does not turn there",
     ),
     Row(DECODE, "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),

@@ -20,7 +20,7 @@ from cutelite.kernels.attention.gaps import clear_behind, idle
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.powers import OfScores
-from cutelite.kernels.attention.relative import LANES, Terms, left, with_terms
+from cutelite.kernels.attention.relative import LANES, Terms, read_terms, release_terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
@@ -45,16 +45,23 @@ class Here(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The arrays that `finish` uses: o for TMA, o row by row for ragged sequences, logsumexps, and sinks or None."""
+    """The arrays that `finish` uses.
+
+    o, rows    the output for TMA, and for ragged sequences row by row
+    lse        logsumexps
+    sinks      or None
+    of_values  scales of values in fp8
+    """
 
     o: Any
     rows: Any
     lse: Any
     sinks: Any
+    of_values: Any = None
 
 
-class Turn(NamedTuple):
-    """The state of a warpgroup in the rings of queries, keys and terms, and in the order of warpgroups.
+class States(NamedTuple):
+    """The places of a warpgroup in the pipelines of queries, keys and terms, and in the order of warpgroups.
 
     Values are one block behind keys.
     """
@@ -109,28 +116,28 @@ class Plan(OfScores):
         op = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide)
         ring = cl.ResultRing.create(pieces, op, thread, cl.NamedBarrier(1 + group, GROUP))
         first = cl.PipelineState(here.queries.stages, group, 0)
-        turn = Turn(first, here.keys.consumer_state(), order)
+        states = States(first, here.keys.consumer_state(), order)
         if here.terms is not None:
-            turn = turn._replace(terms=here.terms.pipe.consumer_state())
+            states = states._replace(terms=here.terms.pipe.consumer_state())
         tiles = tiles.advance()
         while tiles.is_valid():
             if not self.problem.ragged or tiles.place.end > 0:
                 if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
-                    p, softmax, turn = self.begin(tiles.place, turn, here, group)
-                    p, out, softmax, turn = self.blocks(p, softmax, tiles.place, turn, here, group)
-                    here.queries.consumer_release(turn.queries)
-                    out = cl.wgmma.wait_group(0, self.product(p, out, turn, here))
-                    here.values.consumer_release(turn.keys.advance(-1))
+                    p, softmax, states = self.begin(tiles.place, states, here, group)
+                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, here, group)
+                    here.queries.consumer_release(states.queries)
+                    out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
+                    here.values.consumer_release(states.keys.advance(-1))
                     self.finish(out, softmax, tiles.place, result, ring, group)
                 else:
-                    turn = idle(self, tiles.place, turn, here, group)
-                turn = turn._replace(queries=turn.queries.advance(self.config.groups))
+                    states = idle(self, tiles.place, states, here, group)
+                states = states._replace(queries=states.queries.advance(self.config.groups))
             tiles = tiles.advance()
         ring.tail()
 
-    def product(self, p: Any, out: Any, turn: Turn, here: Here, seen: Any = False) -> Any:
+    def product(self, p: Any, out: Any, states: States, here: Here, seen: Any = False) -> Any:
         """Start adding the product of powers and the next block of values, which were `seen` to be there or not."""
-        state = turn.keys.advance(-1)
+        state = states.keys.advance(-1)
         here.values.consumer_wait(state, seen)
         out = cl.wgmma.mma_async(p, self.values(here, state), out)
         cl.wgmma.commit_group()
@@ -144,23 +151,23 @@ class Plan(OfScores):
         """Return the factors of the output's rows, from those of the softmax."""
         return inverse
 
-    def begin(self, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
+    def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
         """Return the powers of a tile's first block. Nothing overlaps with it."""
-        here.queries.consumer_wait(turn.queries)
-        here.keys.consumer_wait(turn.keys)
-        added, turn = self.added(tile.end - 1, tile, turn, here, group)
-        s = self.scores(added, turn, here)
-        added = with_terms(added, None, turn, here)
+        here.queries.consumer_wait(states.queries)
+        here.keys.consumer_wait(states.keys)
+        added, states = self.added(tile.end - 1, tile, states, here, group)
+        s = self.scores(added, states, here)
+        added = read_terms(added, None, states, here)
         s = cl.wgmma.wait_group(0, s)
-        here.keys.consumer_release(turn.keys)
-        clear_behind(self, tile, turn.keys, here, group)
+        here.keys.consumer_release(states.keys)
+        clear_behind(self, tile, states.keys, here, group)
         p, softmax = self.first(s, added, tile, here, group)
-        turn = left(turn, here)
-        return p, softmax, turn._replace(keys=turn.keys.advance())
+        states = release_terms(states, here)
+        return p, softmax, states._replace(keys=states.keys.advance())
 
-    def scores(self, added: Added | None, turn: Turn, here: Here) -> Any:
+    def scores(self, added: Added | None, states: States, here: Here) -> Any:
         """Start the product of queries and the next block of keys, and what is added to it."""
-        q, k = here.storage.q[None, None, turn.queries.index], here.storage.k[None, None, turn.keys.index]
+        q, k = here.storage.q[None, None, states.queries.index], here.storage.k[None, None, states.keys.index]
         if added is None or added.start is None:
             s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
         else:
@@ -168,40 +175,41 @@ class Plan(OfScores):
         cl.wgmma.commit_group()
         return s
 
-    def multiply(self, p: Any, out: Any, added: Added | None, softmax: Any, turn: Turn, here: Here) -> Any:
+    def multiply(self, p: Any, out: Any, added: Added | None, softmax: Any, states: States, here: Here) -> Any:
         """Return the scores of the next block, the accumulator of powers times values, in flight, and `added`."""
-        keys, values = here.keys.consumer_test_wait(turn.keys), here.values.consumer_test_wait(turn.keys.advance(-1))
-        if turn.order is not None:  # asked at once, all three barriers answer at once
-            turn.order.wait()
-        here.keys.consumer_wait(turn.keys, keys)
-        s = self.scores(added, turn, here)
-        out = self.product(p, out, turn, here, values)
-        if turn.order is not None:
-            turn = turn._replace(order=turn.order.arrive())
-        added = with_terms(added, softmax, turn, here)
+        keys = here.keys.consumer_test_wait(states.keys)
+        values = here.values.consumer_test_wait(states.keys.advance(-1))
+        if states.order is not None:  # asked at once, all three barriers answer at once
+            states.order.wait()
+        here.keys.consumer_wait(states.keys, keys)
+        s = self.scores(added, states, here)
+        out = self.product(p, out, states, here, values)
+        if states.order is not None:
+            states = states._replace(order=states.order.arrive())
+        added = read_terms(added, softmax, states, here)
         s, out = cl.wgmma.wait_group(1, s, keep=out)
-        here.keys.consumer_release(turn.keys)
-        return s, out, added, turn._replace(keys=turn.keys.advance())
+        here.keys.consumer_release(states.keys)
+        return s, out, added, states._replace(keys=states.keys.advance())
 
-    def blocks(self, p: Any, softmax: Any, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
+    def blocks(self, p: Any, softmax: Any, tile: Tile, states: States, here: Here, group: Any) -> Any:
         """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
 
         p   powers of the first block
         """
 
         def step(j: Any, so_far: Any, masked: bool) -> Any:
-            p, out, softmax, turn = so_far
-            added, turn = self.added(j, tile, turn, here, group)
-            s, out, added, turn = self.multiply(p, out, added, softmax, turn, here)
+            p, out, softmax, states = so_far
+            added, states = self.added(j, tile, states, here, group)
+            s, out, added, states = self.multiply(p, out, added, softmax, states, here)
             p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
-            turn = left(turn, here)
+            states = release_terms(states, here)
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
-            here.values.consumer_release(turn.keys.advance(-2))
+            here.values.consumer_release(states.keys.advance(-2))
             if moved:
                 out = cl.scale_rows(out, ratio)
-            return p, out, replace(softmax, total=total), turn
+            return p, out, replace(softmax, total=total), states
 
-        so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, turn), tile.end - 2
+        so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 2
         low, high = self.tiles.clear(tile, here.given)
         for i in range(last + 1 - high):
             so_far = step(last - i, so_far, True)
@@ -275,7 +283,7 @@ def build(config: Config, problem: Problem) -> Any:
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         kind, where = plan.tiles.walk(given, (of_queries, of_keys), counts)
-        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1, plan.late)
+        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1, plan.table_in_exponents)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP + (LANES if terms else 0))
         here = Here(storage, queries, keys, values, given, listed, terms)
         cl.pipeline_init_sync()

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
-from cutelite.kernels.attention.forward import HK, Here, Plan
+from cutelite.kernels.attention.forward import HK, Here, Plan, Result
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
-from cutelite.kernels.attention.tiles import SK, SQ, B, H, Tile
+from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
 
 QB, KB, VB = cl.dims("QB KB VB")
@@ -33,32 +33,17 @@ SCALED = 128
 """The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
 """Of the greatest scale of values: with so small a one, or less, all powers of a block are 0 in e4m3."""
-TURNING = 40  # registers of a thread of a warpgroup that transposes
+TRANSPOSING = 40  # registers of a thread of a warpgroup that transposes
 
 
-class Scaled(NamedTuple):
-    """The scalars of the forward kernel (`tiles.Given`), and scales: of queries (B, H), of keys and values (B, HK).
+class Scales(NamedTuple):
+    """Scales of queries (B, H), and of keys and values (B, HK).
 
     Where blocks have scales, each has one more mode: of the blocks, or of extent 1 if one is for all.
     """
 
-    scale: Any
-    offset: Any
-    left: Any
-    right: Any
-    band: Any
     of_queries: Any
     of_keys: Any
-    of_values: Any
-
-
-class Result(NamedTuple):
-    """The arrays that `finish` uses; `rows` and `sinks` are None."""
-
-    o: Any
-    rows: Any
-    lse: Any
-    sinks: Any
     of_values: Any
 
 
@@ -94,7 +79,7 @@ class Fp8Plan(Plan):
     by_block: bool = False
 
     @property
-    def turning(self) -> int:
+    def transposers(self) -> int:
         """Threads that transpose: three warps of the warpgroup that loads, where they share the keys; else one more."""
         return GROUP - 32 if self.config.columns % 96 == 0 else GROUP
 
@@ -109,7 +94,7 @@ class Fp8Plan(Plan):
     def packed(self, p: Any) -> Any:
         """Return powers, in f32, in e4m3 in the order of operand A, of which a register holds four of a row.
 
-        Of 32 keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
+        Of 32 keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `transpose_block` puts values in that order.
         """
         steps = self.config.columns // 32
         held = p.reshape((2, 2, 2, 2, steps))  # neighbours, rows, 8 keys behind, 16 keys behind, steps
@@ -117,15 +102,16 @@ class Fp8Plan(Plan):
         return cl.vector(*parts, dtype=f32).to(e4m3)
 
     def values(self, here: Here, state: Any) -> Any:
-        return here.storage.turned[None, None, state.index]
+        return here.storage.transposed[None, None, state.index]
 
     def start(self, s: Any, added: Any, tile: Any, here: Here, group: Any) -> Any:
-        given, batch, head, kv = here.given, tile.batch, tile.head, tile.head // i32(H // HK)
+        scales, batch, head, kv = here.given.scales, tile.batch, tile.head, tile.head // i32(H // HK)
         if not self.by_block:
-            unit = given.scale * given.of_queries[batch, head] * given.of_keys[batch, kv]
+            unit = here.given.scale * scales.of_queries[batch, head] * scales.of_keys[batch, kv]
             return cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, pack=self.packed)
-        block = min((tile.row + group * ROWS) // SCALED, i32(given.of_queries.shape[2]) - 1)
-        query, most = given.scale * given.of_queries[batch, head, block], greatest(given.of_values[batch, kv, None])
+        block = min((tile.row + group * ROWS) // SCALED, i32(scales.of_queries.shape[2]) - 1)
+        query = here.given.scale * scales.of_queries[batch, head, block]
+        most = greatest(scales.of_values[batch, kv, None])
         unit, shift = self.scales(query, most, tile.end - 1, tile, here)
         p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, 2, shift, self.packed)
         state = softmax.top, softmax.total, softmax.redone
@@ -139,8 +125,8 @@ class Fp8Plan(Plan):
 
     def scales(self, query: Any, most: Any, j: Any, tile: Any, here: Here) -> tuple[Any, Any]:
         """Return the factor of the scores of block j, and the powers of 2 by which its powers are multiplied."""
-        given, kv, block = here.given, tile.head // i32(H // HK), j * self.config.columns // SCALED
-        of_keys, of_values = (x[tile.batch, kv, None] for x in (given.of_keys, given.of_values))
+        scales, kv, block = here.given.scales, tile.head // i32(H // HK), j * self.config.columns // SCALED
+        of_keys, of_values = (x[tile.batch, kv, None] for x in (scales.of_keys, scales.of_values))
         key, value = (x[min(block, i32(x.shape[0]) - 1)] for x in (of_keys, of_values))
         part = cl.where(most == 0.0, LEAST, max(value * cl.math.rcp(most, fast=True), LEAST))
         return query * key, cl.math.log2(part, fast=True)
@@ -151,7 +137,7 @@ class Fp8Plan(Plan):
             return inverse * greatest(result.of_values[tile.batch, kv, None])
         return inverse * result.of_values[tile.batch, kv]
 
-    def turn(self, here: Here, loaded: Any, tiles: Any) -> None:
+    def transpose(self, here: Here, loaded: Any, tiles: Any) -> None:
         """Transpose each block of values of each tile. Who: a warpgroup."""
         full, empty = loaded.consumer_state(), here.values.producer_state()
         tiles = tiles.advance()
@@ -159,26 +145,26 @@ class Fp8Plan(Plan):
             for _ in range(tiles.place.end - tiles.place.start):
                 loaded.consumer_wait(full)
                 here.values.producer_acquire(empty)
-                self.turn_block(here.storage, full.index)
+                self.transpose_block(here.storage, full.index)
                 cl.fence_proxy_async("shared::cta")
                 here.values.producer_commit(empty)
                 loaded.consumer_release(full)
                 full, empty = full.advance(), empty.advance()
             tiles = tiles.advance()
 
-    def turn_block(self, storage: Any, stage: Any) -> None:
+    def transpose_block(self, storage: Any, stage: Any) -> None:
         """Transpose a block: 32 keys and 16 columns at a time, as matrices of pairs of bytes."""
-        width, layout = self.config.columns, storage.turned.layout
-        thread = cl.thread_idx.x % GROUP - (GROUP - self.turning)
+        width, layout = self.config.columns, storage.transposed.layout
+        thread = cl.thread_idx.x % GROUP - (GROUP - self.transposers)
         lane, warp = thread % 32, thread // 32
-        keys, key, column = (width // 3, width // 3 * warp, 0) if self.turning < GROUP else (width, 0, 16 * warp)
+        keys, key, column = (width // 3, width // 3 * warp, 0) if self.transposers < GROUP else (width, 0, 16 * warp)
         row, odd, half = lane % 8, lane // 8 % 2, lane // 16  # of the matrices of columns that are stored
         at = layout((column + 2 * row + (odd ^ row // 4), key + 16 * half, 0))  # rows of a matrix in different banks
         source = Rows.of(storage.v[None, None, stage], (key + lane) * BOX + column)
-        target = Rows.of(storage.turned[None, None, stage], at)
+        target = Rows.of(storage.transposed[None, None, stage], at)
         even = cl.where(lane < 16, cl.u32(0x6420), cl.u32(0x7531))  # the bytes of one column: of each second one
         for i in cl.static_range(0, keys, 32):
-            for j in cl.static_range(0, BOX, 16 if self.turning < GROUP else 64):
+            for j in cl.static_range(0, BOX, 16 if self.transposers < GROUP else 64):
                 held = cl.bitcast(cl.ldmatrix(source.row(i * BOX + j), transpose=True), cl.u32)
                 words = [cl.prmt(held[k], held[k + 1], x) for k in (0, 2) for x in (even, even ^ 0x1111)]
                 cl.stmatrix(target.row(layout((j, i, 0))), cl.vector(*words, dtype=cl.u32))
@@ -228,39 +214,40 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
         q: Smem[e4m3, cl.make_smem_layout(e4m3, (ROWS, BOX, G * config.queries))]
         k: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BOX, STAGES))]
         v: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BOX, STAGES))]
-        turned: Smem[e4m3, cl.make_smem_layout(e4m3, (BOX, BN, STAGES))]
+        transposed: Smem[e4m3, cl.make_smem_layout(e4m3, (BOX, BN, STAGES))]
         o: Smem[bf16, cl.make_smem_layout(bf16, (ROWS, BOX, G))]
 
-    turning = plan.turning
+    transposers = plan.transposers
 
-    @cl.kernel(block=(1 + G + turning // GROUP) * GROUP)
+    @cl.kernel(block=(1 + G + transposers // GROUP) * GROUP)
     def attention_fp8(
         q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], of_queries: Tensor[f32, heads],
         of_keys: Tensor[f32, kv_heads], of_values: OF_VALUES, counter: Tensor[i32, (1,)] | None, scale: f32,
         offset: i32, left: i32, right: i32, band: i32,
     ) -> None:  # fmt: skip
-        """`tiles.Given` explains the scalars; `of_...` are scales."""
-        storage, given = Storage.allocate(), Scaled(scale, offset, left, right, band, of_queries, of_keys, of_values)
+        """`tiles.Given` explains the scalars, `Scales` `of_...`."""
+        scales = Scales(of_queries, of_keys, of_values)
+        storage, given = Storage.allocate(), Given(scale, offset, left, right, band, scales)
         tma = cl.PipelineTmaAsync
         queries = tma.create(G * config.queries, ROWS * BOX, GROUP, sync=False, reads="wgmma")
         keys = tma.create(STAGES, BN * BOX, G * GROUP, sync=False, reads="wgmma")
-        loaded = tma.create(STAGES, BN * BOX, turning, sync=False)
-        turned = cl.PipelineAsync.create(STAGES, turning, G * GROUP, sync=False, reads="wgmma")
+        loaded = tma.create(STAGES, BN * BOX, transposers, sync=False)
+        transposed = cl.PipelineAsync.create(STAGES, transposers, G * GROUP, sync=False, reads="wgmma")
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731
-        tiles = cl.TileQueue.create(Tile, where, plan.tiles.count(), counter, G * GROUP + turning)
-        here = Here(storage, queries, keys, turned, given, None)
+        tiles = cl.TileQueue.create(Tile, where, plan.tiles.count(), counter, G * GROUP + transposers)
+        here = Here(storage, queries, keys, transposed, given, None)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 plan.produce(q, k, v, here._replace(values=loaded), tiles)
-            if turning < GROUP and cl.thread_idx.x >= GROUP - turning:
-                plan.turn(here, loaded, tiles)
+            if transposers < GROUP and cl.thread_idx.x >= GROUP - transposers:
+                plan.transpose(here, loaded, tiles)
         elif cl.thread_idx.x >= (1 + G) * GROUP:
-            cl.setmaxnreg_dec(TURNING)
-            plan.turn(here, loaded, tiles)
+            cl.setmaxnreg_dec(TRANSPOSING)
+            plan.transpose(here, loaded, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             plan.consume(Result(o, None, lse, None, of_values), here, tiles, order, group)

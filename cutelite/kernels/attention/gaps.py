@@ -25,30 +25,30 @@ def clear(block: Any, count: Any, thread: Any, threads: int) -> None:
             cl.local_tile(block[at // eights, None], (8,), (at % eights,)).store(cl.full((8,), 0.0, block.dtype))
 
 
-def idle(plan: Any, tile: Any, turn: Any, here: Any, group: Any) -> Any:
+def idle(plan: Any, tile: Any, states: Any, here: Any, group: Any) -> Any:
     """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there."""
     barrier = cl.NamedBarrier(1 + group, GROUP)  # one thread releases for all, whom no product keeps together
-    here.queries.consumer_wait(turn.queries)
-    here.keys.consumer_wait(turn.keys)
+    here.queries.consumer_wait(states.queries)
+    here.keys.consumer_wait(states.keys)
     barrier.sync()
-    here.queries.consumer_release(turn.queries)
-    here.keys.consumer_release(turn.keys)
-    clear_behind(plan, tile, turn.keys, here, group)
-    turn = without_terms(turn, here)
+    here.queries.consumer_release(states.queries)
+    here.keys.consumer_release(states.keys)
+    clear_behind(plan, tile, states.keys, here, group)
+    states = skip_terms(states, here)
     for _ in range(tile.end - tile.start - 1):
-        before, turn = turn.keys, without_terms(turn._replace(keys=turn.keys.advance()), here)
-        if turn.order is not None:
-            turn.order.wait()
-            turn = turn._replace(order=turn.order.arrive())
-        here.keys.consumer_wait(turn.keys)
+        before, states = states.keys, skip_terms(states._replace(keys=states.keys.advance()), here)
+        if states.order is not None:
+            states.order.wait()
+            states = states._replace(order=states.order.arrive())
+        here.keys.consumer_wait(states.keys)
         here.values.consumer_wait(before)
         barrier.sync()
-        here.keys.consumer_release(turn.keys)
+        here.keys.consumer_release(states.keys)
         here.values.consumer_release(before)
-    here.values.consumer_wait(turn.keys)
+    here.values.consumer_wait(states.keys)
     barrier.sync()
-    here.values.consumer_release(turn.keys)
-    return turn._replace(keys=turn.keys.advance())
+    here.values.consumer_release(states.keys)
+    return states._replace(keys=states.keys.advance())
 
 
 def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> None:
@@ -63,6 +63,6 @@ def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> Non
     cl.NamedBarrier(1 + plan.config.groups, everyone).sync()
 
 
-def without_terms(turn: Any, here: Any) -> Any:
+def skip_terms(states: Any, here: Any) -> Any:
     """Release a block's terms of distances, where there are some. Who: a warpgroup without rows in the tile."""
-    return turn if here.terms is None else turn._replace(terms=here.terms.skip(turn.terms))
+    return states if here.terms is None else states._replace(terms=here.terms.skip(states.terms))

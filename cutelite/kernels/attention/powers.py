@@ -32,12 +32,12 @@ class OfScores(OfProblem):
         return cap is not None and self.problem.score_mod is None and cap <= HIGHEST and wide
 
     @property
-    def late(self) -> bool:
-        """Tell whether terms from a table go into exponents: where that is faster, and powers have f32's range."""
-        return self.linear and self.problem.dim == 128
+    def table_in_exponents(self) -> bool:
+        """Tell whether terms from a table are added to exponents: where that is faster, and powers have f32's range."""
+        return self.linear_in_exponents and self.problem.dim == 128
 
     @property
-    def linear(self) -> bool:
+    def linear_in_exponents(self) -> bool:
         """Tell the same of terms that are linear in the indices, and need no table."""
         narrow = self.problem.dim == self.problem.dim_v <= 128
         return self.config.guess and self.problem.dtype == cl.bf16 and narrow
@@ -47,19 +47,19 @@ class OfScores(OfProblem):
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
 
-    def added(self, j: Any, tile: Tile, turn: Any, here: Any, group: Any) -> tuple[Added | None, Any]:
+    def added(self, j: Any, tile: Tile, states: Any, here: Any, group: Any) -> tuple[Added | None, Any]:
         """Return the factor and the addends that functions apply to the scores of block j; None if they do more."""
         if here.terms is not None:
             row, column = cl.wgmma.coordinates(8)[0]
-            added, state = here.terms.read(turn.terms, group * ROWS + row, column)
-            return added, turn._replace(terms=state)
+            added, state = here.terms.read(states.terms, group * ROWS + row, column)
+            return added, states._replace(terms=state)
         none = cl.wgmma.zeros_accumulator(self.config.columns)
         block = self.block(none, None, j, tile, here, group, False)
-        return attempt(lambda: block.added(self.linear)), turn
+        return attempt(lambda: block.added(self.linear_in_exponents)), states
 
     def first(self, s: Any, added: Added | None, tile: Tile, here: Any, group: Any) -> tuple[Any, Any]:
         """Return the powers of a tile's first block, and the softmax behind them."""
-        if added is not None and added.late is not None:
+        if added is not None and added.read is not None:
             softmax = JoinedSoftmax.create(here.given.scale * added.factor, self.problem.dtype)
             p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
             return p, softmax
@@ -89,8 +89,8 @@ class OfScores(OfProblem):
         if self.capped:
             seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
             return *softmax.step(s, seen), None, False
-        if added is not None and added.late is not None:
-            return softmax.step(self.modified(s, added, j, tile, here, group, masked), added.terms, added.late)
+        if added is not None and added.read is not None:
+            return softmax.step(self.modified(s, added, j, tile, here, group, masked), added.terms, added.read)
         return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
 
     def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Scores:

@@ -45,25 +45,25 @@ def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: 
     return found if isinstance(found.bias, cl.Vector) and not isinstance(found.bias, Places) else None
 
 
-def with_terms(added: Added | None, softmax: Any, turn: Any, here: Any) -> Added | None:
+def read_terms(added: Added | None, softmax: Any, states: Any, here: Any) -> Added | None:
     """Read a block's terms of exponents, if there are any: once products were started, so that these cover it.
 
     softmax  that subtracts from exponents; None before the first block
     """
-    if added is None or added.late is None:
+    if added is None or added.read is None:
         return added
     if here.terms is not None:
-        here.terms.pipe.consumer_wait(turn.terms)
-    return added._replace(terms=added.late(0.0 if softmax is None else softmax.base))
+        here.terms.pipe.consumer_wait(states.terms)
+    return added._replace(terms=added.read(0.0 if softmax is None else softmax.base))
 
 
-def left(turn: Any, here: Any) -> Any:
+def release_terms(states: Any, here: Any) -> Any:
     """Release a block's terms of exponents, if there are any; those of products were released by `Terms.read`."""
-    if here.terms is None or not here.terms.late:
-        return turn
-    state = turn.terms
+    if here.terms is None or not here.terms.in_exponents:
+        return states
+    state = states.terms
     here.terms.pipe.consumer_release(state)
-    return turn._replace(terms=state.advance())
+    return states._replace(terms=state.advance())
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Terms:
     factor   of scores: the function's literal
     rows     of queries in a tile
     columns  of keys in a block
-    late     terms are of the exponents, as `JoinedSoftmax` takes them; else of the products
+    in_exponents   terms are added to exponents, as `JoinedSoftmax` does; else to products
     """
 
     problem: Problem
@@ -84,10 +84,10 @@ class Terms:
     factor: float
     rows: int
     columns: int
-    late: bool
+    in_exponents: bool
 
     @classmethod
-    def of(cls, problem: Problem, rows: int, columns: int, stages: int, late: bool) -> Terms | None:
+    def of(cls, problem: Problem, rows: int, columns: int, stages: int, in_exponents: bool) -> Terms | None:
         """Return the empty ring; None if the problem's function does not go by the distance alone.
 
         Who   all threads of the block; then `pipeline_init_sync`
@@ -98,7 +98,7 @@ class Terms:
         width = -(-(rows + columns) // LANES) * LANES + 16  # so that the two copies lie in other banks
         pipe = cl.PipelineAsync.create(stages, LANES, rows // ROWS * GROUP, sync=False)
         layout = cl.make_layout((width, 2, stages), (1, width, 2 * width))
-        return Terms(problem, cl.shared(f32, layout, align=16), pipe, found.factor, rows, columns, late)
+        return Terms(problem, cl.shared(f32, layout, align=16), pipe, found.factor, rows, columns, in_exponents)
 
     def tabulate(self, tiles: Any, arrays: bool, here: Any, queue: Any) -> None:
         """Compute the terms of each block of each tile. Who: `LANES` threads.
@@ -125,10 +125,10 @@ class Terms:
         least   the least distance of the block
         """
         self.pipe.producer_acquire(state)
-        for i in (cl.static_range if self.late else range)(-(-(self.rows + self.columns - 1) // LANES)):
+        for i in (cl.static_range if self.in_exponents else range)(-(-(self.rows + self.columns - 1) // LANES)):
             place = i * LANES + cl.thread_idx.x - 32
             found: Any = by_distance(self.problem, batch, head, least + place, limits)
-            unit = 1.0 / LN2 if self.late else cl.math.rcp(scale * (LN2 * self.factor), fast=True)
+            unit = 1.0 / LN2 if self.in_exponents else cl.math.rcp(scale * (LN2 * self.factor), fast=True)
             bias = (found.bias * unit).broadcast_to((1, 1, 1))
             for copy in cl.static_range(2):
                 self.table[place + copy, copy, state.index] = bias[0, 0, 0]
@@ -138,12 +138,12 @@ class Terms:
     def read(self, state: Any, row: Any, column: Any) -> tuple[Added, Any]:
         """Return what is added to a block of products, and the next state. Who: all threads of a warpgroup.
 
-        Terms of exponents are read by what is returned: between `with_terms` and `left`.
+        Terms of exponents are read by what is returned: between `read_terms` and `release_terms`.
 
         row      the first of this thread's two rows in the tile
         column   the first of this thread's columns in the block
         """
-        if self.late:
+        if self.in_exponents:
             return Added(self.factor, None, lambda base=None: self.held(state, row, column, base)), state
         self.pipe.consumer_wait(state)
         start = self.held(state, row, column)

@@ -77,13 +77,13 @@ class Added(NamedTuple):
 
     factor   the literal
     start    the initial accumulator of the products, which brings the added terms; None: zeros
-    late     a function that reads terms of the exponents, of the shape of `by_rows`, less a number, in place of `start`
-    terms    these, once products were started
+    read     a function that returns what is added to exponents instead: less a number, in the shape of `by_rows`
+    terms    this, once the products were started
     """
 
     factor: float
     start: Any
-    late: Callable[..., Any] | None = None
+    read: Callable[..., Any] | None = None
     terms: Any = None
 
 
@@ -163,12 +163,12 @@ class Scores:
         like = self.products.reshape(self.shape)
         return called(self.problem, scores, self.batch, self.head, *self.places(), like)
 
-    def added(self, late: bool) -> Added | None:
+    def added(self, in_exponents: bool) -> Added | None:
         """Return a `score_mod` that is ``score * factor + bias``, with no softcap, as `Added`; None for any other.
 
         `score_mod`'s ops stay emitted in both cases: call this by `lang.attempt`, which undoes them for None.
 
-        late   a bias that is linear in the indices is added to exponents
+        in_exponents   a bias that is linear in the indices is added to exponents
         """
         if self.problem.score_mod is None or self.problem.softcap is not None:
             return None
@@ -177,7 +177,7 @@ class Scores:
             return None
         if not found.adds:
             return Added(found.factor, None)
-        if late and isinstance(found.bias, Places) and (linear := self.linear(found.bias)) is not None:
+        if in_exponents and isinstance(found.bias, Places) and (linear := self.linear(found.bias)) is not None:
             return Added(found.factor, None, linear)
         part = cl.math.rcp(self.scale * (LN2 * found.factor), fast=True)
         bias = found.bias.times(part) if isinstance(found.bias, Places) else found.bias * part
@@ -185,7 +185,7 @@ class Scores:
         return Added(found.factor, bias.broadcast_to(self.shape) if whole else cl.full(self.shape, bias, f32))
 
     def linear(self, bias: Places) -> Callable[..., Any] | None:
-        """Return the function that returns a bias as terms of exponents (`Added.late`); None where they are too many.
+        """Return the function that returns a bias as terms of exponents (`Added.read`); None where they are too many.
 
         Of the keys of two rows eight apart, most are as far from one as others are from the other.
         """

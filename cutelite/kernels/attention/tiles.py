@@ -25,6 +25,7 @@ class Given(NamedTuple):
     offset       from a query's index to its own place; `left` keys before that and `right` behind it are seen. For
                  ragged sequences 1: the last query's place is the last key; 0: the first query's is the first key
     band         heads that are computed together, longest rows first, before the next ones
+    scales       of fp8's queries, keys and values: `fp8.Scales`
     """
 
     scale: F32
@@ -32,6 +33,7 @@ class Given(NamedTuple):
     left: I32
     right: I32
     band: I32
+    scales: Any = None
 
 
 def sequence_at(starts: Any, place: Any, rows: int) -> Any:
