@@ -240,6 +240,10 @@ class RuntimeNumber(Torchlike, Runtime):
     def __abs__(self) -> Any:
         return emit(arith.Abs(_numeric(self)))
 
+    def as_coordinate(self) -> Any:
+        """Return this number as layouts multiply it: integers of 8 and 16 bits as i32."""
+        return to_dtype(self, i32) if self.dtype.is_int and self.dtype.bits < 32 else self
+
     def to(self, dtype: Any) -> Any:
         """Convert to `dtype`: floats round to nearest even; float to int truncates, as int() does."""
         return to_dtype(self, dtype)

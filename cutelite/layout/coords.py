@@ -64,7 +64,7 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
     known = _of_ints(coord, shape, stride)
     if known is not None:
         return known
-    leaves = flatten_to_tuple(stride)
+    coord, leaves = _widened(coord), flatten_to_tuple(stride)
     if any(isinstance(d, Basis) for d in leaves):
         return coordinate({path: crd2idx(coord, shape, along(stride, path)) for path in paths(leaves)})
     terms: list[tuple[Any, Any]] = []
@@ -74,6 +74,13 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
             shape, stride = flat, leaves
     _collect(coord, shape, stride, terms)
     return _sum(terms)
+
+
+def _widened(coord: Any) -> Any:
+    """Return a coordinate whose run-time numbers have at least 32 bits: ones of 8 bits would wrap when multiplied."""
+    if isinstance(coord, tuple):
+        return tuple(map(_widened, coord))
+    return coord.as_coordinate() if hasattr(coord, "as_coordinate") else coord
 
 
 def _of_ints(coord: Any, shape: Any, stride: Any) -> int | None:
@@ -216,7 +223,7 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
         return tuple(map(idx2crd, idx, shape))
     if not isinstance(shape, tuple):
         return idx
-    coord = []
+    idx, coord = _widened(idx), []
     for item in shape[:-1]:
         extent = product(item)
         if _is(extent, 1):

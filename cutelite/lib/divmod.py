@@ -86,6 +86,8 @@ def _numbers(divisor: Any) -> tuple[Any, Any, Any]:
         n: Any = i32(divisor)
         if isinstance(divisor, Scalar):
             assert_(divisor > 0, "a divisor of FastDivmod is at least 1")
+            if divisor.dtype in (u32, i64, u64):
+                assert_(divisor < 1 << 31, "a divisor of FastDivmod is at most 2**31 - 1")
         shift: Any = i32(max(31 - clz(n - 1), 0))
         power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
         return n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift

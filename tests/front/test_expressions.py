@@ -213,6 +213,21 @@ def test_shift_amounts_that_are_wider_than_the_number():
         assert out.tolist() == [now, 0xC3 >> n, -61 >> n, 0xC3 >> 1, before + 1000 * now, before + 1000 * now]
 
 
+def test_layouts_multiply_narrow_coordinates_in_32_bits():
+    rows, nested = cl.make_layout((50, 400), stride=(400, 1)), cl.make_layout(((2, 3), 400), stride=((3, 7), 1000))
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[i8, (32,)], out: Tensor[i32, (3, 32)]):
+        lane = cl.thread_idx.x
+        at = x[lane]
+        out[0, lane], out[1, lane] = rows(at, at), nested(at)
+        out[2, lane] = cl.idx2crd(at, (3, 2, 300))[1]
+
+    out = np.zeros((3, 32), np.int32)
+    kernel[1](np.arange(32, dtype=np.int8), out)
+    assert out.tolist() == [[f(i) for i in range(32)] for f in (lambda i: rows(i, i), nested, lambda i: i // 3 % 2)]
+
+
 def test_int_and_float_widen():
     @cl.kernel(block=1)
     def kernel(a: i8, b: u16, c: u64, x: f16, y: f64, z: Tensor[cl.e4m3, (1,)], out: Tensor[i32, (1,)]):
