@@ -21,7 +21,7 @@ from cutelite.lang.copy_ops import CopyOp, TileOp, TmemOp
 from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Scalar
+from cutelite.lang.values import Scalar, Vector
 from cutelite.layout import (
     Layout,
     LayoutError,
@@ -308,6 +308,15 @@ class Plan:
         self.atom.op.start(src, dst, pred, self.barrier)
 
 
+def check_tensors(src: Any, dst: Any) -> None:
+    """Refuse a source or target of a copy that is no tensor."""
+    for name, t in (("source", src), ("target", dst)):
+        if not isinstance(t, Tensor):
+            values = "v" if isinstance(t, Vector) else "acc.load()" if hasattr(t, "load") else ""
+            help = f"store its elements: `target.store({values})`" if values and name == "source" else ""
+            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}", help=help)
+
+
 def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
     """Return the instructions by which an atom or tiled copy copies `src` to `dst`, partitions of one thread."""
     atom: CopyAtom = how.atom if isinstance(how, TiledCopy) else how
@@ -315,9 +324,8 @@ def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
     if (barrier is not None) != atom.op.counted:
         needs = "needs `barrier=`, which counts its bytes" if atom.op.counted else "takes no `barrier=`"
         raise mistake("copy-atom", f"{atom.op} {needs}")
+    check_tensors(src, dst)
     for name, t in (("source", src), ("target", dst)):
-        if not isinstance(t, Tensor):
-            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
         if t.dtype.bytes != atom.dtype.bytes:
             raise mistake("copy-dtype", f"the {name} holds {t.dtype}, but the atom moves {atom.dtype}", f"it is {atom}")
         if not is_static(t.layout.shape):

@@ -13,8 +13,8 @@ from typing import Any
 
 from cutelite.ir.types import LOCAL_BYTES
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.copy import decision, extent
-from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.copy import check_tensors, decision, extent
+from cutelite.lang.emit import emit, mistake
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.layout import Layout, LayoutError, coalesce, composition, known_divisor, make_layout, static_value
@@ -22,9 +22,7 @@ from cutelite.ops.tensor import TensorView, accesses
 
 
 def check_same_size(src: Any, dst: Any) -> None:
-    for name, t in (("source", src), ("target", dst)):
-        if not isinstance(t, Tensor):
-            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
+    check_tensors(src, dst)
     sizes = static_value(src.size), static_value(dst.size)
     if sizes[0] is None or sizes[0] != sizes[1]:
         raise mistake(

@@ -323,6 +323,8 @@ class Timeline:
 
     def _multiply(self, block: _Block, work: Work) -> float:
         op: Any = work.op
+        if Effect.ASYNC not in op.effects:  # a `wgmma.fence`, whose work only passes registers on
+            return self._issue[work]
         length: float = self.costs.column * op.n * max(1, len(op.steps))
         begin = _reserved(block.multiplying, self._issue[work], length)
         self._slice(block, CORE, f"{op.name} n={op.n}", begin, begin + length, {"line": _line(op.span)})

@@ -62,6 +62,11 @@ def predicates_of_another_size(a: Any) -> None:
     cl.copy(cl.shared(cl.f32, (4, 8)), cl.make_rmem_tensor(cl.f32, (4, 8)), pred=cl.make_rmem_tensor(cl.boolean, (5,)))
 
 
+def vector_for_a_tensor(a: Any) -> None:
+    registers = cl.make_rmem_tensor(cl.f32, (4,))
+    cl.copy(registers.load(), registers)
+
+
 def unwanted_barrier(a: Any) -> None:
     mine = ROWS.get_slice(cl.thread_idx.x)
     source = mine.partition_S(cl.shared(cl.f32, (8, 64)))
@@ -278,6 +283,7 @@ CASES = [
         "the predicate is 5 elements of bool, but the source has 32 elements",
         "cl.copy(cl.sh",
     ),
+    (vector_for_a_tensor, "store its elements: `target.store(v)`", "cl.copy(registers"),
     (unwanted_barrier, "takes no `barrier=`", "cl.copy(ROWS"),
     (missing_barrier, "CopyDsmemStoreOp(bits=128) needs `barrier=`, which counts its bytes", "cl.copy(send"),
     (

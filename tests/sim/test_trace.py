@@ -119,3 +119,21 @@ def test_the_command_line_writes_one(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main(["check", str(example), "--seeds", "1", "--trace", str(tmp_path / "t.json")]) == 0
     assert "cycles" in capsys.readouterr().err
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+@cl.kernel(block=128)
+def in_flight_around_a_loop(c: Tensor[cl.f32, (64, 64)], n: cl.i32) -> None:
+    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, n=64), (1, 1, 1))
+    tile = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
+    cl.cooperative_clear(tile)
+    cl.fence_proxy_async()
+    cl.syncthreads()
+    mine, acc = mma.get_slice(cl.thread_idx.x), mma.make_fragment_C(mma.partition_shape_C((64, 64)))
+    for _ in range(n):
+        acc = cl.gemm(mma, acc, mine.partition_A(tile), mine.partition_B(tile)).keep(1)
+    mine.partition_C(c).store(acc.wait().load())
+
+
+def test_work_that_only_passes_registers_on_takes_no_time_of_the_tensor_core() -> None:
+    found = in_flight_around_a_loop.trace_launch(cl.Launch(1), np.zeros((64, 64), np.float32), 3)
+    assert [event["name"] for event in on_row(found, "tensor core")] == 3 * ["wgmma.mma_async n=64"]

@@ -61,7 +61,7 @@ ORDERED_UPDATES = (
     "release that the next one acquires"
 )
 SAME_ORDER = "order them by what they compute, not by who comes first"
-SAME_RESULT = "let what is computed, and of what, follow from the place of the result, not from who comes first"
+SAME_RESULT = "make each result depend on its place alone, not on the order in which threads or blocks arrive"
 
 ASTRAY = {
     "early": (
@@ -155,7 +155,7 @@ class Reporter:
 
     def differing_results(self, region: Region, offsets: Array, op: Op | None, threads: Threads, wrong: bool) -> None:
         """Report an argument that holds something else than after an earlier schedule; a note if it may."""
-        message = f"{len(offsets)} bytes of an argument are others than after the first schedule"
+        message = f"{len(offsets)} bytes of an argument differ from those after the first schedule"
         place = region.place("gmem", region.base + int(offsets.min()))
         extent = place.offset, place.offset + int(offsets.max() - offsets.min())
         sides = () if op is None else (_side("latest write", op, threads),)
