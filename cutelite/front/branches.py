@@ -89,6 +89,8 @@ def _iter(frame: Frame, state: State, instr: Instr) -> None:
     x = state.stack.pop()
     if isinstance(x, Range):
         state.stack.append(x)
+    elif type(x) is list:
+        state.stack.append(StaticIter(x))  # itself: items that the loop appends are iterated over too
     else:
         state.stack.append(StaticIter(frame.native(iterate_static, x)))
 

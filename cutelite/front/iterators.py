@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -19,7 +19,7 @@ from cutelite.tuples import NamedTuple
 
 
 class StaticIter:
-    """The rest of a compile-time sequence.
+    """The rest of a compile-time sequence: a tuple, or a list that may grow meanwhile.
 
     ahead  the number of iterations by which loads are moved up in a loop over it
     once   True for a one-shot iterator, as from `zip` or a generator expression: `next` advances it
@@ -28,7 +28,7 @@ class StaticIter:
 
     __slots__ = ("ahead", "at", "items", "once", "spent")
 
-    def __init__(self, items: tuple[Any, ...], at: int = 0, once: bool = False, ahead: int = 0) -> None:
+    def __init__(self, items: Sequence[Any], at: int = 0, once: bool = False, ahead: int = 0) -> None:
         self.items, self.at, self.once, self.spent, self.ahead = items, at, once, False, ahead
 
     def described(self) -> str:
@@ -48,7 +48,7 @@ class StaticIter:
                 "make a tuple of it: `tuple(...)`",
             )
         self.spent = self.once
-        return self.items[self.at :]
+        return tuple(self.items[self.at :])
 
     def advanced(self) -> StaticIter:
         return StaticIter(self.items, self.at + 1)

@@ -639,3 +639,19 @@ def test_deep_nesting_is_not_exponential(n):
                 return s
 
     same(f, (n,))
+
+
+def test_a_list_may_grow_while_it_is_iterated_over():
+    def f(a, b):
+        todo, total = [(0, a)], 0
+        for depth, value in todo:
+            total = total * 3 + value
+            if depth < 2:
+                todo.extend([(depth + 1, value + 1), (depth + 1, b)])
+        left = [a, b, 1, 2]
+        for value in left:
+            left.pop() if len(left) > 2 else None
+            total = total + value
+        return total, len(todo), len(left)
+
+    same(f, *pairs())
