@@ -62,6 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if not isinstance(error, FORESEEN):
             raise
-        print(f"cutelite: {error}", file=sys.stderr)
+        here = "; here: --set NAME=VALUE" if isinstance(error, ArgumentError) and "compile(" in str(error) else ""
+        print(f"cutelite: {error}{here}", file=sys.stderr)
         return 1
     return status

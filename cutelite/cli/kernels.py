@@ -29,8 +29,9 @@ def find_kernel(where: str) -> Kernel | BoundKernel:
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
     own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
     if len(own) != 1:
-        what = f"{len(own)} kernels: say which by {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
-        raise UsageError(f"{path} holds {what}")
+        what = f"{len(own)} kernels: say which by {path}:KERNEL; they are {', '.join(own)}"
+        none = f"no kernel; one that its check() or main() launches is shown by `cutelite explore {path}`"
+        raise UsageError(f"{path} holds {what if own else none}")
     return next(iter(own.values()))
 
 

@@ -218,6 +218,7 @@ def test_what_cannot_be_compiled(files: Path, run: Run, arguments: list[str], sa
     status, out, err = run("compile", *arguments)
     assert (status, out) == (1, "")
     assert err.startswith(said)
+    assert ("here: --set NAME=VALUE" in err) == ("compile(" in err)
 
 
 def test_an_error_in_the_users_file_shows_the_line(files: Path, run: Run) -> None:
