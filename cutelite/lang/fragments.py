@@ -20,10 +20,12 @@ from cutelite.lang.emit import append, mistake
 from cutelite.layout import Layout, static_value
 from cutelite.ops import arith
 
-Reduction = Literal["sum", "max", "min", "prod", "all", "any"]
+Reduction = Literal["sum", "add", "prod", "mul", "max", "min", "all", "any"]
 COMBINE: dict[str, Any] = {
     "sum": arith.Add,
+    "add": arith.Add,
     "prod": arith.Mul,
+    "mul": arith.Mul,
     "max": arith.Max,
     "min": arith.Min,
     "all": arith.And,
@@ -142,8 +144,7 @@ def reduce(v: Value, operation: Reduction, modes: Any = None) -> Value:
     """Combine the elements over some modes, or over all (None): see `Vector.reduce`."""
     shape = shape_of(v)
     if operation not in COMBINE:
-        help = "a sum is 'sum' here, a product 'prod'" if operation in ("add", "mul") else ""
-        raise mistake("reduce", f"{operation!r} is none of {', '.join(COMBINE)}", help=help)
+        raise mistake("reduce", f"{operation!r} is none of {', '.join(COMBINE)}")
     if (elem_of(v.type) == boolean) != (operation in ("all", "any")):
         raise mistake("reduce", f"a {operation} is not for {elem_of(v.type)}")
     gone = tuple(range(len(shape))) if modes is None else modes if isinstance(modes, tuple) else (modes,)

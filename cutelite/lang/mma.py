@@ -354,7 +354,7 @@ class Accumulator:
         parts = tuple(values[i * each : (i + 1) * each] for i in range(len(self.parts)))
         return Accumulator(parts, self.rows, self.columns)
 
-    def row_reduce(self, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+    def row_reduce(self, operation: Literal["sum", "add", "max", "min", "prod", "mul"]) -> Vector:
         """Combine each row: a vector of shape (2, rows), for this thread's two rows in each repeat along M.
 
         Cost  two exchanges among the four threads that hold a row

@@ -292,7 +292,7 @@ class Vector(RuntimeNumber):
     def reduce(self, operation: Reduction, modes: Any = None, init: Any = None) -> Any:
         """Combine the elements over `modes`, or all of them.
 
-        operation  'sum', 'prod', 'max', 'min'; of bools 'all', 'any'
+        operation  'sum' or 'add', 'prod' or 'mul', 'max', 'min'; of bools 'all', 'any'
         modes      an index or a tuple of them; None for all, which gives a scalar
         init       combined with the result at the end
         Order      a balanced tree: halves are combined element by element, so each step is one op

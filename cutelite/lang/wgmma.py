@@ -299,7 +299,7 @@ def by_rows(acc: Any) -> Vector:
     return acc.reshape((2, 2, acc.n // 4))
 
 
-def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+def row_reduce(acc: Any, operation: Literal["sum", "add", "max", "min", "prod", "mul"]) -> Vector:
     """Combine each row of a readable accumulator (64, n): a vector of two numbers, for this thread's rows.
 
     Cost    two exchanges among the four threads that hold a row
@@ -309,7 +309,7 @@ def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vec
     return over_quad(by_rows(acc).reduce(operation, (0, 2)), operation)
 
 
-def over_quad(v: Vector, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+def over_quad(v: Vector, operation: Literal["sum", "add", "max", "min", "prod", "mul"]) -> Vector:
     """Combine vectors of the four threads that hold the same rows of an accumulator, element by element."""
     from cutelite.lang.fragments import COMBINE  # imported here: products need neither
     from cutelite.lang.warp import shuffle_xor

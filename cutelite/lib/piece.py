@@ -188,7 +188,7 @@ class Piece:
         Who     all threads of the warpgroup
         Errors  `piece-rows` for another `combine`
         """
-        if combine not in ("add", "max"):
+        if combine not in ("add", "sum", "max"):
             raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
         right, groups = self.place[1], self.columns // 8
         held, found = make_rmem_tensor(f32, make_layout((2, 2, groups))), make_rmem_tensor(f32, (2,))
@@ -321,14 +321,14 @@ class RowPiece(Piece):
         return held.view(make_layout(self.columns)).load()
 
     def of_rows(self, x: Any, combine: str = "add") -> Any:
-        if combine not in ("add", "max"):
+        if combine not in ("add", "sum", "max"):
             raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
         held = make_rmem_tensor(f32, make_layout(len(x)))
         held.store(x.to(f32))
         for j in static_range(len(x)):
             if self.column + j >= self.shape[1]:
                 held[j] = f32(0.0)
-        return full((len(x),), held.load().reduce("sum" if combine == "add" else "max"), f32)
+        return full((len(x),), held.load().reduce("max" if combine == "max" else "sum"), f32)
 
     def put_rows(self, tensor: Any, x: Any) -> None:
         row = self.row + self.ring.thread

@@ -10,7 +10,8 @@
         before, total = team.scan(x, 0)                           # of the threads before this one, and of all
 
 Values are numbers, vectors (element by element), and tuples, named tuples and frozen dataclasses of these. `combine` is
-'add', 'mul', 'min', 'max', 'and', 'or' or 'xor', applied to each number, or a function of two values that gives one.
+'add' or 'sum', 'mul' or 'prod', 'min', 'max', 'and', 'or' or 'xor', applied to each number, or a function of two values
+that gives one.
 It has to be associative, and commutative unless the reduction is `ordered`.
 """
 
@@ -49,12 +50,14 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
 }
+NAMES = {"sum": "add", "prod": "mul"}
+"""What vectors and NumPy call an operation: its name in PTX."""
 
 
 def combined(a: Any, b: Any, combine: Combine) -> Any:
     """Return two values combined."""
     if isinstance(combine, str):
-        return map_values(OPERATIONS[combine], a, b)
+        return map_values(OPERATIONS[NAMES.get(combine, combine)], a, b)
     both = combine(a, b)
     if isinstance(a, RuntimeNumber) and not is_number(both):
         raise mistake("combine", f"two of {a.type} are combined to {describe(both)}", help=f"return {a.type}")
@@ -63,9 +66,8 @@ def combined(a: Any, b: Any, combine: Combine) -> Any:
 
 def check_name(word: str, combine: Combine) -> None:
     """Check the name of an operation. Errors: `warp-reduce`."""
-    if isinstance(combine, str) and combine not in OPERATIONS:
-        help = "a sum is 'add' here, a product 'mul'" if combine in ("sum", "prod") else ""
-        raise mistake("warp-reduce", f"{word} does {', '.join(OPERATIONS)}, not {combine!r}", help=help)
+    if isinstance(combine, str) and combine not in OPERATIONS and combine not in NAMES:
+        raise mistake("warp-reduce", f"{word} does {', '.join([*OPERATIONS, *NAMES])}, not {combine!r}")
 
 
 def check_width(width: Any) -> None:
@@ -90,6 +92,7 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     """
     check_name("warp_reduce", combine)
     check_width(width)
+    combine = NAMES.get(combine, combine) if isinstance(combine, str) else combine
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
         return redux(x, combine)  # type: ignore[arg-type]
     if hasattr(combine, "together") and not ordered:

@@ -52,7 +52,7 @@ def scale_rows(acc: Any, factor: Any) -> Any:
     return (by_rows(acc) * factor.reshape((1, 2, 1))).reshape((acc.n,))
 
 
-def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True, rows: int = 2) -> Any:
+def row_reduce(acc: Any, combine: Literal["max", "sum", "add"], across: bool = True, rows: int = 2) -> Any:
     """Return the maxima or the sums of this thread's rows of an accumulator: (2,) for two rows, (1,) for one.
 
     acc      the accumulator
@@ -74,11 +74,11 @@ def some(flags: Any) -> Any:
     return flags[0] | flags[1] if flags.n == 2 else flags[0]
 
 
-def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
+def quad_reduce(x: Any, combine: Literal["max", "sum", "add"]) -> Any:
     """Combine the values of the four threads that share rows of an accumulator. Who: all threads of a warp."""
     for distance in (1, 2):
         other = shuffle_xor(x, distance)
-        x = x + other if combine == "sum" else max(x, other)
+        x = max(x, other) if combine == "max" else x + other
     return x
 
 

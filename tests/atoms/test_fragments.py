@@ -53,7 +53,7 @@ def test_reduces_over_modes(place: Place, operation: str, modes: tuple[int, ...]
 
 def test_reduces_to_a_scalar(place: Place) -> None:
     assert on_fragment(place, lambda v: v.reduce("sum"), SHAPE, (1,))[0] == VALUES.sum()
-    assert on_fragment(place, lambda v: (v + 1.0)[0:7].reduce("prod"), SHAPE, (1,))[0] == 5040
+    assert on_fragment(place, lambda v: (v + 1.0)[0:7].reduce("mul"), SHAPE, (1,))[0] == 5040
     assert on_fragment(place, lambda v: v.reduce("max", init=100.0), SHAPE, (1,))[0] == 100
     assert on_fragment(place, lambda v: (v < 60.0).reduce("all"), SHAPE, (1,), cl.boolean)[0]
     assert not on_fragment(place, lambda v: (v < 0.0).reduce("any"), SHAPE, (1,), cl.boolean)[0]

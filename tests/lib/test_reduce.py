@@ -112,7 +112,7 @@ TYPES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("operation", ["add", "max"])
+@pytest.mark.parametrize("operation", ["add", "sum", "max"])
 def test_every_type_and_vectors_by_element(place: Place, name: str, operation: str) -> None:
     dtype, width = getattr(cl, name), 3
 
@@ -129,7 +129,7 @@ def test_every_type_and_vectors_by_element(place: Place, name: str, operation: s
     out, one = np.zeros_like(x), np.zeros(64, x.dtype)
     place(kernel[1, 64], x, out, one)
     wide = x.astype(np.float64)
-    expected = (wide.sum(0) if operation == "add" else wide.max(0)).astype(x.dtype)
+    expected = (wide.max(0) if operation == "max" else wide.sum(0)).astype(x.dtype)
     np.testing.assert_array_equal(out, np.broadcast_to(expected, out.shape))
     np.testing.assert_array_equal(one, np.full(64, expected[0]))
 
@@ -170,9 +170,8 @@ def test_a_block_reduces_in_a_loop(place: Place) -> None:
         (lambda: cl.Team.create(48), "a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not 48"),
         (lambda: cl.Team.create(96), "do not divide a block of 128"),
         (lambda: cl.Team.create(64, cluster=2), "cannot span 2 blocks"),
-        (lambda: cl.warp_reduce(f32(1), "mean"), "warp_reduce does add, mul"),
-        (lambda: cl.block_reduce(f32(1), "sum"), "not 'sum'\n(.*\n)*help: a sum is 'add' here"),
-        (lambda: cl.warp_scan(f32(1), "prod"), "warp_scan does add, mul, .*, not 'prod'"),
+        (lambda: cl.block_reduce(f32(1), "mean"), "does add, .*, sum, prod, not 'mean'"),
+        (lambda: cl.warp_scan(f32(1), "mean"), "warp_scan does add, mul, .*, not 'mean'"),
         (lambda: cl.block_scan(f32(1), "add"), "the neutral value comes before the operation"),
         (lambda: cl.warp_reduce(f32(1), width=12), "a power of two up to 32, not 12"),
         (lambda: cl.block_reduce((f32(1), 2)), "is known at compile time"),
