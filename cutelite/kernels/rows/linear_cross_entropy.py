@@ -5,7 +5,8 @@
 
 For some rows at a time, a GEMM computes the logits, row kernels compute the losses and overwrite the logits with their
 gradients, and two GEMMs multiply these by the weight and by x. Each product is computed once. For that the gradient of
-each loss must be known beforehand, as it is for sums and means.
+each loss must be known beforehand, as it is for sums and means. In bf16, without smoothing and z, the first GEMM stores
+powers in place of logits, and nothing overwrites them (`powers_loss`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, underived
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.gemm import gemm
+from cutelite.kernels.gemm.arrays import read_by_tma
+from cutelite.kernels.rows import powers_loss
+from cutelite.kernels.rows.arrays import flat as contiguous
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise
 
@@ -85,11 +89,22 @@ def linear_cross_entropy(
             of_loss = gradient.reshape((m,))[part]
             loss[part], lse[part] = cross_entropy_gradient(of_loss, logits, targets[part], out=logits, **how)
 
-    by_parts(flat, weight, each, work, dx, dw)
+    if wanted and how["smoothing"] == how["z"] == 0 and takes(flat, weight):
+        vectors = contiguous(target, m), contiguous(gradient, m)
+        powers_loss.gradients(flat, weight, *vectors, how["ignore"], each, loss, lse, dx, dw)
+    else:
+        by_parts(flat, weight, each, work, dx, dw)
     if wanted and sums != code_of(x):
         dw = cast(dw, code_of(x))
     dx = dx.reshape(tuple(x.shape)) if wanted else None  # type: ignore[union-attr]
     return Made(loss.reshape(leading), lse.reshape(leading), dx, dw)
+
+
+def takes(x: Any, weight: Any) -> bool:
+    """Tell whether powers may take the place of logits: bf16 holds as great numbers as f32, f16 does not."""
+    if code_of(x) != "bf16" or 0 in x.shape or weight.shape[0] % 8 or weight.shape[1] % 8:
+        return False
+    return read_by_tma(x) and read_by_tma(weight) and not has_tensor_memory(x)
 
 
 def by_parts(x: Any, weight: Any, rows: int, work: Callable[[slice, Any], None], dx: Any, dw: Any) -> None:
