@@ -5,6 +5,7 @@ launch.py     arguments, and the state that all blocks share     buffers.py  ten
 program.py    a function made ready for execution                contraction.py  sums that round with a product
                                                                  direct.py  the commonest steps
 schedule.py   the order in which threads run                     strand.py  collective.py  blocked.py  task.py  spins.py
+                                                                 deciders.py
 lanes.py      threads as an op sees them                         crowd.py
 machine.py    a CTA as an op sees it                             engine.py  mbarrier.py  barrier.py  registers.py
                                                                  roster.py

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from cutelite.ir.contract import Effect
@@ -19,6 +19,7 @@ from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
 from cutelite.sim.contraction import Contracted, contracted
+from cutelite.sim.deciders import Deciders
 from cutelite.sim.direct import direct
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
@@ -134,6 +135,10 @@ class Program:
         self.strong = tuple(op for op in ops if getattr(op, "semantic", None) is not None)  # accesses and fences
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
+
+    @cached_property
+    def deciders(self) -> Deciders:
+        return Deciders(self.function)
 
     def _find_fixed(self, ops: list[Op]) -> None:
         """Mark the steps whose results depend on constants, arguments and thread indices alone."""

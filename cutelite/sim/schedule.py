@@ -220,12 +220,15 @@ class Scheduler:
         self.launch.changed()
 
     def _look(self, strand: Strand) -> bool:
-        """Run a strand until it has read something that others may change; return False if it does not do so soon."""
+        """Run a strand until it has read something that others may change, and that decides whether it goes on.
+
+        Return False if it does not do so soon.
+        """
         for _ in range(CYCLE):
             self._advance(strand, 1)
             if strand.state != RUNNABLE:
                 return False
-            if looks(strand.op):
+            if looks(strand.op) and strand.op in self.launch.program.deciders:
                 return True
         return False
 

@@ -3,7 +3,7 @@
 In    the strands that take turns, and a count of all changes that threads can see
 Out   whether all of them spin: each is back at a place with the same values, and nothing has changed in between, so
       nothing ever will. A thread whose values differ (it counts, or reads the clock) counts as spinning after very
-      many reads of the same address
+      many reads of the same address that decide whether it goes on
 """
 
 from __future__ import annotations
