@@ -99,6 +99,17 @@ def test_caps_of_scores_small_and_large(cap: float) -> None:
     compare(*(x.astype(np.float16) for x in (q, k, v)), softcap=cap, window=(100, None))
 
 
+@pytest.mark.parametrize(("most", "one"), [(-18.0, -18.0), (0.5, 15.0), (0.5, -40.0), (3.0, 3.0), (-9.0, 2.0)])
+def test_sums_tell_that_a_cap_takes_its_special_function(most: float, one: float) -> None:
+    """Of 160 keys in two blocks, the block that is computed last has no mask: its sums tell."""
+    q, k, v = (x.astype(np.float32) for x in inputs(64, 160, 1, 1, 64))
+    q, k = 0.02 * q, 0.02 * k
+    q[..., 0], k[..., 0] = 8.0, most
+    k[:, 21, :, 0] = one
+    how: dict[str, Any] = {"softcap": 20.0, "config": Config(1, 80, turns=False), "rtol": 1.3e-4}
+    compare(*(x.astype(BF16) for x in (q, k, v)), **how)
+
+
 def test_a_nan_under_a_cap_is_in_outputs_and_logsumexp() -> None:
     q, k, v = inputs(70, 200, 1, 1, 64)
     k[0, 150] = np.nan

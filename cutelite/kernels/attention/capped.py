@@ -4,39 +4,69 @@ In    products of queries and keys, block by block, in the order of wgmma's accu
 Out   powers ``exp(cap * tanh(x))``, and their sums; x are the products times a factor
 
 tanh takes a special function for each score, as its power does, and two of these are as long as the block's products.
-Here most scores have ``x * polynomial(x**2)`` instead, on the units of additions and products. A block with a score
-beyond the polynomial's reach is computed again by the special function.
+Here it is a polynomial of degree 5, on the units of additions and products, up to some reach. Beyond that the
+polynomial goes on rising. So the sums of powers, which are needed anyway, tell whether it will do: one large score
+makes its thread's sum larger than the power at the reach, and where a sum is not tiny, scores below the reach hardly
+count. A block whose sums are larger, or tiny, is computed again by the special function.
 """
 
+import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.scores import LN2
-from cutelite.lib.softmax import REDONE, raised
+from cutelite.lib.softmax import REDONE, every, raised
 from cutelite.records import dataclass
 
 HIGHEST = 50.0
 """The greatest cap: powers then are 2**-72 to 2**72, which leaves sums and products with values 2**55."""
+SMALL = 10.0
+"""Below this cap, usual scores' sums say nothing, and the largest score is looked for instead."""
 CHUNK = 16
 """So many scores are computed at a time, for they take registers."""
-SPECIAL = 4
-"""So many of them have the special function, which would have nothing to do while polynomials are computed."""
+REACH = 0.6
+"""Of x: up to there the polynomial is within 1.9e-5 of tanh."""
+LOST = 2.0**-10
+"""The part of a thread's sum that scores below the reach may lose."""
 
 
 class Fit(NamedTuple):
-    """tanh(x) / x up to `reach`, in powers of ``1 - (x / reach)**2``."""
+    """The exponent ``cap / LN2 * tanh(x)`` as ``y * ((y**2 + middle)**2 + rest)``, where y is ``x * unit``.
 
-    reach: float
-    terms: tuple[float, ...]
+    high  the exponent at `REACH`
+    loss  by how much a power of a score below ``-REACH`` may be too small
+    """
+
+    unit: float
+    middle: float
+    rest: float
+    high: float
+    loss: float
 
 
-FITS = (
-    Fit(0.3, (0.970915978991134, 0.02895419911711155)),
-    Fit(0.625, (0.8874289925455204, 0.0962342538705379, 0.016252884514726135)),
-)
-"""Within 1.3e-4 and 8.4e-5 of tanh (tanh.approx: 4.9e-4). The first one is faster, the second is for larger scores."""
+@lru_cache(maxsize=256)
+def fitted(cap: float) -> Fit:
+    """Return the polynomial for a cap: the odd one of degree 5 that is tanh where the Chebyshev polynomial T7 is 0."""
+    x = [REACH * math.cos(i * math.pi / 14) for i in (1, 3, 5)]
+    a, b, c = (cap / LN2 * math.tanh(at) / at for at in x)
+    u, v, w = (at * at for at in x)
+    first = (b - a) / (v - u)
+    fifth = ((c - b) / (w - v) - first) / (w - u)
+    third = first - fifth * (u + v)
+    unit: float = fifth**0.2
+    middle = third / unit**3 / 2
+    rest = (a - first * u + fifth * u * v) / unit - middle**2
+
+    def exponent(x: float) -> float:
+        y = x * unit
+        return y * ((y * y + middle) ** 2 + rest)
+
+    below = (REACH + i / 64 for i in range(64))
+    loss = max(math.exp(-cap * math.tanh(x)) - 2.0 ** -exponent(x) for x in below)
+    return Fit(unit, middle, rest, exponent(REACH), max(loss, math.exp(-cap)))
 
 
 @dataclass(frozen=True)
@@ -46,30 +76,22 @@ class CappedSoftmax:
     cap      of scores
     factor   from products to arguments of tanh
     dtype    of the powers: of f32's exponents
-    fits     for each of `FITS` the square of the products at its reach, and the terms of the exponent by products, in
-             powers of that less ``product**2``
+    special  so many of each `CHUNK` scores take the special function, whose unit has time for them
     total    sums of this thread's powers so far, (2,)
-    redone   blocks that were computed again: after two of them the next polynomial is tried, after its two none
+    redone   blocks that were computed again: after `REDONE` of them the polynomial is tried no more
     """
 
     cap: float
     factor: Any
     dtype: Any
-    fits: tuple[tuple[Any, tuple[Any, ...]], ...]
+    special: int
     total: Any
     redone: Any
 
     @classmethod
-    def create(cls, cap: float, factor: Any, dtype: Any) -> Any:
+    def create(cls, cap: float, factor: Any, dtype: Any, special: int = 0) -> Any:
         """Return the softmax of no scores. `cap` is at most `HIGHEST`."""
-        fits, unit = [], factor * (cap / LN2)
-        for fit in FITS:
-            reach, terms, part = fit.reach * fit.reach / (factor * factor), [], unit
-            for term in fit.terms:
-                terms.append(part * term)
-                part = part / reach
-            fits.append((reach, (*terms,)))
-        return cls(cap, factor, dtype, (*fits,), cl.full((2,), 0.0, f32), i32(0))
+        return cls(cap, factor, dtype, special, cl.full((2,), 0.0, f32), i32(0))
 
     def step(self, s: Any, seen: Any) -> tuple[Any, Any]:
         """Return powers of the next block, and the softmax after it.
@@ -80,42 +102,47 @@ class CappedSoftmax:
         """
         p, sums, redone, beyond = cl.full((s.n,), 0.0, self.dtype), cl.full((2,), 0.0, f32), self.redone, True
         if redone < REDONE:
-            p, sums, beyond = self.near(s, seen, *self.fits[0])
-        elif redone < 2 * REDONE:
-            p, sums, beyond = self.near(s, seen, *self.fits[1])
+            p, sums, beyond = self.near(s, seen)
+        else:
+            p = cl.wgmma.fence_operand(p)  # makes the zeros on this path: LLVM makes them before the branch else
         if beyond:
             p, sums = self.far(s, seen)
             redone = redone + 1
         return p, replace(self, total=self.total + sums, redone=redone)
 
-    def near(self, s: Any, seen: Any, reach: Any, terms: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        """Return powers by a polynomial, their sums, and whether one of a warp's scores is beyond its reach."""
-        powers, sums, signs = [], cl.full((2,), 0.0, f32), cl.u32(0)
+    def near(self, s: Any, seen: Any) -> tuple[Any, Any, Any]:
+        """Return powers by the polynomial, their sums, and whether it may not do for one of a warp's scores."""
+        fit, parts, sums, largest = fitted(self.cap), [], cl.full((2,), 0.0, f32), f32(0.0)
+        by_sums = seen is None and self.cap >= SMALL
         for i in cl.static_range(0, s.n, CHUNK):
-            end = min(i + CHUNK, s.n)
-            middle = i + min(SPECIAL, (end - i) // 2)
-            part = s[middle:end]
-            left, found = reach - part * part, terms[-1]
-            for x in cl.bitcast(left, cl.u32):
-                signs = signs | x
-            for term in terms[-2::-1]:
-                found = term + left * found
-            part = cl.vector(self.special(s[i:middle]), part * found, dtype=f32)
-            if seen is None:
+            first, end = i + self.special, min(i + CHUNK, s.n)
+            y = s[first:end] * (self.factor * fit.unit)
+            square = y * y + fit.middle
+            part = y * (square * square + fit.rest)
+            if self.special:
+                part = cl.vector(self.exponents(s[i:first]), part, dtype=f32)
+            if by_sums:
                 part, more = raised(part, self.dtype)
                 sums = sums + more
-            powers.append(part)
-        beyond = cl.vote_any(signs >> 31 != 0)
-        if seen is None:
-            return cl.vector(*powers, dtype=self.dtype), sums, beyond
-        return *raised(seen(cl.vector(*powers, dtype=f32)), self.dtype), beyond
+            else:
+                for x in part:
+                    largest = max(largest, abs(x))
+            parts.append(part)
+        if by_sums:
+            p = cl.vector(*parts, dtype=self.dtype)
+            within = every((sums <= 2.0**fit.high) & (sums >= s.n // 2 * fit.loss / LOST))
+        else:
+            exponents = cl.vector(*parts, dtype=f32)
+            within = largest <= fit.high
+            p, sums = raised(exponents if seen is None else seen(exponents), self.dtype)
+        return p, sums, cl.vote_any(not within)
 
     def far(self, s: Any, seen: Any) -> tuple[Any, Any]:
         """Return powers by the special function, and their sums."""
-        exponents = self.special(s)
+        exponents = self.exponents(s)
         return raised(exponents if seen is None else seen(exponents), self.dtype)
 
-    def special(self, s: Any) -> Any:
+    def exponents(self, s: Any) -> Any:
         """Return exponents by the special function."""
         return cl.math.tanh(s * self.factor, fast=True) * (self.cap / LN2)
 

@@ -34,7 +34,7 @@ class JoinedSoftmax:
     dtype   of the powers: of f32's exponents
     top     what was subtracted from exponents: in both rows the same, or the greatest so far, -inf where there was none
     total   sums of this thread's powers so far, (2,)
-    joined    1: it is the same in both rows of each of a warp's threads
+    joined  1: it is the same in both rows of each of a warp's threads
     """
 
     CHANGING = ("top", "total", "joined")

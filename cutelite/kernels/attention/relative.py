@@ -70,12 +70,12 @@ def release_terms(states: Any, here: Any) -> Any:
 class Terms:
     """Terms for each distance of a block of scores, in a ring in shared memory.
 
-    table    (WIDTH, 2, STAGES): by the distance, from the least on; once more one place further, so that two
-             neighbours are aligned in one of the two
-    factor   of scores: the function's literal
-    rows     of queries in a tile
-    columns  of keys in a block
-    in_exponents   terms are added to exponents, as `JoinedSoftmax` does; else to products
+    table         (WIDTH, 2, STAGES): by the distance, from the least on; once more one place further, so that two
+                  neighbours are aligned in one of the two
+    factor        of scores: the function's literal
+    rows          of queries in a tile
+    columns       of keys in a block
+    in_exponents  terms are added to exponents, as `JoinedSoftmax` does; else to products
     """
 
     problem: Problem

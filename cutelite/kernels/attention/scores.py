@@ -168,7 +168,7 @@ class Scores:
 
         `score_mod`'s ops stay emitted in both cases: call this by `lang.attempt`, which undoes them for None.
 
-        in_exponents   a bias that is linear in the indices is added to exponents
+        in_exponents  a bias that is linear in the indices is added to exponents
         """
         if self.problem.score_mod is None or self.problem.softcap is not None:
             return None
