@@ -38,10 +38,10 @@ class Group(NamedTuple):
     machine: Machine
     tid: tuple[int, ...]
     op: Op
-    doing: str  # 'waits for ...'
+    doing: str  # 'wait for ...'
 
     def __str__(self) -> str:
-        return f"block {self.machine.block}: {threads_text(self.tid)} {self.doing}"
+        return f"block {self.machine.block}: {_said(self.tid, self.doing)}"
 
 
 def deadlock(now: Situation) -> SimError:
@@ -87,7 +87,7 @@ def check_convergence(now: Situation, join: Join) -> None:
         if len(others):
             here = np.concatenate([strand.tid for strand in strands])
             title = f"{step.op.name} is not executed by all threads of the {_unit_name(step.op)}"
-            label = f"{threads_text(tuple(here.tolist()))} are here; {threads_text(tuple(others.tolist()))} are not"
+            label = f"{_said(tuple(here.tolist()), 'are here')}; {_said(tuple(others.tolist()), 'are not')}"
             mistake = Mistake("divergence", title, label, "move it out of the branch, or let all of them take it")
             group = Group(machine, tuple(here.tolist()), step.op, "are here")
             raise _error(now, mistake, group, [])
@@ -111,7 +111,7 @@ def all_groups(now: Situation) -> Iterator[Group]:
         yield _group(strand, strand.op, f"execute {strand.op.name}")
     for join in now.joins:
         for strand in join.arrived:
-            yield _group(strand, strand.op, "wait where they meet those they parted from")
+            yield _group(strand, strand.op, "wait where paths meet again")
 
 
 def state_text(now: Situation) -> str:
@@ -140,6 +140,13 @@ def threads_text(tid: tuple[int, ...]) -> str:
     names = f" (warp{'s' if len(warps) > 1 else ''} {warps[0]}{f'-{warps[-1]}' if len(warps) > 1 else ''})"
     contiguous = warps[-1] - warps[0] + 1 == len(warps)
     return f"threads {shown}{f' and {more} more' if more else ''}{names if whole and contiguous else ''}"
+
+
+def _said(tid: tuple[int, ...], doing: str) -> str:
+    """Return what threads do; `doing` begins with the verb in the plural."""
+    verb, _, rest = doing.partition(" ")
+    one = "is" if verb == "are" else f"{verb}s"
+    return f"{threads_text(tid)} {verb if len(tid) > 1 else one} {rest}"
 
 
 def _group(strand: Strand, op: Op, doing: str, lanes: np.ndarray | None = None) -> Group:
