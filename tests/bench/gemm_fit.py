@@ -47,6 +47,8 @@ from cutelite.kernels.gemm.model import (
 HELD, LOOSE = 0.03, 0.015
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
 logarithm, in units of a measurement's relative error."""
+OF_KIND = len(next(iter(RATES.values())))
+"""Numbers of a kind in `RATES`."""
 
 
 def brought_of(line: dict[str, Any]) -> tuple[float, float]:
@@ -119,24 +121,23 @@ class Fit:
         self.first = np.log([RATES[name] for name in self.kinds])
         self.start = np.concatenate([np.log(NUMBERS), self.first.ravel()])
         pull = np.full(self.first.shape, LOOSE)
-        pull[self.first < math.log(1e-11)] = 1e6  # what is no part of a kind stays none
         self.stiff = np.concatenate([np.full(len(NUMBERS), HELD), pull.ravel()])
 
     def predicted(self, at: Any) -> Any:
         """The logarithms of the times of all measurements."""
-        numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, 5)
+        numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, OF_KIND)
         made = priced(self.table, np.exp(rates)[self.kind], Numbers(*np.exp(numbers)))
         return np.log(lasting(*in_bursts(made, self.work, *self.gpu)))
 
     def slopes(self, at: Any, found: Any, step: float = 1e-6) -> Any:
-        """How the times change with each number. A rate is one of five, and changes those of its kind alone."""
+        """How the times change with each number. A rate is one of some, and changes those of its kind alone."""
         made = np.zeros((len(found), len(at)))
         for i in range(len(NUMBERS)):
             made[:, i] = (self.predicted(at + step * (np.arange(len(at)) == i)) - found) / step
-        for i in range(5):
+        for i in range(OF_KIND):
             moved = at.copy()
-            moved[len(NUMBERS) + i :: 5] += step
-            made[np.arange(len(found)), len(NUMBERS) + 5 * self.kind + i] = (self.predicted(moved) - found) / step
+            moved[len(NUMBERS) + i :: OF_KIND] += step
+            made[np.arange(len(found)), len(NUMBERS) + OF_KIND * self.kind + i] = (self.predicted(moved) - found) / step
         return made
 
     def apart(self, errors: Any) -> Any:
@@ -218,8 +219,8 @@ def fit(paths: list[Path], steps: int, every: bool, seconds: float) -> None:
     of.told(at, "fitted")
     for name, value in zip(Numbers._fields, np.exp(at), strict=False):
         print(f"    {name}: float = {value:.4g}")
-    for key, found in zip(of.kinds, np.exp(at[len(NUMBERS) :]).reshape(-1, 5), strict=True):
-        print(f"    {key}: ({found[0]:.4f}, {found[1]:.3g}, {found[2]:.3g}, {found[3]:.3f}, {found[4]:.3g}),")
+    for key, found in zip(of.kinds, np.exp(at[len(NUMBERS) :]).reshape(-1, OF_KIND), strict=True):
+        print(f"    {key}: ({found[0]:.4f}, {found[1]:.3g}, {found[2]:.3f}, {found[3]:.3g}),")
 
 
 def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, every: bool, what: str) -> None:

@@ -260,7 +260,7 @@ def arguments(
     left, right, result = views = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     fused = replace(fused, bias=begun_for_tma(fused.bias), scales=scales_of(fused, *result.shape[-2:]))
-    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else at_once_of(result)
+    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else stored_at_once(result)
     problem = replace(problem_of(*views, loaded, fused, precision), gate=gate_of(gate), direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
@@ -296,7 +296,7 @@ def few(extent: int) -> int | None:
     return next((rows for rows in ROWS if extent <= rows), None)
 
 
-def at_once_of(out: Any) -> int:
+def stored_at_once(out: Any) -> int:
     """Return how many results threads store at once, of a view: as many as its rows begin at a multiple of."""
     return 1 if out.pointer % 16 else gcd(min(4, 8 // dtype_of(out.dtype).bytes), out.shape[-1], *out.strides[:-1])
 

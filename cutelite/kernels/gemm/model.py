@@ -2,9 +2,9 @@
 
     burst = start + (work ** 3 + loads ** 3 + memory ** 3) ** (1 / 3) + tiles + sharing
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
-    work     rounds of tiles, each of a number of steps along K: RATES
+    work     rounds of tiles, each of a number of steps along K, by the rate of tensor cores and RATES
     loads    bytes that blocks load from L2
-    memory   bytes that come from DRAM, again where a round's operands outgrow L2, or few blocks that wait for them
+    memory   bytes of operands and results, each once. DRAM likes blocks of a cluster, which go through K together
     tiles    what a tile takes besides its steps, where nothing hides it: RATES
     sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
     Work, loads and memory go on side by side. Where one of them is much longer it alone counts; where they are alike
@@ -38,30 +38,28 @@ class Numbers(NamedTuple):
 
     start                 of every GEMM
     l2                    a byte that blocks load from L2
-    again                 the part of a round's operands that is read again where they outgrow L2
-    outgrown              bytes of L2 that a round's operands may fill
-    stream                a byte from DRAM that a block loads: a bound where few blocks load
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
     second, second_byte   a second kernel that adds up sums, and a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
     restart               a further round of such
+    product               a row and column of a tile, in a step: what tensor cores take
+    apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     """
 
-    start: float = 0.9495
-    l2: float = 3.275e-08
-    again: float = 0.8558
-    outgrown: float = 4.516e07
-    stream: float = 3.067e-06
-    hidden: float = 0.1658
-    partial: float = 0.9025
-    shallow: float = 0.05694
-    second: float = 2.575
-    second_byte: float = 5.004e-07
-    meeting: float = 1.454
-    meeting_byte: float = 4.076e-05
-    restart: float = 1.508
+    start: float = 0.9817
+    l2: float = 2.249e-08
+    hidden: float = 0.176
+    partial: float = 1.675
+    shallow: float = 0.3151
+    second: float = 2.076
+    second_byte: float = 4.086e-07
+    meeting: float = 1.37
+    meeting_byte: float = 4.343e-05
+    restart: float = 2.237
+    product: float = 1.908e-05
+    apart: float = 0.2685
 
 
 NUMBERS = Numbers()
@@ -69,7 +67,6 @@ DRAM = 2.3e-7
 """Microseconds for a byte from DRAM: 4.35 TB/s, of a peak of 4.8."""
 BESIDE = 3.0
 """How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone."""
-SOFT = 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
 
@@ -100,31 +97,31 @@ five, an H200 six."""
 H200 = 6
 
 Kind = tuple[int, bool, tuple[int, int]]
-Rates = tuple[float, float, float, float, float]
+Rates = tuple[float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
-    (64, True, (1, 1)): (0.1330, 0.00187, 1e-12, 0.034, 0.013),
-    (64, True, (1, 2)): (0.1387, 0.00162, 1e-12, 0.010, 0.00865),
-    (64, True, (1, 4)): (0.0738, 0.00168, 1e-12, 0.208, 0.00607),
-    (64, True, (2, 1)): (0.1630, 0.00102, 1e-12, 0.125, 0.00831),
-    (64, True, (4, 1)): (0.1247, 0.000792, 1e-12, 0.535, 0.0034),
-    (128, False, (1, 1)): (0.2815, 0.00196, 1e-12, 0.227, 0.0146),
-    (128, False, (1, 2)): (0.1518, 0.00225, 1e-12, 1.000, 0.0122),
-    (128, False, (1, 4)): (0.1127, 0.00166, 1e-12, 0.358, 0.0185),
-    (128, False, (2, 1)): (0.3221, 4.61e-05, 5.5e-06, 0.986, 0.00633),
-    (128, False, (4, 1)): (0.2802, 0.00071, 1e-12, 0.607, 0.00879),
-    (128, True, (1, 1)): (0.0906, 0.00287, 1e-08, 0.345, 0.00639),
-    (128, True, (1, 2)): (0.1279, 0.0022, 1e-12, 1.254, 0.0068),
-    (128, True, (2, 1)): (0.3217, 0.0001, 4.92e-06, 0.593, 0.00985),
-    (128, True, (4, 1)): (0.1843, 0.00127, 1e-12, 0.353, 0.00908),
-    (192, False, (2, 1)): (0.1883, 0.00323, 1e-12, 0.682, 0.00656),
-    (192, True, (2, 1)): (0.2728, 0.0013, 8.49e-06, 0.741, 0.0134),
-    (256, False, (1, 1)): (0.6046, 0.00114, 1e-12, 0.284, 0.0364),
-    (256, False, (1, 2)): (0.1136, 0.00481, 1e-12, 0.564, 0.0146),
-    (256, False, (2, 1)): (0.3799, 0.00258, 2.82e-06, 2.893, 0.0021),
+    (64, True, (1, 1)): (0.1164, 0.00184, 0.031, 0.0119),
+    (64, True, (1, 2)): (0.1403, 0.00144, 0.008, 0.00861),
+    (64, True, (1, 4)): (0.0709, 0.00178, 0.176, 0.00623),
+    (64, True, (2, 1)): (0.1653, 0.000776, 0.071, 0.00878),
+    (64, True, (4, 1)): (0.1416, 0.000493, 0.319, 0.0046),
+    (128, False, (1, 1)): (0.2627, 0.0016, 0.272, 0.00952),
+    (128, False, (1, 2)): (0.2074, 0.0012, 0.879, 0.0124),
+    (128, False, (1, 4)): (0.1150, 0.00128, 0.449, 0.011),
+    (128, False, (2, 1)): (0.3101, 0.00046, 0.663, 0.00817),
+    (128, False, (4, 1)): (0.3012, 2.85e-05, 0.869, 0.00558),
+    (128, True, (1, 1)): (0.1014, 0.00286, 0.345, 0.0064),
+    (128, True, (1, 2)): (0.1503, 0.00137, 0.880, 0.00967),
+    (128, True, (2, 1)): (0.3298, 8.23e-05, 0.818, 0.00735),
+    (128, True, (4, 1)): (0.2352, 9.21e-05, 0.298, 0.00978),
+    (192, False, (2, 1)): (0.2674, 0.00157, 0.680, 0.0066),
+    (192, True, (2, 1)): (0.2336, 0.00171, 0.872, 0.0168),
+    (256, False, (1, 1)): (0.6180, 0.0001, 0.293, 0.029),
+    (256, False, (1, 2)): (0.1143, 0.00306, 0.567, 0.0157),
+    (256, False, (2, 1)): (0.4216, 0.0007, 2.791, 0.00111),
 }
-"""(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
-so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
+"""(rows of a tile, ping-pong, cluster) -> what tensor cores and loads do not set, by a tile's columns: a step takes a
+constant and so much for each column; a tile besides its steps a constant, and so much for each column."""
 
 
 def kind_of(config: Config) -> Kind:
@@ -184,7 +181,6 @@ class Table(NamedTuple):
     clustered: Any
     together: Any
     splits: Any
-    swizzle: Any
     stages: Any
     blocks: Any
     pingpong: Any
@@ -223,11 +219,11 @@ def next_below(width: int, major: str, splits: bool) -> float:
 def table_of(configs: Sequence[Config]) -> Table:
     """Return configurations as arrays; those of a kind without rates take for ever."""
     rows = [
-        (*c.tile, *c.cluster, c.together, c.splits, c.swizzle, c.stages, c.blocks, c.pingpong, c.swapped, c.stream > 0)
+        (*c.tile, *c.cluster, c.together, c.splits, c.stages, c.blocks, c.pingpong, c.swapped, c.stream > 0)
         for c in configs
     ]
     bm, bn, cm, cn, *more = np.array(rows, np.float64).T
-    together, splits, _, _, blocks, _, swapped, stream = more
+    together, splits, _, blocks, _, swapped, stream = more
     narrower = {
         (left, right): np.array([next_below(c.tile[1], left if c.swapped else right, c.splits > 1) for c in configs])
         for left, right in product(("K", "MN"), repeat=2)
@@ -239,7 +235,7 @@ def table_of(configs: Sequence[Config]) -> Table:
     )  # fmt: skip
     each = np.empty(len(configs), object)
     each[:] = configs
-    unknown = (1e30, 0.0, 0.0, 0.0, 0.0)
+    unknown = (1e30, 0.0, 0.0, 0.0)
     bare = Table(each, narrower, bool(stream.any()), NUMBERS, np.array(made), *map(np.asarray, made))
     return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
 
@@ -260,11 +256,12 @@ def kept(configs: Sequence[Config]) -> Table:
 
 def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     """Return the table with these times. rates: a row of `RATES` for each of its configurations."""
-    t, v, (constant, of_column, of_square, tile, tile_of_column) = table, numbers, rates.T
+    t, v, (constant, of_column, tile, tile_of_column) = table, numbers, rates.T
     shared, added = t.together > 1, t.splits > 1
+    besides = (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4))
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
-        (constant + t.bn * (of_column + t.bn * of_square)) * (1.0 + v.shallow * (t.stages < 4)),
+        (besides**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE),
         tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
@@ -370,15 +367,9 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
         step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
     loaded = loading * each * share
-    bands = np.ceil(across / t.bn)
-    band, filled = np.minimum(t.swizzle, bands), np.maximum(1.0, filled)
-    deep = np.maximum(1.0, np.minimum(at_once * t.clustered / band, np.ceil(high / t.bm)))
-    of_round = (deep * np.minimum(t.bm, high) + band * t.bn) * (k * work.in_memory)
-    # In one band each row of A is read by tiles that run together, and by no others.
-    written = m * n * work.result * (1.0 + v.partial * (t.ragged * bands > 1))
-    again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
-    moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
-    memory = moved * np.maximum(DRAM, np.maximum(1.0, rounds) / loading * v.stream)
+    written = m * n * work.result * (1.0 + v.partial * (t.ragged * (across > t.bn)))
+    moved = batches * ((m * k + matrices * n * k) * work.in_memory + written)
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
     beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
     burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
     burst += t.fixed + t.again * rounds
