@@ -59,7 +59,7 @@ def main(n: int = 1000) -> None:
 
     np.testing.assert_allclose(jax.jit(ours)(x), theirs(x), rtol=1e-5)
     np.testing.assert_allclose(jax.jit(jax.grad(ours))(x), jax.grad(theirs)(x), rtol=1e-4, atol=1e-5)
-    print(f"swish ({n},): right within jit on {jax.devices()[0]}, and so is its gradient")
+    print(f"swish ({n},): agrees with JAX's within jit on {jax.devices()[0]}, and so does its gradient")
 
 
 if __name__ == "__main__":
