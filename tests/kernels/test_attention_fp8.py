@@ -10,6 +10,7 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.attention import attention_fp8, reference
 from cutelite.kernels.attention.fp8 import CHOSEN, LONG, build, picked
+from cutelite.kernels.attention.model import Work
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -128,9 +129,13 @@ def test_powers_are_taken_while_values_are_multiplied(config: Any) -> None:
         assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= config.columns // 2
 
 
-def test_many_keys_without_a_mask_take_three_warpgroups() -> None:
-    assert picked(4096, masked=False, by_block=False) == LONG
-    assert CHOSEN == picked(4095, False, False) == picked(4096, True, False) == picked(4096, False, True)
+def test_many_queries_without_a_mask_take_three_warpgroups() -> None:
+    """As they were measured on 132 multiprocessors; but with 16 heads, tiles of 128 rows are one for each."""
+    for length in (1024, 2048, 4096, 16384):
+        work = Work(length, length, 16 * 16384 // length, 0, None, None)
+        assert picked(work, False, 132) == LONG
+        assert CHOSEN == picked(work, True, 132) == picked(work._replace(right=0), False, 132)
+    assert picked(Work(1024, 1024, 16, 0, None, None), False, 132) == CHOSEN
 
 
 def test_what_does_not_fit_is_refused() -> None:

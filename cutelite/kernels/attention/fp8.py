@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.kernels.attention.forward import HK, Here, Plan, Result
-from cutelite.kernels.attention.model import Config
+from cutelite.kernels.attention.model import Config, Cost, Work, predicted
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
@@ -26,9 +26,9 @@ QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 3.0
 CHOSEN = Config(turns=False, guess=True, regs=(24, 216))
-LONG = Config(3, 96, turns=False, guess=True, regs=(32, 160))
-"""What is faster for `MANY` keys and more without a mask, as far as it was timed."""
-MANY = 4096
+LONG = Config(3, 96, queries=2, turns=False, guess=True, regs=(32, 160))
+COSTS = Cost(CHOSEN, 1.23, 0.4), Cost(LONG, 1.19, 0.4)
+"""Of attention without a mask and scales of blocks; with one of these, only `CHOSEN` is fast."""
 SCALED = 128
 """The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
@@ -59,9 +59,12 @@ class BlockSoftmax(cl.OnlineSoftmax):
     greatest: Any = 1.0
 
 
-def picked(keys: int, masked: bool, by_block: bool) -> Config:
-    """Return the configuration for so many keys; `by_block`: with scales of blocks of `SCALED`."""
-    return CHOSEN if masked or by_block or keys < MANY else LONG
+@lru_cache(maxsize=4096)
+def picked(work: Work, by_block: bool, multiprocessors: int) -> Config:
+    """Return the configuration that is predicted to be the fastest; `by_block`: with scales of blocks of `SCALED`."""
+    if by_block or work.left is not None or work.right is not None:
+        return CHOSEN
+    return min(COSTS, key=lambda cost: predicted(cost, work, multiprocessors)).config
 
 
 def greatest(scales: Any) -> Any:

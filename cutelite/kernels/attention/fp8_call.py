@@ -11,7 +11,7 @@ from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart,
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
 from cutelite.kernels.attention.fp8 import SCALED, build, picked
-from cutelite.kernels.attention.model import Config
+from cutelite.kernels.attention.model import Config, Work
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
@@ -80,13 +80,15 @@ def attend_fp8(
             out[...], lse[...] = 0, -float("inf")
         else:
             problem = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None)
-            config = instance("config", config, Config) or picked(sk, problem.left or problem.right, by_block)
+            multiprocessors = clusters_at_once(1, q)
+            work = Work(sq, sk, heads * batch, offset, left, right)
+            config = instance("config", config, Config) or picked(work, by_block, multiprocessors)
             if by_block and SCALED % config.columns:
                 raise ArrayError(f"a block of {config.columns} keys may have two scales, of {SCALED} keys each")
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             ends = (FAR if x is None else x for x in (left, right))
             numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)
-            blocks, taken = min(tiles, clusters_at_once(1, q)), counter(q) if config.walk == "dynamic" else None
+            blocks, taken = min(tiles, multiprocessors), counter(q) if config.walk == "dynamic" else None
             if by_block:
                 scales = tuple(x if x.ndim == 3 else x[..., None] for x in scales)
             build(config, problem, by_block)[blocks](*by_head, lse, *scales, taken, *numbers)
