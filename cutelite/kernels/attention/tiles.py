@@ -33,7 +33,7 @@ class Given(NamedTuple):
     left: I32
     right: I32
     band: I32
-    scales: Any = None
+    scales: cl.Constexpr[Any] = None
 
 
 def sequence_at(starts: Any, place: Any, rows: int) -> Any:
