@@ -57,7 +57,7 @@ def compare(
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (24, 1), (17, 2)])
+@pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (98, 1), (17, 2)])
 def test_lengths_pages_and_splits(page: int, splits: int) -> None:
     starts = [70, 0, page // 2, 129] if splits == 3 else None
     compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits, starts=starts)
@@ -171,5 +171,7 @@ def test_what_does_not_fit_is_refused() -> None:
         decode(q, k[..., :32], v)
     with pytest.raises(ValueError, match="scale"):
         decode(q, k, v, scale=0.0)
+    with pytest.raises(ValueError, match="fewer than 2"):
+        decode(q, k, v, table=np.broadcast_to(np.int32(0), (2, 1 << 26)))
     with pytest.raises(cl.ArgumentError, match=r"decode\(\): argument `k` cannot be read by TMA"):
         decode(q, np.zeros((2, 32, 2, 65), BF16)[..., :64], v)

@@ -38,6 +38,8 @@ OWN_BLOCK = "threads of this block alone use these barriers, and a barrier of th
 TWICE = "the same thread fences once more behind it, and nobody uses the barriers in between"
 LAST = "the kernel ends: nothing in it touches what was written, and shared memory lives until it has been read"
 ALL_IN = "before it every block has waited for all that the others send, and sends nothing after that"
+LATER_PIECE = "the next piece is handed on, and given back, after this one, and nobody waits for this one before it"
+LATER_LOAD = "the load before that of this stage waits for it too"
 LATER_STAGE = "the wait behind it is for a buffer that the same threads free after this one"
 NO_CLUSTER = "the tail keeps a block alive for arrivals of others; here all come from the block itself"
 
@@ -668,20 +670,52 @@ ROWS: tuple[Row, ...] = (
         for kind in ("drop", "late")
     ),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
-    Row("attention_latent", "late", "setmaxnreg.inc", "behind tensor.store_all", "", REGISTERS),
+    Row("attention_latent", "late", "setmaxnreg.inc", "behind cp.async", "", REGISTERS),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row("attention_latent", "drop", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),
-    Row("attention_latent", "weaken", "mbarrier.wait", RELAXED, "turn = self.hand_on(p, cl.full(", FIRST_TURN),
-    Row("attention_latent", "late", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),
-    Row("attention_latent", "weaken", ARRIVE, RELAXED, "here.latents.consumer_release(state)", READS_DONE),
+    *(
+        Row("attention_latent", kind, "mbarrier.wait", detail, "turn = self.hand_on(p[", FIRST_TURN)
+        for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
+    ),
     Row(
         "attention_latent",
         "stage",
         "tensor.ptr",
         "",
-        "here.latents.consumer_release(state) < plan.follow(",
-        "the load before that of this stage waits for it too",
+        "producer_acquire(turn) < turn = self.hand_on(p[",
+        FIRST_TURN,
+        (0,),
     ),
+    Row(
+        "attention_latent",
+        "stage",
+        "tensor.ptr",
+        "",
+        "producer_acquire(turn) < turn = self.hand_on(p, ratio",
+        LATER_PIECE,
+        (0,),
+    ),
+    Row("attention_latent", "stage", "tensor.ptr", "", "producer_acquire(turn) < self.hand_on(None", LATER_PIECE),
+    Row(
+        "attention_latent", "stage", "tensor.ptr", "", "here.powers.consumer_wait(turn)  # the first", LATER_PIECE, (0,)
+    ),
+    Row(
+        "attention_latent",
+        "stage",
+        "tensor.ptr",
+        "",
+        "latents.consumer_release(state) < plan.write(plan.follow(",
+        LATER_LOAD,
+    ),
+    Row(
+        "attention_latent",
+        "drop",
+        "wgmma.commit_group",
+        "",
+        "cl.wgmma.commit_group() < out = self.start(p[",
+        "the group of the next piece has them",
+        (0,),
+    ),
+    Row("attention_latent", "weaken", ARRIVE, RELAXED, "here.latents.consumer_release(state)", READS_DONE),
     Row("sparse_gemm", "drop", "bar.warp.sync", "", "slot.release()", WHOLE_WARP),
     Row("sparse_gemm", "weaken", ARRIVE, RELAXED, "slot.release()", READS_DONE),
     Row("sparse_gemm", "weaken", BULK_WAIT, "reads alone", "", LAST),

@@ -319,7 +319,7 @@ def attention_decode(keys: int, page: int) -> Run:
         q = random(1, 4, 2, 64, dtype="bfloat16")
         kernel = decoding.build(parts.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
         launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
-        kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers, ())
+        kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, None, table, None, *numbers, ())
 
     return run
 
@@ -333,7 +333,7 @@ def attention_gather() -> None:
     kernel = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
     launch, numbers = cl.Launch((1, 3), decoding.THREADS, cluster=(1, 3)), (0.1, 1, 1 << 30, 0, 4)
     sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([450], np.int32), random(2)
-    kernel[launch](q, k, v, q.copy(), sums, lengths, None, sinks, *numbers, ())
+    kernel[launch](q, k, v, q.copy(), sums, lengths, None, None, sinks, *numbers, ())
 
 
 def attention_latent(keys: int) -> Run:
@@ -342,11 +342,12 @@ def attention_latent(keys: int) -> Run:
     def run() -> None:
         from cutelite.kernels.attention import latent, scores
 
-        random, lengths = of_examples("common").random, np.array([keys - 10], np.int32)
-        q, c = random(1, 2, 3, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
-        kernel = latent.build(latent.CHOSEN, scores.Problem(cl.bf16, 192, 128, right=True), 3, 0, False)
-        launch, numbers = cl.Launch(1, latent.THREADS), (0.1, 1, 1 << 30, 0, keys)
-        kernel[launch](q, c, q[..., :128].copy(), np.empty((1, 3, 2), np.float32), lengths, None, *numbers)
+        random, lengths, heads = of_examples("common").random, np.array([keys - 10], np.int32), 3
+        q, c = random(1, 2, heads, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
+        problem, launch = scores.Problem(cl.bf16, 192, 128, right=True), cl.Launch(1, latent.THREADS)
+        kernel = latent.build(latent.CHOSEN, problem, heads, 0, False)
+        o, lse, numbers = q[..., :128].copy(), np.empty((1, heads, 2), np.float32), (0.1, 1, 1 << 30, 0, keys)
+        kernel[launch](q, c, o, lse, lengths, None, *numbers)
 
     return run
 
@@ -361,7 +362,8 @@ def attention_combine(dim_v: int) -> Run:
         parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
         kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False), splits * 64
-        kernel[cl.Launch((1, 1, 2), combining.WARPS * 32, pdl=True)](parts, sums, o, lse, None, sinks, keys, keys, 1)
+        launch = cl.Launch((1, 1, 2), combining.WARPS * 32, pdl=True)
+        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, keys, 1)
 
     return run
 
@@ -589,7 +591,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_parts": attention_backward(150, 256, 64, which=3, heads=2),
     "attention_fp8": attention_fp8(308, 330),
     "attention_blocks": attention_blocks,
-    "attention_decode": attention_decode(386, 24),
+    "attention_decode": attention_decode(359, 17),
     "attention_gather": attention_gather,
     "attention_combine": attention_combine(64),
     "attention_combine_wide": attention_combine(512),

@@ -34,7 +34,7 @@ class Plan(OfParts):
         """Return the accumulator of powers times values, and the softmax. Who: the warpgroup."""
         _, *places = zip(*self.rows(part), strict=True)
         query, head = (cl.vector(*x).reshape((1, 2, 1)) for x in places)
-        column, BN = cl.wgmma.coordinates(8)[0][1], self.config.columns
+        column, BN, KEYS = cl.wgmma.coordinates(8)[0][1], self.config.columns, self.keys
 
         def scores(j: Any, state: Any, masked: bool) -> Any:
             keys.consumer_wait(state)
@@ -43,10 +43,10 @@ class Plan(OfParts):
             cl.wgmma.commit_group()
             s = cl.wgmma.wait_group(0, s)
             keys.consumer_release(state)
-            if not self.problem.modifies and not masked:
+            if not self.problem.modifies and not masked and BN == KEYS:
                 return s
-            sight = part.sight._replace(at=query, key=j * BN + column)
-            return modified(self.problem, s, scale, sight, part.batch, head, masked)
+            sight = self.sight(part, j)._replace(at=query, key=j * KEYS + column)
+            return modified(self.problem, s, scale, sight, part.batch, head, masked or BN > KEYS)
 
         def add(p: Any, out: Any, state: Any) -> Any:
             out = cl.wgmma.mma_async(p, cl.select(storage.v, (1, 0, 2))[None, None, state.index], out)
@@ -63,21 +63,20 @@ class Plan(OfParts):
             values.consumer_wait(state)
             return add(p, out, state), softmax, state.advance()
 
-        self.fetch(q, storage, part)
+        if BN > KEYS:
+            for stage in cl.static_range(self.config.stages):
+                for ring in (storage.k, storage.v):
+                    clear(ring[None, None, stage], KEYS, cl.thread_idx.x, GROUP)
+        self.fetch(q, storage, part)  # fences what was cleared, too
         state, unit = keys.consumer_state(), self.problem.unit(scale)
         p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state, True), unit, self.problem.dtype)
         values.consumer_wait(state)
-        seen, behind = part.sight.end, part.sight.end - (part.end - 1) * BN
-        if behind < BN:
+        whole, behind = self.whole(part), part.sight.end - (part.end - 1) * KEYS
+        if behind < KEYS:
             clear(storage.v[None, None, 0], behind, cl.thread_idx.x, GROUP)
             cl.fence_proxy_async("shared::cta")
             cl.NamedBarrier(1, GROUP).sync()
         so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), state), softmax, state.advance()
-        whole = part.start  # blocks before this one are seen as a whole
-        if not self.problem.left and self.problem.mask_mod is None and part.sight.start is None:
-            if self.problem.right:
-                seen = min(seen, part.sight.offset + part.sight.right + 1)
-            whole = max(part.start, min(part.end - 1, max(0, seen) // BN))
         for i in range(part.end - 1 - whole):
             so_far = step(part.end - 2 - i, so_far, True)
         for i in range(whole - part.start):
@@ -116,8 +115,8 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
             for t in (k, v):
                 cl.prefetch_tensormap(t)
         plan, storage, bytes = shaped.with_arrays(tables), Storage.allocate().memory, dtype.bytes
-        keys = cl.PipelineTmaAsync.create(STAGES, BN * D * bytes, GROUP, sync=False, reads="wgmma")
-        values = cl.PipelineTmaAsync.create(STAGES, BN * DV * bytes, GROUP, sync=False, reads="wgmma")
+        keys = cl.PipelineTmaAsync.create(STAGES, shaped.keys * D * bytes, GROUP, sync=False, reads="wgmma")
+        values = cl.PipelineTmaAsync.create(STAGES, shaped.keys * DV * bytes, GROUP, sync=False, reads="wgmma")
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits

@@ -8,12 +8,12 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, as_number, check_given_apart, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS, of_rows
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
-from cutelite.kernels.attention.parts import Config
+from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
@@ -88,7 +88,7 @@ def attend_decode(
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
     splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
-    keys = page if table is None else page * table.shape[1] * (pages > 0)
+    keys = room_for(pages, page, table)
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():
@@ -103,7 +103,8 @@ def attend_decode(
     config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads * batch
-    count = -(-keys // config.columns)
+    block = keys_of_block(config.columns, 0 if table is None else page)
+    count = -(-keys // block)
     cluster = clustered(tiles, count, lambda size: clusters_at_once(size, q)) if splits is None else 1
     if splits is None:
         at_once = clusters_at_once(1, q) * config.beside
@@ -120,7 +121,7 @@ def attend_decode(
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
     if through_memory:
         low = None if left is None or causal == "top-left" else left + sq
-        combine(*to, out, lse, lengths, sinks, keys, low, blocks, config.columns, starts)
+        combine(*to, out, lse, lengths, sinks, keys, low, blocks, block, starts)
     return (out, lse) if return_lse else out
 
 
@@ -150,6 +151,14 @@ def check_cache(given: Arguments, lengths: Any, table: Any) -> None:
         given.array("lengths", lengths, "i32", "B")
     if table is not None:
         given.array("table", table, "i32", "B SLOTS")
+
+
+def room_for(pages: int, page: int, table: Any) -> int:
+    """Return how many keys a sequence may have, in a cache of this shape."""
+    keys = page if table is None else int(page * table.shape[1] * (pages > 0))
+    if keys >= 1 << 31:
+        raise ArrayError(f"a sequence has room for {keys} keys: fewer than 2 ** 31 are possible")
+    return keys
 
 
 def clustered(tiles: int, blocks: int, at_once: Callable[[int], int]) -> int:

@@ -4,7 +4,8 @@
 
 All heads share the latents: heads and queries are rows, 64 to a block of threads, and latents are read once for them.
 One warpgroup computes scores and powers, and multiplies these with the first half of the values' columns. It hands them
-on in shared memory to a second warpgroup, which multiplies them with the other half. A third one loads.
+on in shared memory to a second warpgroup, which multiplies them with the other half. A third one loads. Powers of the
+second half of a block's keys are computed while those of the first half are multiplied.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -19,7 +20,8 @@ from cutelite.kernels.attention.parts import LENGTHS, PAGE, QB, QH, QS, SLOTS, T
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
 
 THREADS = 3 * GROUP
-REGISTERS = 24, 240  # of a thread that loads, and of one that computes
+REGISTERS = 40, 232  # of a thread that loads, and of one that computes
+PIECES = 2  # of a block's keys, whose powers are handed on together
 CHOSEN = Config(columns=64, stages=2, beside=1)
 
 
@@ -39,10 +41,17 @@ class Plan(OfParts):
         """Columns of the output that a warpgroup computes."""
         return self.problem.dim_v // 2
 
-    def values(self, here: Here, state: Any, half: int) -> Any:
-        """Return half of the columns of the values of a block, as wgmma takes them."""
-        tile = cl.local_tile(here.storage.k[None, None, state.index], (self.config.columns, self.half), (0, half))
-        return cl.select(tile, (1, 0))
+    @property
+    def piece(self) -> int:
+        """Keys of a piece."""
+        return self.config.columns // PIECES
+
+    def start(self, p: Any, out: Any, here: Here, state: Any, piece: int, half: int) -> Any:
+        """Start adding the products of a piece's powers and half of the columns of its values."""
+        tile = cl.local_tile(here.storage.k[None, None, state.index], (self.piece, self.half), (piece, half))
+        out = cl.wgmma.mma_async(p, cl.select(tile, (1, 0)), out)
+        cl.wgmma.commit_group()
+        return out
 
     def hand_on(self, p: Any, factor: Any, here: Here, turn: Any) -> Any:
         """Write powers (unless None) and a factor for each row to shared memory. Who: the first warpgroup."""
@@ -50,9 +59,9 @@ class Plan(OfParts):
         here.powers.producer_acquire(turn)
         for i in cl.static_range(2):
             if p is not None:
-                cl.store_row(p, i, here.storage.p[spots[2 * i][0], None])
+                cl.store_row(p, i, here.storage.p[spots[2 * i][0], None, turn.index])
             if spots[0][1] == 0:
-                here.storage.factors[spots[2 * i][0]] = factor[i]
+                here.storage.factors[spots[2 * i][0], turn.index] = factor[i]
         if p is not None:
             cl.fence_proxy_async("shared::cta")
         here.powers.producer_commit(turn)
@@ -61,40 +70,53 @@ class Plan(OfParts):
     def lead(self, q: Any, here: Here, part: Part, scale: Any) -> Any:
         """Return the first half of the output, and the logsumexp. Who: the first warpgroup."""
         query, column = cl.vector(*(query for _, query, _ in self.rows(part))), cl.wgmma.coordinates(8)[0][1]
-        behind = part.sight.end - (part.end - 1) * self.config.columns
+        BN, KEYS, few, whole = self.config.columns, self.keys, self.piece // 2, self.whole(part)
+        behind = part.sight.end - (part.end - 1) * KEYS
 
         def scores(j: Any, state: Any) -> Any:
             here.latents.consumer_wait(state)
-            none = cl.wgmma.zeros_accumulator(self.config.columns)
+            none = cl.wgmma.zeros_accumulator(BN)
             s = cl.wgmma.mma_async(here.storage.q, here.storage.k[None, None, state.index], none, accumulate=False)
             cl.wgmma.commit_group()
-            sight = part.sight._replace(at=query.reshape((1, 2, 1)), key=j * self.config.columns + column)
-            return modified(self.problem, cl.wgmma.wait_group(0, s), scale, sight, part.batch, 0, True)
+            s = cl.wgmma.wait_group(0, s)
+            if BN > KEYS or j >= whole:
+                sight = self.sight(part, j)._replace(at=query.reshape((1, 2, 1)), key=j * KEYS + column)
+                s = modified(self.problem, s, scale, sight, part.batch, 0, True)
+            return s
 
-        def add(p: Any, out: Any, state: Any) -> Any:
-            out = cl.wgmma.mma_async(p, self.values(here, state, 0), out)
-            cl.wgmma.commit_group()
-            out = cl.wgmma.wait_group(0, out)
-            here.latents.consumer_release(state)
-            return out
-
-        self.fetch(q, here.storage, part)
+        if BN > KEYS:
+            for stage in cl.static_range(self.config.stages):
+                clear(here.storage.k[None, None, stage], KEYS, cl.thread_idx.x, GROUP)
+        self.fetch(q, here.storage, part)  # fences what was cleared, too
         state, turn = here.latents.consumer_state(), here.powers.producer_state()
         p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state), scale, self.problem.dtype)
-        if behind < self.config.columns:
+        if behind < KEYS:
             latents = here.storage.k[None, None, state.index]
-            values = cl.local_tile(latents, (self.config.columns, self.problem.dim_v), (0, 0))
+            values = cl.local_tile(latents, (BN, self.problem.dim_v), (0, 0))
             clear(values, behind, cl.thread_idx.x, GROUP)
-        turn = self.hand_on(p, cl.full((2,), 1.0, f32), here, turn)  # fences what was cleared, too
-        if behind < self.config.columns:
+        for i in cl.static_range(PIECES):
+            turn = self.hand_on(p[i * few : i * few + few], cl.full((2,), 1.0, f32), here, turn)  # fences that, too
+        if behind < KEYS:
             cl.NamedBarrier(1, GROUP).sync()
-        out, state = add(p, cl.wgmma.zeros_accumulator(self.half), state), state.advance()
-        for i in range(part.end - 1 - part.start):
-            p, softmax, ratio, moved = softmax.step(scores(part.end - 2 - i, state))
-            turn = self.hand_on(p, ratio, here, turn)
-            if moved:
-                out = cl.scale_rows(out, ratio)
-            out, state = add(p, out, state), state.advance()
+        out = cl.wgmma.zeros_accumulator(self.half)
+        for i in cl.static_range(PIECES):
+            out = self.start(p[i * few : i * few + few], out, here, state, i, 0)
+        out = cl.wgmma.wait_group(0, out)
+        here.latents.consumer_release(state)
+        state = state.advance()
+        for block in range(part.end - 1 - part.start):
+            s = scores(part.end - 2 - block, state)
+            for i in cl.static_range(PIECES):
+                p, softmax, ratio, moved = softmax.step(s[i * few : i * few + few])
+                turn = self.hand_on(p, ratio, here, turn)
+                if i > 0:
+                    out = cl.wgmma.wait_group(0, out)
+                if moved:
+                    out = cl.scale_rows(out, ratio)
+                out = self.start(p, out, here, state, i, 0)
+            out = cl.wgmma.wait_group(0, out)
+            here.latents.consumer_release(state)
+            state = state.advance()
         inverse, sums = softmax.finish()
         self.hand_on(None, inverse, here, turn)
         return cl.scale_rows(out, inverse), sums
@@ -104,20 +126,21 @@ class Plan(OfParts):
         spots, state, turn = cl.wgmma.coordinates(8), here.latents.consumer_state(), here.powers.consumer_state()
 
         def factors() -> Any:
-            return cl.vector(*(here.storage.factors[spots[2 * i][0]] for i in (0, 1)))
+            return cl.vector(*(here.storage.factors[spots[2 * i][0], turn.index] for i in (0, 1)))
 
         out = cl.wgmma.zeros_accumulator(self.half)
         for _ in range(part.end - part.start):
-            here.powers.consumer_wait(turn)  # the first warpgroup has waited for the latents
-            ratio = factors()
-            if cl.vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)):
-                out = cl.scale_rows(out, ratio)
-            started = cl.wgmma.mma_async(here.storage.p, self.values(here, state, 1), out)
-            cl.wgmma.commit_group()
-            out = cl.wgmma.wait_group(0, started)
-            here.powers.consumer_release(turn)
+            for i in cl.static_range(PIECES):
+                here.powers.consumer_wait(turn)  # the first warpgroup has waited for the latents
+                ratio = factors()
+                if cl.vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)):
+                    out = cl.scale_rows(out, ratio)
+                out = self.start(here.storage.p[None, None, turn.index], out, here, state, i, 1)
+                out = cl.wgmma.wait_group(0, out)
+                here.powers.consumer_release(turn)
+                turn = turn.advance()
             here.latents.consumer_release(state)
-            state, turn = state.advance(), turn.advance()
+            state = state.advance()
         here.powers.consumer_wait(turn)
         return cl.scale_rows(out, factors())
 
@@ -132,8 +155,8 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
     class Storage(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
-        p: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, BN))]
-        factors: Smem[f32, (ROWS,)]
+        p: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, plan.piece, PIECES))]
+        factors: Smem[f32, (ROWS, PIECES)]
 
     @cl.kernel(block=THREADS)
     def decode_latent(
@@ -143,8 +166,8 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
     ) -> None:  # fmt: skip
         """As of `decoding`."""
         storage = Storage.allocate()
-        ring = cl.PipelineTmaAsync.create(STAGES, BN * D * dtype.bytes, 2 * GROUP, sync=False, reads="wgmma")
-        here = Here(storage, ring, cl.PipelineAsync.create(1, GROUP, GROUP, sync=False))
+        ring = cl.PipelineTmaAsync.create(STAGES, plan.keys * D * dtype.bytes, 2 * GROUP, sync=False, reads="wgmma")
+        here = Here(storage, ring, cl.PipelineAsync.create(PIECES, GROUP, GROUP, sync=False))
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_sync()
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks)

@@ -10,9 +10,9 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.decoding_call import balanced, check_cache, combine, room
+from cutelite.kernels.attention.decoding_call import balanced, check_cache, combine, room, room_for
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
-from cutelite.kernels.attention.parts import Config
+from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
@@ -68,7 +68,7 @@ def attend_latent(
     given.array("out", out, "q", ("B", "SQ", "H", dim_v), written=True)
     check_given_apart(own, q=q, latents=latents)
     lse = empty(q, (batch, heads, sq), "f32")
-    keys = page if table is None else page * table.shape[1] * (pages > 0)
+    keys = room_for(pages, page, table)
     _, right, _ = seen(causal, (None, None), 0)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out
@@ -79,7 +79,8 @@ def attend_latent(
         Problem(dtype_of(code_of(q)), dim, dim_v, right=right is not None),
         instance("config", config, Config) or CHOSEN,
     )
-    tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // config.columns)
+    block = keys_of_block(config.columns, 0 if table is None else page)
+    tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // block)
     if splits is None:
         splits = balanced(tiles, count, clusters_at_once(1, q))
     blocks = -(-count // splits)
@@ -90,5 +91,5 @@ def attend_latent(
     to = room(out, lse, splits) if splits > 1 else (out, lse)
     kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, *numbers)
     if splits > 1:
-        combine(*to, out, lse, lengths, None, keys, None, blocks, config.columns)
+        combine(*to, out, lse, lengths, None, keys, None, blocks, block)
     return (out, lse) if return_lse else out

@@ -18,7 +18,8 @@ from cutelite.records import dataclass
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
 TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
-TOGETHER = 16  # places in a table that are looked up at once
+TOGETHER = 8  # places in a table that are looked up at once, at most
+FEW = 4  # keys of a copy that are enough
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class Config:
     columns: int = 64
     stages: int = 3
     beside: int = 2
+
+
+def keys_of_block(columns: int, page: int) -> int:
+    """Return the keys of a block: its columns, or fewer, whole pages or a share of one, where these load in few copies.
+
+    page   keys of a page; 0: each sequence has its keys in one piece
+    """
+    if gcd(page, columns) >= FEW:
+        return columns
+    share = next(keys for keys in range(min(page, columns), 0, -1) if page % keys == 0)
+    return columns // page * page if page <= columns else share if share >= columns // 2 else columns
 
 
 class Part(NamedTuple):
@@ -67,9 +79,14 @@ class OfParts(OfProblem):
     arrays: bool = False
 
     @property
+    def keys(self) -> int:
+        """The keys of a block. What is behind them in its columns is not loaded, and never seen."""
+        return keys_of_block(self.config.columns, self.page)
+
+    @property
     def chunk(self) -> int:
         """The keys of a block that are contiguous in global memory: one TMA copy."""
-        return gcd(self.page, self.config.columns)
+        return gcd(self.page, self.keys)
 
     def part(
         self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, blocks: Any, starts: Any = None
@@ -82,7 +99,7 @@ class OfParts(OfProblem):
         blocks    of keys, of a part
         starts    the first key of each sequence; None: 0
         """
-        tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
+        tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.keys
         place, row = i32(cl.block_idx.x) // tiles, i32(cl.block_idx.x) % tiles * ROWS
         batch, kv = place // i32(HK), place % i32(HK)
         length: Any = i32(keys)
@@ -104,28 +121,45 @@ class OfParts(OfProblem):
         sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right, first)
         return Part(batch, kv, row, max(low, start), end, sight)
 
+    def sight(self, part: Part, j: Any) -> Sight:
+        """Return the limits of the keys that a query sees, and that block j has."""
+        if self.keys == self.config.columns:
+            return part.sight
+        first = j * self.keys
+        return part.sight._replace(end=first + min(part.sight.end - first, self.keys))
+
+    def whole(self, part: Part) -> Any:
+        """Return the block of keys before which all queries see all keys; `part.start`, where that is not known."""
+        seen, sight = part.sight.end, part.sight
+        if self.problem.left or self.problem.mask_mod is not None or sight.start is not None:
+            return part.start
+        if self.problem.right:
+            seen = min(seen, sight.offset + sight.right + 1)
+        return max(part.start, min(part.end - 1, max(0, seen) // self.keys))
+
     def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:
         """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread.
 
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
         """
-        state, count = rings[0][2].producer_state(), self.config.columns // self.chunk
+        state, count = rings[0][2].producer_state(), self.keys // self.chunk
+        together = next(n for n in range(min(TOGETHER, count), 0, -1) if count % n == 0)
         for i in range(part.end - part.start):
-            first = (part.end - 1 - i) * self.config.columns
-            for run in (cl.static_range if count <= TOGETHER else range)(0, count, TOGETHER):
-                places = self.places(table, part, first + run * self.chunk)
+            first = (part.end - 1 - i) * self.keys
+            for run in (cl.static_range if count <= TOGETHER else range)(0, count, together):
+                places = self.places(table, part, first + run * self.chunk, together)
                 for array, blocks, pipe in rings:
                     if run == 0:
                         pipe.producer_acquire(state)
                     for c, (page, key) in enumerate(places):
-                        shape, block = (self.chunk, blocks.shape[1]), blocks[None, None, state.index]
-                        tile = cl.local_tile(block, shape, (run + c, 0))
+                        block = cl.domain_offset(((run + c) * self.chunk, 0), blocks[None, None, state.index])
+                        tile = cl.local_tile(block, (self.chunk, blocks.shape[1]), (0, 0))
                         cl.tma_load(array, tile, at=(page, part.kv, key, 0), barrier=pipe.barrier(state))
             state = state.advance()
 
-    def places(self, table: Any, part: Part, first: Any) -> list[tuple[Any, Any]]:
-        """Return where the chunks from key `first` on are, `TOGETHER` at most: pages, and the first keys of these."""
-        keys = [first + c * self.chunk for c in range(min(self.config.columns // self.chunk, TOGETHER))]
+    def places(self, table: Any, part: Part, first: Any, count: int) -> list[tuple[Any, Any]]:
+        """Return where so many chunks from key `first` on are: pages, and the first keys of these."""
+        keys = [first + c * self.chunk for c in range(count)]
         if table is None:
             return [(part.batch, key) for key in keys]
         pages = [table[part.batch, min(key // self.page, i32(SLOTS) - 1)] for key in keys]
@@ -141,15 +175,19 @@ class OfParts(OfProblem):
         return row // self.together, kv * self.together + row % self.together
 
     def fetch(self, q: Any, storage: Any, part: Part) -> None:
-        """Copy the queries to shared memory, rows behind the last one as copies of that. Who: the warpgroup."""
-        eights = self.dims[0] // 8
-        for i in cl.static_range(ROWS * eights // GROUP):
-            at = i * GROUP + cl.thread_idx.x
-            eight, found = at % eights, cl.full((8,), 0.0, self.problem.dtype)
-            if self.problem.dim == self.dims[0] or eight * 8 < self.problem.dim:
-                query, head = self.place(min(part.row + at // eights, i32(SQ) * self.together - 1), part.kv)
-                found = cl.local_tile(q[part.batch, query, head, None], (8,), (eight,)).load()
-            cl.local_tile(storage.q[at // eights, None], (8,), (eight,)).store(found)
+        """Copy the queries to shared memory, with zeros behind the last row. Who: the warpgroup."""
+        wide, last = BOX // 8, i32(SQ) * self.together - 1
+        for i in cl.static_range(ROWS * wide // GROUP):
+            row = i * (GROUP // wide) + cl.thread_idx.x // wide
+            query, head = self.place(min(part.row + row, last), part.kv)
+            for box in cl.static_range(self.dims[0] // BOX):
+                column, there = box * BOX + cl.thread_idx.x % wide * 8, part.row + row <= last
+                if box * BOX + BOX > self.problem.dim:
+                    there = there & (column < self.problem.dim)
+                source = q.at(part.batch, query, head, min(column, self.problem.dim - 8))
+                cl.cp_async(storage.q.at(row, column), source, src_bytes=cl.where(there, 16, 0))
+        cl.cp_async_commit_group()
+        cl.cp_async_wait_group(0)
         cl.fence_proxy_async("shared::cta")
         cl.NamedBarrier(1, GROUP).sync()
 
