@@ -47,8 +47,13 @@ def scaling(block: int, dtype: type[f32] | type[f16]) -> cl.Kernel:
         with cl.profile.range("wait", i):
             cl.syncthreads()
         x.store(x.load() * 2.0)
+        part = cl.make_fragment_like(x, f32)
+        x[i] = part[0] + cl.load_acquire(x.ptr, i, dtype=f32) + cl.ldmatrix(tile.at(i), dtype=f32)[0]
 
     return scaled
+
+
+umma = cl.Tcgen05MmaOp(bf16, f32, 128, 256), cl.Tcgen05ScaledMmaOp("mxf8f6f4", 128, cl.e4m3)
 
 
 scaled = scaling(128, f32)

@@ -12,7 +12,7 @@ from cutelite.diag import CompileError
 from cutelite.front.bytecode import Instr
 from cutelite.front.containers import take
 from cutelite.front.frame import DeadEnd, Frame, handles
-from cutelite.front.iterators import Range, StaticIter, count_along, iterate_static
+from cutelite.front.iterators import Range, StaticIter, count_along, items_of
 from cutelite.front.operators import truth_of
 from cutelite.front.state import Conflict, State, new_share, split
 from cutelite.front.strings import RuntimeText, text_of
@@ -89,10 +89,10 @@ def _iter(frame: Frame, state: State, instr: Instr) -> None:
     x = state.stack.pop()
     if isinstance(x, Range):
         state.stack.append(x)
-    elif type(x) is list:
-        state.stack.append(StaticIter(x))  # itself: items that the loop appends are iterated over too
+    elif isinstance(x, StaticIter):
+        state.stack.append(frame.native(x.start))
     else:
-        state.stack.append(StaticIter(frame.native(iterate_static, x)))
+        state.stack.append(StaticIter(frame.native(items_of, x)))
 
 
 @handles("FOR_ITER")

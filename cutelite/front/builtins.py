@@ -10,13 +10,14 @@ import functools
 import math as python_math
 import types
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from cutelite.front import tree
 from cutelite.front.calls import call, initialiser, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
-from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
+from cutelite.front.iterators import Numbered, Range, StaticIter, exhaust, items_of, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import binary, chosen, compare, overloads, truth_of
 from cutelite.front.state import Conflict
@@ -185,7 +186,14 @@ def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
         raise mistake("builtin", "iter() with a sentinel", help="use `while`")
     if isinstance(x, StaticIter) and x.once:
         return x
-    return frame.evaluation.mutables.made(StaticIter(iterate_static(x), once=True), frame.share)
+    return frame.evaluation.mutables.made(StaticIter(items_of(x), once=True), frame.share)
+
+
+@special(enumerate)
+def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
+    return frame.evaluation.mutables.made(
+        StaticIter(Numbered(items_of(iterable), index(start)), once=True), frame.share
+    )
 
 
 @special(next)

@@ -74,7 +74,14 @@ def _special(own: Callable[..., Any], builtin: Any, frame: Frame, args: list[Any
     try:
         return own(frame, *args, **kwargs)
     except TypeError as error:
-        raise type(error)(re.sub(r"^[\w.<>]+\(\)", f"{builtin.__name__}()", str(error))) from error
+        import inspect  # late: it is large
+
+        text = re.sub(r"^[\w.<>]+\(\)", f"{builtin.__name__}()", str(error))
+        try:
+            inspect.signature(functools.partial(own, frame)).bind(*args, **kwargs)
+        except TypeError as misfit:  # its counts leave out the frame
+            text = f"{builtin.__name__}() {'has ' if str(misfit)[:3] == 'too' else ''}{misfit}"
+        raise type(error)(text) from error
 
 
 @handles("CALL")

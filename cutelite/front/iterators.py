@@ -35,11 +35,16 @@ class StaticIter:
         return "an iterator"
 
     def start(self) -> StaticIter:
-        """Return an iterator at the beginning."""
-        return StaticIter(self.taken())
+        """Return an iterator over the remaining items, for a loop. A one-shot iterator is spent after this."""
+        self._spend()
+        return StaticIter(self.items, self.at)
 
     def taken(self) -> tuple[Any, ...]:
         """Return the remaining items. A one-shot iterator is spent after this."""
+        self._spend()
+        return tuple(self.items[self.at :])
+
+    def _spend(self) -> None:
         if self.spent:
             raise mistake(
                 "exhausted",
@@ -48,7 +53,6 @@ class StaticIter:
                 "make a tuple of it: `tuple(...)`",
             )
         self.spent = self.once
-        return tuple(self.items[self.at :])
 
     def advanced(self) -> StaticIter:
         return StaticIter(self.items, self.at + 1)
@@ -66,6 +70,26 @@ class StaticIter:
 
     def __hash__(self) -> int:
         return hash((id(self.items), self.at))
+
+
+def items_of(x: Any) -> Sequence[Any]:
+    """Return what an iterator over `x` goes through: a list itself, which may grow meanwhile; of others the items."""
+    return x if type(x) is list else iterate_static(x)
+
+
+class Numbered(Sequence[Any]):
+    """The items of a sequence with their numbers, as `enumerate` yields them."""
+
+    def __init__(self, items: Sequence[Any], start: int) -> None:
+        self._items, self._start = items, start
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return tuple(self[i] for i in range(*key.indices(len(self))))
+        return key + self._start, self._items[key]
 
 
 def iterate_static(x: Any) -> tuple[Any, ...]:

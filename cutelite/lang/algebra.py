@@ -218,7 +218,7 @@ def _along(mode: Layout, index: Any) -> Any:
     return total
 
 
-def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
+def make_fragment_like(like: Any, dtype: Any = None) -> Any:
     """Return register storage for a partition: its compact layout, in which one instruction's values are contiguous.
 
     like    a tensor of static shape, such as a partition; for a layout, see the function of `cutelite.layout`

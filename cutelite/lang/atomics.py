@@ -119,7 +119,7 @@ def red(
     emit(ops.Red(place, operation, value, semantic, scope))
 
 
-def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
+def load_acquire(t: Place, index: Any = None, *, dtype: Any = None, n: int = 1, scope: Scope = "gpu") -> Any:
     """Return the number at the place; all that its writer did before releasing it is then visible. PTX: ld.acquire.
 
     dtype   the type of the number, needed for a pointer
@@ -128,12 +128,12 @@ def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, n: 
     return _load(t, index, dtype, n, "acquire", scope)
 
 
-def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
+def load_relaxed(t: Place, index: Any = None, *, dtype: Any = None, n: int = 1, scope: Scope = "gpu") -> Any:
     """Return the number at the place, in one access and without ordering; else as `load_acquire`. PTX: ld.relaxed."""
     return _load(t, index, dtype, n, "relaxed", scope)
 
 
-def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1) -> Any:
+def load_volatile(t: Place, index: Any = None, *, dtype: Any = None, n: int = 1) -> Any:
     """Return the number at the place, read anew each time; else as `load_acquire`. PTX: ld.volatile."""
     return _load(t, index, dtype, n, "volatile", "sys")
 
@@ -165,6 +165,8 @@ def _atom(operation: str, t: Place, index: Any, x: Any, semantic: str, scope: st
 
 def _load(t: Place, index: Any, dtype: DType | None, n: int, semantic: str, scope: str) -> Any:
     if isinstance(t, Tensor):
+        if dtype not in (None, t.dtype):
+            raise mistake("atomic", f"the tensor holds {t.dtype}", help="other bits of it: `t.recast(dtype)`")
         dtype = t.dtype
     elif dtype is None:
         raise mistake("atomic", "a pointer has no element type", help="give `dtype=`, or pass a tensor")

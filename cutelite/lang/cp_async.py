@@ -160,7 +160,7 @@ def cp_reduce_async_bulk(
     bytes: int | Scalar,
     kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"],
     *,
-    dtype: DType | None = None,
+    dtype: Any = None,
     cache: Cache = None,
 ) -> None:
     """Start combining a range of shared memory into global memory, element by element, in the open bulk group.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f16, u32
 from cutelite.lang.address import address
 from cutelite.lang.emit import describe, emit, mistake
@@ -128,7 +127,7 @@ def mma_scaled(
     return emit(scaled)  # type: ignore[no-any-return]
 
 
-def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, dtype: DType | None = None) -> Vector:
+def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, dtype: Any = None) -> Vector:
     """Load `count` 8 x 8 matrices of 16-bit elements from shared memory into the registers of a warp.
 
     row        the address of a row of 16 bytes, a multiple of 16: thread t gives row t % 8 of matrix t // 8

@@ -5,7 +5,7 @@ An operation is a frozen value, made inside a kernel or outside; `lang.mma.make_
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from cutelite import ops
 from cutelite.ir.types import Scalar as DType
@@ -301,11 +301,11 @@ class Tcgen05MmaOp(TensorMmaOp):
     Source     PTX ISA: tcgen05.mma
     """
 
-    a_dtype: DType
-    acc_dtype: DType
+    a_dtype: Any
+    acc_dtype: Any
     m: int
     n: int
-    b_dtype: DType | None = None
+    b_dtype: Any = None
     a_source: Literal["smem", "tmem"] = "smem"
     cta_group: int = 1
     sparse: bool = False
@@ -322,7 +322,8 @@ class Tcgen05MmaOp(TensorMmaOp):
         return self.m, self.n, tcgen05_layouts.STEP_BYTES * (2 if self.sparse else 1) // self.a_dtype.bytes
 
     def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+        found: DType = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+        return found
 
 
 DEEP_NUMBERS = 768
@@ -347,8 +348,8 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
 
     kind: Literal["mxf8f6f4", "mxf4", "mxf4nvf4"]
     n: int
-    a_dtype: DType
-    b_dtype: DType | None = None
+    a_dtype: Any
+    b_dtype: Any = None
     block: int = 32
     a_source: Literal["smem", "tmem"] = "smem"
     cta_group: int = 1
@@ -391,4 +392,5 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
         return super().packing(operand, mode) * (self.per_byte if mode == 2 else 1)
 
     def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": f32}[operand]
+        found: DType = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": f32}[operand]
+        return found

@@ -652,6 +652,13 @@ def test_a_list_may_grow_while_it_is_iterated_over():
         for value in left:
             left.pop() if len(left) > 2 else None
             total = total + value
-        return total, len(todo), len(left)
+        for i, value in enumerate(left, 3):
+            total = total * 2 + i * value
+            if i < 7:
+                left.append(value + b)
+        behind = iter(left)
+        first = next(behind)
+        left.append(5)
+        return total, len(todo), len(left), first, *behind
 
     same(f, *pairs())
