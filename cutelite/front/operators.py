@@ -144,7 +144,10 @@ def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError
     check_operands(a, b, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
     if "unsupported operand" in said or "not supported between" in said:
-        return mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}")
+        elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
+        help = elements if isinstance(a, Tensor) or isinstance(b, Tensor) else ""
+        help = "`cl.gemm` multiplies tiles" if help and symbol == "@" else help
+        return mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}", help=help)
     return error
 
 
@@ -344,9 +347,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
         return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
     if isinstance(obj, Runtime) and not hasattr(type(obj), "__getitem__"):
-        one = "is one number, without elements" if isinstance(obj, Scalar) else "has no elements to index"
-        help = "copies read it: `cl.local_tile(cl.coordinates(t), tile, where)`" if isinstance(obj, TmaTensor) else ""
-        raise mistake("subscript", f"{describe(obj)} {one}", help=help)
+        raise _no_elements(obj)
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
     return frame.made(result) if isinstance(key, slice) else result
 
@@ -393,6 +394,19 @@ def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
     return emit(TensorMake(address.value, least))
 
 
+def _no_elements(obj: Any) -> CompileError:
+    """Return the error for a run-time object that is indexed, and cannot be."""
+    if isinstance(obj, Scalar):
+        title, help = "is one number, without elements", "index all modes at once: `t[i, j]`; a row is `t[i, None]`"
+    elif isinstance(obj, TmaTensor):
+        title, help = "has no elements to index", "copies read it: `cl.local_tile(cl.coordinates(t), tile, where)`"
+    elif isinstance(obj, Vector):
+        title, help = "is a value that does not change", "make a new one: `v = v.put(i, x)`"
+    else:
+        title, help = "has no elements to index", ""
+    return mistake("subscript", f"{describe(obj)} {title}", help=help)
+
+
 def _not_alike(first: Any, other: Any, i: int) -> CompileError:
     return mistake(
         "runtime-index",
@@ -415,4 +429,6 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
         if isinstance(obj, dict):
             check_key(key)
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
+    elif not hasattr(type(obj), "__setitem__"):
+        raise _no_elements(obj)
     frame.native(operator.setitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key, value)

@@ -83,8 +83,13 @@ NAMES = {
 }
 """Names of CUDA C++, CUTLASS, CuTe DSL and Triton, in lower case and without `_` before them."""
 
-ATTRIBUTES = {"astype": "write `x.to(cl.i32)`, or `cl.i32(x)`"}
-"""The help for attributes that numbers have elsewhere."""
+_REDUCED = """write `v.reduce("sum")` of a vector, as `t.load()` of a tile is, or `cl.block_reduce(x)` over threads"""
+ATTRIBUTES = {
+    "astype": "write `x.to(cl.i32)`, or `cl.i32(x)`",
+    "T": "exchange the indices, or view it by `cl.select(t, mode=[1, 0])`",
+    **dict.fromkeys(("sum", "max", "min", "mean", "prod"), _REDUCED),
+}
+"""The help for attributes that numbers and arrays have elsewhere."""
 
 _KINDS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "fp": "f", "tfloat": "tf"}
 
