@@ -17,6 +17,8 @@ from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
+MOST_KEYS = (1 << 31) - 512
+"""Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
 LONG = 12
 """Blocks of keys of a part that takes long beside the combination of parts."""
 SHORT = 16
@@ -36,7 +38,7 @@ def decode(
 
     q        (B, SQ, H, D): one query of each sequence, or several; all are behind its earlier keys
     k, v     (B, SK, HK, D) and (B, SK, HK, DV): sequences in one piece; with `table` (PAGES, PAGE, HK, D) and (PAGES,
-             PAGE, HK, DV): pages of any size, of which powers of 2 from 16 on are read fastest
+             PAGE, HK, DV): pages of any size, of which multiples of 4 are read fastest
     out      (B, SQ, H, DV)
     lengths  (B,) i32: keys of each sequence, those of the queries included: from 0 to SK, or SLOTS * PAGE, and what is
              beyond counts as these; None: as many
@@ -156,8 +158,8 @@ def check_cache(given: Arguments, lengths: Any, table: Any) -> None:
 def room_for(pages: int, page: int, table: Any) -> int:
     """Return how many keys a sequence may have, in a cache of this shape."""
     keys = page if table is None else int(page * table.shape[1] * (pages > 0))
-    if keys >= 1 << 31:
-        raise ArrayError(f"a sequence has room for {keys} keys: fewer than 2 ** 31 are possible")
+    if keys > MOST_KEYS:
+        raise ArrayError(f"a sequence has room for {keys} keys: {MOST_KEYS} are possible")
     return keys
 
 
