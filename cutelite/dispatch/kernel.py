@@ -277,11 +277,8 @@ class Kernel:
         if 0 in grid:
             return None
         stream = asked.given_stream(launch)
-        bound = self.signature.bound(arguments, stream)
-        ordinal = device_of(self.__name__, bound, self._settings.environment)
-        self._forget_if_changed()
+        bound, ordinal, arch = self._placed(arguments, stream)
         generation = self._launching.generation
-        arch = self._settings.environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
         limits = target.max_grid, target.smem_per_block, target.has("pdl"), target.arch
@@ -289,6 +286,13 @@ class Kernel:
         if launch.seed is not None:
             whole(launch.seed, "the seed")
         return Checked(grid, spec, bound, ordinal, stream, generation, arguments)
+
+    def _placed(self, arguments: dict[str, Any], stream: int | None) -> tuple[Bound, int | None, str]:
+        """Bind the arguments; find the GPU that holds them (None: the simulator), and its architecture."""
+        bound, environment = self.signature.bound(arguments, stream), self._settings.environment
+        ordinal = device_of(self.__name__, bound, environment)
+        self._forget_if_changed()
+        return bound, ordinal, environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
         """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
@@ -309,11 +313,7 @@ class Kernel:
 
     def _grid_at_once(self, launch: Launch, arguments: dict[str, Any]) -> Dim3:
         """Return a grid of as many blocks, along x, as run at once; in the simulator, of four clusters."""
-        bound = self.signature.bound(arguments, None)
-        environment = self._settings.environment
-        ordinal = device_of(self.__name__, bound, environment)
-        self._forget_if_changed()
-        arch = environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
+        bound, ordinal, arch = self._placed(arguments, None)
         spec = self._specialisation(launch, (1, 1, 1), bound, arch)
         x, y, z = spec.cluster or (1, 1, 1)
         if ordinal is None:
