@@ -13,8 +13,9 @@ from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec
 from cutelite.lang.annotations import Tensor as AnyTensor
 from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
-from cutelite.lang.tensor import Tensor
+from cutelite.lang.tensor import Tensor, make_tensor
 from cutelite.lang.values import RuntimeNumber
+from cutelite.layout import Layout
 from cutelite.ops.call import Call
 from cutelite.tuples import NamedTuple
 
@@ -25,12 +26,20 @@ def simulated(what: str) -> bool:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a linked function: a number of a dtype, or an address of elements of one; None: of any."""
+    """A parameter of a linked function: a number of a dtype, or an address of elements of one; None: of any.
+
+    bare  the address is annotated `Pointer[...]`: nothing is known of what lies there, but its dtype
+    """
 
     name: str
     dtype: DType | None
     address: bool
+    bare: bool
     default: Any
+
+    def pointed(self, x: Any) -> Any:
+        """Return an argument as the function's body sees it: addresses as `Pointer[...]` parameters of kernels."""
+        return make_tensor(x, Layout((1 << 40,), (1,)), self.dtype) if self.bare and self.dtype is not None else x
 
 
 _NONE = object()
@@ -53,7 +62,8 @@ def declared(function: Any, name: str) -> tuple[tuple[Parameter, ...], DType | N
             raise TypeError(f"{name}() has a parameter `{each}`; each is annotated with {takes}")
         default = _NONE if each.default is each.empty else each.default
         dtype = getattr(kind, "dtype", None) if address else kind
-        found.append(Parameter(each.name, dtype if isinstance(dtype, DType) else None, address, default))
+        bare = isinstance(kind, PointerSpec) or kind is Pointer
+        found.append(Parameter(each.name, dtype if isinstance(dtype, DType) else None, address, bare, default))
     return tuple(found), out if isinstance(out, DType) else None
 
 

@@ -58,6 +58,7 @@ class Extern:
             return call_linked(self.name, given, self.out, self.libraries, self.pure)
         if self.empty:
             refuse(self.name)
+        given = [each.pointed(x) for each, x in zip(self.parameters, given, strict=True)]
         return as_declared(self.function(*given), () if self.out is None else self.out, self.name)
 
     def __repr__(self) -> str:

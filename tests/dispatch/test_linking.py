@@ -53,6 +53,25 @@ def test_a_linked_function_means_its_body_in_the_simulator() -> None:
     assert y[:2].tolist() == [16, 3]
 
 
+def test_the_body_of_a_linked_function_sees_memory_behind_any_address() -> None:
+    @cl.extern()
+    def two(x: f32, out: cl.Pointer[f32]) -> f32:
+        out[0] = x
+        out[1] = out[0] + 1
+        return x
+
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (4, 4), cl.col_major], y: Tensor[f32, (8,)]) -> None:
+        shared = cl.shared(f32, (4, 4))
+        y[0] = two(5.0, y.at(2)) + two(7.0, shared.at(1, 0))
+        y[1] = shared[1, 1]
+        two(1.0, x)
+
+    x, y = np.zeros((4, 4), np.float32, order="F"), np.zeros(8, np.float32)
+    kernel[1](x, y)
+    assert y.tolist() == [12, 8, 5, 6, 0, 0, 0, 0] and x[:2, 0].tolist() == [1, 2]
+
+
 @links
 def test_ptx_is_linked() -> None:
     compiled = fresh(scales).compile()
