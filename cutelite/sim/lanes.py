@@ -129,7 +129,7 @@ class ThreadLanes:
             mine = active[self.tid[active] // 32 == warp]
             here = {"threads": self.tid[mine], "warp": warp, "block": self.machine.index}
             shown = {name: value[mine[0]] if len(mine) == 1 else value[mine] for name, value in values.items()}
-            stop_at(self.op.span, {**here, **known, **shown})
+            stop_at(self.op.span, {**self.machine.launch.dims, **here, **known, **shown})
 
     def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
         if np.count_nonzero(where):

@@ -53,7 +53,7 @@ def test_a_breakpoint_stops_each_warp_with_its_values(monkeypatch: pytest.Monkey
         assert (values["warp"], values["block"]) == (warp, 0)
         assert values["threads"].tolist() == values["i"].tolist() == [32 * warp, 32 * warp + 1]
         assert values["x"].tolist() == [64.0 * warp, 64.0 * warp + 2.0]
-        assert "tensor<f32,gmem" in values["a"]
+        assert "tensor<f32,gmem" in values["a"] and values["N"] == 64
 
 
 @cl.kernel(block=32)
