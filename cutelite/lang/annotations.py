@@ -317,7 +317,9 @@ def _tensor(item: tuple[Any, ...], of: str = "Tensor", more: str = "shape come")
     if isinstance(shape, Layout):
         shape, stride = shape.shape, shape.stride
     elif not isinstance(shape, tuple):
-        raise _wrong("Tensor", f"takes a tuple of extents, not {_said(shape)}", "write (N,) for one dimension")
+        several = len(rest) > 0 and isinstance(rest[0], int | DimExpr)
+        help = "write them in parentheses: `Tensor[f32, (M, N)]`" if several else "write (N,) for one dimension"
+        raise _wrong("Tensor", f"takes a tuple of extents, not {_said(shape)}", help)
     for extra in rest:
         if isinstance(extra, Align):
             alignment = extra.bytes

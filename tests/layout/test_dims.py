@@ -237,6 +237,8 @@ def test_dims() -> None:
         lambda: Dim("M", min=3, max=2),
         lambda: dims("M:"),
         lambda: dims(""),
+        lambda: dims("M", "N"),  # type: ignore[arg-type]
+        lambda: dims(["M"]),  # type: ignore[arg-type]
     ):
         with pytest.raises(LayoutError):
             bad()

@@ -248,6 +248,8 @@ def dims(names: str, divisible_by: int = 1) -> Any:
     >>> dims("L")
     L
     """
+    if not isinstance(names, str) or not isinstance(divisible_by, int):
+        raise LayoutError("dims", 'all names are in one text, as "M N K:8"', names=names, divisible_by=divisible_by)
     made = []
     for word in names.replace(",", " ").split():
         match = _DIM_WORD.match(word)
