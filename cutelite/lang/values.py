@@ -101,7 +101,8 @@ def divide(a: Any, b: Any) -> Any:
     x, y = promote(a, b)
     elem = elem_of(x.type)
     if not elem.is_float:
-        target = f64 if elem.bits == 64 else f32
+        dtypes = [elem_of(as_value(v).type) for v in (a, b) if not isinstance(v, int)]  # i32 and u32 meet in an i64
+        target = f64 if any(t.bits == 64 for t in dtypes) else f32
         x, y = converted(x, with_elem(x.type, target)), converted(y, with_elem(y.type, target))
     if builder_here("/").approximate and elem_of(x.type) == f32:
         return emit(ops.math.DivApprox(x, y, full=False, ftz=True))

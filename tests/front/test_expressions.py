@@ -86,6 +86,7 @@ def test_true_division_of_integers_is_a_float():
 
     assert result_type(kernel, out=array(f32, 1), a=i32, b=i32) == f32
     assert result_type(kernel, out=array(f64, 1), a=i32, b=i64) == f64
+    assert result_type(kernel, out=array(f32, 1), a=i32, b=u32) == f32
     made = build(kernel, {"out": array(f32, 1), "a": i32, "b": i32}, {}, {})
     out = [None]
     scalar.run(made, [out, 7, 2])
