@@ -114,4 +114,6 @@ assert "K" in message
 # This kernel waits for each copy before it multiplies. `examples/tensorop_gemm.py` keeps two copies under way and one
 # `ldmatrix` ahead of the products: the same parts, a ring of buffers around them.
 #
+# Try: `bf16` in place of `f16`, on arrays of `ml_dtypes.bfloat16`. Which layouts and atoms change?
+#
 # Next: [TMA and mbarriers](07_tma).

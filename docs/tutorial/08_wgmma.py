@@ -123,4 +123,6 @@ np.testing.assert_allclose(c, e / e.sum(axis=1, keepdims=True), rtol=1e-3, atol=
 # `cl.WarpgroupMmaOp` is wgmma as an atom: with `make_tiled_mma` several warpgroups share a tile, `cl.gemm` starts all
 # products of a partition and commits them, and `acc.wait()` waits. The next pages use this form.
 #
+# Try: `wait_group(1, acc)` in `multiply`, which lets one group stay under way. What does the simulator say?
+#
 # Next: [pipelines and warp specialisation](09_pipelines).

@@ -153,4 +153,6 @@ assert compiled.spills == 0
 # in turn, other tiles for other sizes, and a model that picks among them. {doc}`/lab/gemm` has what each gave, and
 # what did not help.
 #
+# Try: `STAGES = 2`, and record timelines of both kernels as in the last step. Where does the tensor core wait?
+#
 # Next: [an epilogue of your own, as an operator of torch](11_epilogue).
