@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cutelite_rt as rt
 from cutelite import config
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     import os
 
     from cutelite.dispatch.kernel import BoundKernel, Kernel, Planned
+
+T = TypeVar("T")
 
 _ALIGN = 256
 """Workspaces are aligned to this many bytes, as allocations are."""
@@ -98,13 +100,25 @@ def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
     return calling.workspace(extents, dtype.name)
 
 
+def keep(array: T) -> T:
+    """Return an array that has the same address whenever a stream launches the same: a program's launches may take it.
+
+    Outside of a program this does nothing.
+    """
+    calling = _calling.get()
+    if calling is not None:
+        calling.kept.append(rt.read(array))
+    return array
+
+
 class _Calling:
-    """A call of a program's function: its device, and the workspaces that it asked for."""
+    """A call of a program's function: its device, the workspaces that it asked for, and the arrays kept for it."""
 
     def __init__(self, where: Any, planned: bool) -> None:
         self.where, self.planned = where, planned  # a device; None: the simulator's
         self.workspaces: list[rt.DeviceArray] = []
         self.unplanned: list[Any] = []  # workspaces without a plan
+        self.kept: list[rt.ArrayView] = []
         self._end = _NOWHERE
 
     def workspace(self, shape: tuple[int, ...], dtype: str) -> Any:
@@ -150,9 +164,14 @@ class Program:
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[..., None], tied: bool = False) -> None:
+        """Make a program of a function.
+
+        tied  where arrays of a call overlap, their distances are those of the first call: only so are overlapping
+              arrays planned
+        """
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function, self.tied = function, tied
         self._signature = inspect.signature(function)
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
@@ -203,8 +222,9 @@ class Program:
         kind, ordinal = next(iter(places), ("cuda" if has_gpu() else "cpu", 0))
         environment = config.read()
         each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
-        if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not are_apart(views):
-            checked = not diversion.get() and _calling.get() is None and are_apart(views)
+        separable = are_apart(views) or self.tied
+        if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not separable:
+            checked = not diversion.get() and _calling.get() is None and separable
             with self._checked(views) if checked else nullcontext():
                 return self._executed(arguments, ordinal if kind == "cuda" else None)
         if group is not None and key is not None and _planning.group is not group:
@@ -253,10 +273,11 @@ class Program:
         def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._check_stream(kernel, launch)
             calling = _calling.get()
-            own = [] if calling is None else [rt.read(x).span for x in calling.unplanned]
+            own = [] if calling is None else [*map(rt.read, calling.unplanned), *calling.kept]
             given = kernel.signature.match(args, kwargs).values()
             for view in (rt.read(x) for x in given if is_array(x)):
-                if view.shape and view.size and not any(start <= view.pointer < end for start, end in (*spans, *own)):
+                homes = *spans, *(each.span for each in own)
+                if view.shape and view.size and not any(start <= view.pointer < end for start, end in homes):
                     raise self._homeless(kernel, view)
             with diverted(None):
                 kernel.launch(launch, *args, **kwargs)
@@ -316,6 +337,7 @@ class Program:
         launches, watched = [], {id(source): source for source in group.watched}
         spans = [views[name].span for name in group.arrays]
         spaces = [] if block is None else [(block.pointer, block.pointer + block.nbytes, 0)]
+        spaces += [(*view.span, 0) for view in calling.kept]
         for each in recorded:
             planned = each.planned()
             if planned is None:
@@ -327,7 +349,7 @@ class Program:
             watched |= {id(source): source for source in planned.watched}
         group.watched = tuple(watched.values())
         group.launcher.watch(building.watch(group.watched))
-        memory = None if block is None else (block, streams.of(arguments.values()))
+        memory = ((block, calling.kept), streams.of(arguments.values())) if spaces else None
         return Plan(launches, memory) if launches else None
 
     def traced(self, arguments: Mapping[str, Any], where: Any) -> tuple[_Calling, list[_Recorded]]:

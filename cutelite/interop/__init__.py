@@ -1,5 +1,6 @@
 """Kernels as operations of other frameworks; each module imports its framework, so nothing here is imported for you.
 
 torch.py   custom operators, which torch.compile takes whole          jax.py   calls that jax.jit takes whole
+planned.py   calls on tensors like earlier ones, issued by machine code
 torch_transforms.py   the operators under autocast and `torch.vmap`     tvm_ffi.py   functions of TVM-FFI
 """

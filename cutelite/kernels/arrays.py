@@ -9,6 +9,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import config
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.programs import keep
 from cutelite.target import Target
 from cutelite_rt.arrays.memory import reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
@@ -104,6 +105,11 @@ def flags(like: Any, count: int) -> Any:
 
 
 def zeros_kept(like: Any, count: int) -> Any:
+    """Return `zeros_of`, which a program of kernels may take too."""
+    return keep(zeros_of(like, count))
+
+
+def zeros_of(like: Any, count: int) -> Any:
     """Numbers, (count,) i32, that are 0, on the GPU that holds `like`, for launches that leave them at 0.
 
     Launches in one stream share them, since they run one after the other. Each launch that is captured in a graph has

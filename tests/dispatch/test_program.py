@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.dispatch import ArgumentError
-from cutelite.dispatch.programs import placed
+from cutelite.dispatch.programs import keep, placed
 from cutelite.ir.contract import numpy_dtype
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
@@ -205,6 +206,34 @@ def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: 
     seen = Launches(cuda)
     program(x, x, 1.0)
     assert len(seen.new()) == 3, "a plan for arrays apart is right for them too"
+
+
+def test_overlapping_arguments_are_planned_where_their_distances_are_fixed(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    ran = []
+
+    def step(x: Any, out: Any) -> None:
+        ran.append(x)
+        doubled[1](x, out)
+
+    program, seen = cl.Program(step, tied=True), Launches(cuda)
+    arrays = [rt.DeviceArray((64,), "f32", rt.device(0), (1 << 30) + at, owner=step) for at in (0, 64, 4096, 4160)]
+    for i in range(3):
+        program(*arrays[:2]) if i < 2 else program(*arrays[2:])
+    assert len(ran) == 1 and [words[0] for words in seen.new()] == [(1 << 30), (1 << 30), (1 << 30) + 4096]
+
+
+def test_arrays_that_are_kept_belong_to_a_plan(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kept, x = on_gpu((64,)), on_gpu((64,))
+
+    @cl.program
+    def step(x: Any) -> None:
+        doubled[1](x, keep(kept))
+
+    seen = Launches(cuda)
+    step(x)
+    step(x)
+    one, two = seen.new()
+    assert one == two and kept.pointer in [a | b << 32 for a, b in itertools.pairwise(one)]
 
 
 def test_a_plan_is_dropped_with_what_its_kernels_were_made_from(

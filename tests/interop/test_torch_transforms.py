@@ -42,7 +42,7 @@ def test_autocast_casts_what_is_multiplied() -> None:
         torch.testing.assert_close(found.float(), a @ b + c + bias, atol=0.1, rtol=0.02)
     with torch.autocast(DEVICE, dtype=torch.bfloat16):
         q = random(1, 16, 2, 16).requires_grad_()
-        out, lse = attention(q, q, q, "", None, None, None, None, "bshd")
+        out, lse = attention(q, q, q, None, "", None, None, None, None, "bshd")
         out.float().sum().backward()
     assert (out.dtype, lse.dtype, q.grad.dtype) == (torch.bfloat16, torch.float32, torch.float32)
 

@@ -18,10 +18,12 @@ from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.planning import planned
 
 
 @untraced
 @underived()
+@planned
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
@@ -56,6 +58,7 @@ def attention_backward(
 
 @untraced
 @underived()
+@planned
 def attention_varlen_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,

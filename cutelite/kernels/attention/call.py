@@ -26,6 +26,7 @@ from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import is_jax
+from cutelite.kernels.planning import planned
 
 Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]
@@ -99,6 +100,7 @@ def attention(
 
 
 @untraced
+@planned
 def attend(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

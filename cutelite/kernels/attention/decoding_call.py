@@ -16,6 +16,7 @@ from cutelite.kernels.attention.decoding import THREADS, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.planning import planned
 
 MOST_KEYS = (1 << 31) - 512
 """Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
@@ -65,6 +66,7 @@ def decode(
 
 
 @untraced
+@planned
 def attend_decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

@@ -13,6 +13,7 @@ from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of
 from cutelite.kernels.attention.fp8 import SCALED, build, picked
 from cutelite.kernels.attention.model import Config, Work
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+from cutelite.kernels.planning import planned
 
 
 @underived()
@@ -44,6 +45,7 @@ def attention_fp8(
 
 
 @untraced
+@planned
 def attend_fp8(
     q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",

@@ -14,6 +14,7 @@ from cutelite.kernels.attention.decoding_call import balanced, check_cache, comb
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+from cutelite.kernels.planning import planned
 
 
 @underived()
@@ -45,6 +46,7 @@ def decode_latent(
 
 
 @untraced
+@planned
 def attend_latent(
     q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
     causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,

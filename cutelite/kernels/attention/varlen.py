@@ -12,6 +12,7 @@ from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launc
 from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.planning import planned
 
 
 def attention_varlen(
@@ -50,6 +51,7 @@ def attention_varlen(
 
 
 @untraced
+@planned
 def attend_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

@@ -21,6 +21,7 @@ from cutelite.kernels.arrays import counter, empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.gemm.normed import WIDE, check_columns, factors_of
+from cutelite.kernels.planning import planned
 from cutelite.lib.piece import ROWS
 from cutelite.records import dataclass
 
@@ -127,6 +128,7 @@ def fits(rows: int, dim: int) -> bool:
 
 
 @underived()
+@planned
 def appended_product(
     x: Any, weight: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, squares: Any = None,
     eps: float = 0.0, out: Any = None, config: Any = None, early: bool = False,

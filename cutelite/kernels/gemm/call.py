@@ -37,6 +37,7 @@ from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
 from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows import gates
 from cutelite.tune.warm import tuning_wanted
 
@@ -150,6 +151,7 @@ def activation_of(given: Function | str | None) -> Function | None:
 
 
 @untraced
+@planned
 def multiply(
     a: Any,
     b: Any,

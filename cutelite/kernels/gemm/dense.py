@@ -54,6 +54,7 @@ from cutelite.kernels.gemm.plan import PITCHES, Plan
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
+from cutelite.kernels.planning import forget_plans
 
 
 @cache
@@ -304,5 +305,8 @@ def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
     """Return the fastest, measured at the first call for such shapes; `pick` gives it from then on."""
     config: Config = tuned.config_for(problem, a, b, d, *more)
     for early in (False, True):
-        _picked[problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early] = config
+        key = problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early
+        if _picked.get(key) != config:
+            _picked[key] = config
+            forget_plans()
     return config

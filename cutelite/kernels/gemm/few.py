@@ -39,6 +39,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.gemm.arrays import reshaped
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.lib.tile_queue import clear_counter
@@ -234,6 +235,7 @@ def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
 
 @untraced
 @underived()
+@planned
 def linear_of_few(
     x: Any, weight: Any, out: Any = None, *, add: Any = None, norm: Any = None, eps: float = 0.0,
     gate: str | None = None, early: bool = False,

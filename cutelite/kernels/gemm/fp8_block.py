@@ -25,6 +25,7 @@ from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, 
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.planning import planned
 from cutelite.records import dataclass
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
@@ -359,6 +360,7 @@ tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 @takes_jax
 @underived()
+@planned
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 

@@ -16,6 +16,7 @@ from cutelite import Finish, dim
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows import gates
 
 PIECES: tuple[int, ...] = (32, 16)
@@ -55,6 +56,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
 
 
 @underived()
+@planned
 def gated_product(
     x: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
@@ -89,6 +91,7 @@ def pieces(name: str, columns: int) -> int:
 
 
 @underived()
+@planned
 def gated_gradient(
     dy: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:

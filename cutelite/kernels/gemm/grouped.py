@@ -45,6 +45,7 @@ from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, s
 from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
+from cutelite.kernels.planning import planned
 from cutelite.tune.warm import tuning_wanted
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
@@ -208,6 +209,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 @takes_jax
 @underived()
+@planned
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
     config: Choice = None,
@@ -235,6 +237,7 @@ def gemm(
 
 @takes_jax
 @underived()
+@planned
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -248,6 +251,7 @@ def padded(
 
 @takes_jax
 @underived()
+@planned
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
 ) -> Any:  # fmt: skip

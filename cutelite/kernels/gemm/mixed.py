@@ -36,6 +36,7 @@ from cutelite.kernels.arguments import (
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.planning import planned
 from cutelite.records import dataclass
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
@@ -268,6 +269,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
 
 @takes_jax
 @underived()
+@planned
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
 

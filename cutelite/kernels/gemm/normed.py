@@ -22,6 +22,7 @@ from cutelite import Finish, f32
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows import gates
 from cutelite.lib.reduce import warp_reduce
 
@@ -105,6 +106,7 @@ def fits(columns: int) -> bool:
 
 
 @underived()
+@planned
 def summed_product(
     x: Any, weight: Any, add: Any, factors: Any, offset: float = 0.0, *, config: Any = None, early: bool = False
 ) -> tuple[Any, Any, Any]:  # fmt: skip
@@ -133,6 +135,7 @@ def summed_product(
 
 
 @underived()
+@planned
 def normed_product(
     weighted: Any, squares: Any, weight: Any, eps: float, *, gate: str | None = None, config: Any = None,
     early: bool = False,

@@ -15,6 +15,7 @@ from cutelite import Finish
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.planning import planned
 from cutelite.lib.piece import ROWS
 
 MOST = 128  # elements of a head: a piece's columns, whose sums and angles are registers
@@ -46,6 +47,7 @@ def fits(rows: int, tokens: int, dim: int) -> bool:
 
 
 @underived()
+@planned
 def rotated_product(
     x: Any, weight: Any, cosines: Any, sines: Any, heads: int, dim: int, *, out: Any = None, config: Any = None
 ) -> Any:  # fmt: skip

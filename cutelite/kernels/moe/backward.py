@@ -25,6 +25,7 @@ from cutelite.kernels.moe.call import checked
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.gates import silu
 from cutelite.target.targets import WARP
@@ -82,6 +83,7 @@ class Gradients(NamedTuple):
 
 @untraced
 @underived()
+@planned
 def experts_backward(
     gradient: Any, x: Any, gate_up: Any, down: Any, weights: Any, sums: Any, order: Sorted, *, matrices: bool = True
 ) -> Gradients:  # fmt: skip

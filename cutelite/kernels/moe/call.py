@@ -25,6 +25,7 @@ from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
+from cutelite.kernels.planning import planned
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
@@ -32,6 +33,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 @untraced
 @underived(see="cutelite.kernels.moe.operators")
+@planned
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 
@@ -63,6 +65,7 @@ class Kept(NamedTuple):
 
 @untraced
 @underived()
+@planned
 def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Kept:
     """Compute `experts`, and return what `experts_backward` needs too."""
     return computed(x, gate_up, down, index, weights, None, True)

@@ -11,6 +11,7 @@ from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES
 
 T, M, N = cl.dims("T M N:8")  # tokens, sorted rows, columns
@@ -51,6 +52,7 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
 
 
 @underived()
+@planned
 def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, in f32.
 

@@ -13,12 +13,14 @@ from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 
 
 @untraced
 @underived()
+@planned
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip

@@ -30,6 +30,7 @@ from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -270,6 +271,7 @@ def run(
 
 @untraced
 @underived()
+@planned
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip

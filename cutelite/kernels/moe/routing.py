@@ -15,6 +15,7 @@ from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import as_number, is_array, one_of, results, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
@@ -92,6 +93,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
 
 
 @underived(see="cutelite.kernels.moe.operators")
+@planned
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
@@ -155,6 +157,7 @@ def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: boo
 
 
 @underived()
+@planned
 def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
     """Compute the gradient of the logits from that of the weights of ``made = route(logits, k, normalise=normalise)``.
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import Arguments, as_number, in_words_of_caller, instance, is_array, results, underived
+from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
 from cutelite.kernels.rows.plan import Plan, pitches
@@ -199,6 +200,7 @@ class Losses(NamedTuple):
     lse: Any
 
 
+@planned
 def cross_entropy(
     x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any = None,
     how: Plan | None = None,
@@ -227,6 +229,7 @@ def cross_entropy(
 
 
 @underived()
+@planned
 def cross_entropy_backward(
     gradient: Any,
     x: Any,
@@ -261,7 +264,8 @@ def cross_entropy_backward(
     return out
 
 
-@in_words_of_caller
+@underived()
+@planned
 def cross_entropy_gradient(
     gradient: Any, x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any,
     how: Plan | None = None,

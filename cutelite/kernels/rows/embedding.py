@@ -14,6 +14,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.sort import sort
@@ -76,6 +77,7 @@ def adding(dtype: Any, vector: int) -> Any:
     return add
 
 
+@planned
 def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     """Gather rows of a table.
 
@@ -100,6 +102,7 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
 
 
 @underived()
+@planned
 def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -> Any:
     """Compute the gradient of the table from the gradient dy of ``embedding(table, places)``.
 

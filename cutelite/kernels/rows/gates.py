@@ -17,6 +17,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.kernels.arguments import in_words_of_caller, is_array, one_of, underived
 from cutelite.kernels.arrays import code_of
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import derived
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
@@ -100,6 +101,7 @@ def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
 
 
 @in_words_of_caller
+@planned
 def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute an activation of every element.
 
@@ -119,6 +121,7 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
 
 
 @underived()
+@planned
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x from the gradient dy of ``activated(x, activation)``. `out` may be dy or x."""
     both = out if out is None else (out,)
@@ -128,6 +131,7 @@ def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> 
 
 
 @in_words_of_caller
+@planned
 def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
     """Compute ``activation(gate) * up``.
 
@@ -146,6 +150,7 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
 
 
 @underived()
+@planned
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
     """Compute the gradients of gate and up from the gradient dy of ``gated(gate, up, activation)``.
 

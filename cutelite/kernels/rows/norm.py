@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
@@ -96,6 +97,7 @@ def called(
     return Normed(y, x if residual is None else total, mean if center else None, rstd)
 
 
+@planned
 def apply(
     x: Any,
     weight: Any,
@@ -167,6 +169,7 @@ class Gradients(NamedTuple):
 
 
 @underived()
+@planned
 def norm_backward(
     dy: Any,
     normed: Normed,

@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import instance, one_of, results, underived
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
@@ -86,6 +87,7 @@ class Quantised(NamedTuple):
 
 
 @underived()
+@planned
 def quantise(
     x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", out: Any = None,
     how: Plan | None = None,

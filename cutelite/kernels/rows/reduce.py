@@ -15,6 +15,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arguments import is_array, one_of, results
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.keys import number, ordered
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -100,6 +101,7 @@ def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
     return columns
 
 
+@planned
 def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any = None) -> Any:
     """Combine the elements of a matrix along one mode, or of any array.
 

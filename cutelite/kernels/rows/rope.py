@@ -29,6 +29,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import ACCESS, after, follow
 from cutelite.records import dataclass
@@ -138,6 +139,7 @@ def build(t: Turn) -> Any:
 
 
 @underived("cosines", "sines")
+@planned
 def rope(
     q: Any,
     k: Any,

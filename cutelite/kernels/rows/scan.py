@@ -13,6 +13,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import result_like
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
 
@@ -69,6 +70,7 @@ def threads_of(dtype: Any) -> int:
     return threads
 
 
+@planned
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 

@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
 from cutelite.kernels.arguments import in_words_of_caller, instance, result_like, underived
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
@@ -189,6 +190,7 @@ def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     return apply(x, out, True, how) if made is None else made.softmax(x, True)
 
 
+@planned
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
@@ -201,6 +203,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
 
 
 @underived()
+@planned
 def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the gradient of x from the gradient dy of y = softmax(x), or log_softmax(x).
 

@@ -1,0 +1,334 @@
+"""Planned calls: the third call of a kind and all after it run none of a function's Python.
+
+In    a function of torch's tensors that checks its arguments, allocates, takes views and launches kernels
+Out   the same function, which keeps a `program` for each kind of call with tensors on a GPU
+
+Calls are of one kind if their tensors have equal shapes, strides, dtypes, devices and alignments and overlap in the
+same way, if all other arguments are equal, and if the stream is the same. The first call of a kind is noted. The second
+is watched: what torch does in it must be views and allocations without contents. The third makes the program, whose
+arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates, and has
+machine code issue the launches. That takes a tenth of the host's time: most of a call are checks and the choice of a
+configuration.
+
+Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
+elements, and those in which torch computes something itself.
+"""
+
+# mypy: disable-error-code="misc"
+# (torch is not installed where types are checked)
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.arguments import ArgumentError
+from cutelite.dispatch.divert import diversion
+from cutelite.dispatch.programs import Program
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MOST = 1024
+"""At most this many kinds of calls are kept for a function; then all are dropped."""
+
+_aten = torch.ops.aten
+ALLOCATE = {
+    _aten.empty.memory_format, _aten.empty_like.default, _aten.empty_strided.default, _aten.new_empty.default,
+    _aten.new_empty_strided.default,
+}  # fmt: skip
+"""Operators of torch that allocate, and write nothing."""
+
+
+def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
+    """Decorator: plan calls of a function on tensors.
+
+    function  returns tensors, those it is given, new ones or views of either, alone or in tuples and lists. It depends
+              on its arguments, but not on what tensors hold, and on no globals that change
+    state     returns what else tells kinds of calls apart; None: a call runs as it is
+    """
+    kinds: dict[Hashable, _Plan | bool | None] = {}  # True: seen once; None: not to be planned
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensors: list[Tensor] = []
+        now = state()
+        kind = None if now is None else kind_of((now, args, kwargs), tensors)
+        if kind is None:
+            return function(*args, **kwargs)
+        found = kinds.get(kind, False)
+        if isinstance(found, _Plan):
+            try:
+                return found.run(tensors)
+            except ArgumentError:  # a launch takes an array that lies in no tensor of the call
+                kinds[kind] = found = None
+        if found is True:
+            with _Watching() as watched, _within():
+                result = function(*args, **kwargs)
+            kinds[kind] = _plan_of(function, (args, kwargs), tensors, watched, result)
+            return result
+        if found is False:
+            if len(kinds) >= MOST:
+                kinds.clear()
+            kinds[kind] = True
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+# What is planned.
+
+
+class _Place(NamedTuple):
+    """The place of a tensor in arguments or results: its number, and of a view of it shape, strides and offset."""
+
+    number: int
+    view: tuple[tuple[int, ...], tuple[int, ...], int] | None = None
+
+    def taken(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Return the tensor, of all of a call."""
+        base = tensors[self.number]
+        if self.view is None:
+            return base
+        shape, strides, offset = self.view
+        return base.as_strided(shape, strides, base.storage_offset() + offset)
+
+
+class _Plan(NamedTuple):
+    """A planned call: its program, what it allocates (arguments of `empty_strided`), and its result in `_Place`s."""
+
+    program: Program
+    allocated: list[tuple[Any, ...]]
+    result: Any
+
+    def run(self, tensors: list[Tensor]) -> Any:
+        """Return the result of a call with these tensors."""
+        for shape, strides, dtype, device in self.allocated:
+            tensors.append(torch.empty_strided(shape, strides, dtype=dtype, device=device))
+        self.program(*tensors)
+        return _mapped(self.result, _Place, lambda place: place.taken(tensors))
+
+
+def _plan_of(
+    function: Callable[..., Any], given: Any, tensors: list[Tensor], watched: _Watching, result: Any
+) -> _Plan | None:
+    """Return the plan of a call that was watched; None if it did more than a plan does."""
+    where, count, every = tensors[0].device, len(tensors), [*tensors, *watched.allocated]
+    if not watched.only_launches or any(x.device != where or not x.numel() for x in watched.allocated):
+        return None
+    try:
+        places = _mapped(given, (Tensor, nn.Parameter), lambda x: _place_of(x, tensors))
+        returned = _mapped(result, (Tensor, nn.Parameter), lambda x: _place_of(x, every))
+    except LookupError:
+        return None
+
+    def again(*tensors: Tensor) -> None:
+        args, kwargs = _mapped(places, _Place, lambda place: place.taken(tensors))
+        with _Allocating(tensors[count:]), _within():
+            function(*args, **kwargs)
+
+    names = (inspect.Parameter(f"tensor{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(every)))
+    again.__signature__ = inspect.Signature([*names])  # type: ignore[attr-defined]
+    again.__name__ = again.__qualname__ = function.__name__
+    made = [(tuple(x.shape), x.stride(), x.dtype, x.device) for x in watched.allocated]
+    return _Plan(Program(again, tied=True), made, returned)
+
+
+def _place_of(x: Tensor, tensors: Sequence[Tensor]) -> _Place:
+    """Return the place of a tensor among those of a call. Errors: LookupError if it is no view of one."""
+    for i, base in enumerate(tensors):
+        if x is base:
+            return _Place(i)
+    for i, base in enumerate(tensors):
+        if x.dtype == base.dtype and x.untyped_storage().data_ptr() == base.untyped_storage().data_ptr():
+            return _Place(i, (tuple(x.shape), x.stride(), x.storage_offset() - base.storage_offset()))
+    raise LookupError(f"{tuple(x.shape)} is no view of a tensor of the call")
+
+
+def _mapped(x: Any, what: type | tuple[type, ...], change: Callable[[Any], Any]) -> Any:
+    """Return `x` with all of some types changed, also those in tuples, lists, dicts and dataclasses."""
+    kind = type(x)
+    if kind is what or (type(what) is tuple and kind in what):
+        return change(x)
+    if kind is tuple or kind is list:
+        return kind(_mapped(each, what, change) for each in x)
+    if kind is dict:
+        return {name: _mapped(each, what, change) for name, each in x.items()}
+    if isinstance(x, tuple):
+        return kind(*(_mapped(each, what, change) for each in x))
+    if is_dataclass(kind):
+        return replace(x, **{each.name: _mapped(getattr(x, each.name), what, change) for each in fields(x)})
+    return x
+
+
+# What torch does in a call.
+
+
+class _Watching(TorchDispatchMode):
+    """See what torch does: `allocated`, the tensors it allocates in order, and whether that and views are all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allocated: list[Tensor] = []
+        self.only_launches = True
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        if function in ALLOCATE:
+            self.allocated.append(found)
+        elif not function.is_view:
+            self.only_launches = False
+        return found
+
+
+class _Allocating(TorchDispatchMode):
+    """Allocate nothing: give these tensors instead, in order."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.left = iter(tensors)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return next(self.left) if function in ALLOCATE else function(*args, **(kwargs or {}))
+
+
+class _Here(threading.local):
+    within = False
+    """Whether this thread executes a function to plan it."""
+
+
+_here = _Here()
+
+
+@contextmanager
+def _within() -> Iterator[None]:
+    """Plan no calls within: they are parts of the one that is planned."""
+    before, _here.within = _here.within, True
+    try:
+        yield
+    finally:
+        _here.within = before
+
+
+# The kind of a call.
+
+
+def kind_of(given: Any, tensors: list[Tensor]) -> Hashable | None:
+    """Return the kind of a call with these arguments, whose tensors are appended in order; None: it is not planned."""
+    if _here.within or diversion.get() is not None or is_transformed():
+        return None
+    try:
+        kind: list[Hashable] = [_without_tensors(given, tensors)]
+    except TypeError:
+        return None
+    spans, derived = [], torch.is_grad_enabled() and not _excluded(_AUTOGRAD)
+    if torch.is_autocast_enabled("cuda"):
+        kind.append(torch.get_autocast_dtype("cuda"))
+    for x in tensors:
+        if derived and x.requires_grad:
+            return None
+        shape, strides, dtype, device = x.shape, x.stride(), x.dtype, x.device
+        size = _sizes.get((shape, strides, dtype)) or _size_of(shape, strides, dtype)
+        if not size or device.type not in PLANNED:
+            return None
+        start = x.data_ptr()
+        kind += shape, strides, dtype, device, start % ALIGNED
+        spans.append((start, start + size))
+    if not tensors:
+        return None
+    if tensors[0].is_cuda:
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        kind.append(torch._C._cuda_getCurrentRawStream(tensors[0].device.index))
+    end = 0
+    for start, its_end in sorted(spans):
+        if start < end:
+            kind.append(_distances(spans))
+            break
+        end = its_end
+    return tuple(kind)
+
+
+_excluded, _AUTOGRAD = torch._C._dispatch_tls_is_dispatch_key_excluded, torch._C.DispatchKey.AutogradCUDA
+
+
+def is_transformed() -> bool:
+    """Tell whether torch does more with calls than to run them: modes, transforms of `torch.func`, and tangents."""
+    modes = torch._C._len_torch_dispatch_stack() or torch._C._are_functorch_transforms_active()
+    return bool(modes) or forward_ad._current_level >= 0
+
+
+PLANNED: tuple[str, ...] = ("cuda",)
+"""Types of devices on which calls are planned."""
+
+ALIGNED = 128
+"""Bytes up to which alignments tell calls apart."""
+
+_sizes: dict[Hashable, int] = {}
+
+
+def _size_of(shape: torch.Size, strides: tuple[int, ...], dtype: torch.dtype) -> int:
+    """Return the bytes from the first to the last element of a tensor: 0 without elements."""
+    last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    size = 0 if 0 in shape else dtype.itemsize * (1 + last)
+    if len(_sizes) >= MOST:
+        _sizes.clear()
+    _sizes[shape, strides, dtype] = size
+    return size
+
+
+def _distances(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return for each tensor which group of overlapping ones it is in, and its distance from the group's start.
+
+    A group has the index of its first tensor.
+    """
+    groups: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if groups and start < groups[-1][1]:
+            groups[-1] = groups[-1][0], max(groups[-1][1], end)
+        else:
+            groups.append((start, end))
+    starts = [next(low for low, high in groups if low <= start < high) for start, _ in spans]
+    return tuple((starts.index(low), start - low) for low, (start, _) in zip(starts, spans, strict=True))
+
+
+_SAME = frozenset((str, bytes, type(None), torch.dtype, torch.device, torch.layout))
+"""Types of values that are themselves told apart; those of numbers are told apart too."""
+
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+def _without_tensors(x: Any, tensors: list[Tensor]) -> Any:
+    """Return the kind of arguments but for their tensors, which are appended. Errors: TypeError if it is not fixed."""
+    kind = type(x)
+    if kind is Tensor or kind is nn.Parameter:
+        tensors.append(x)
+        return Tensor
+    if kind in _SAME:
+        return x
+    if kind is int or kind is bool:
+        return kind, x
+    if kind is float:
+        return kind, x.hex()
+    if kind is dict:
+        return kind, *x, *[_without_tensors(each, tensors) for each in x.values()]
+    if isinstance(x, tuple | list):
+        return kind, *[_without_tensors(each, tensors) for each in x]
+    names = _fields.get(kind)
+    if names is None and is_dataclass(kind):
+        names = _fields[kind] = tuple(each.name for each in fields(kind))
+    if names is not None:
+        return kind, *[_without_tensors(getattr(x, name), tensors) for name in names]
+    if fingerprint.lasts(x):
+        return fingerprint.constant_key(x)
+    raise TypeError(f"a {kind.__name__} may change")

@@ -1,0 +1,113 @@
+"""Host time of a call of the library's functions on tensors, planned and as it is, beside torch's for the same work.
+
+    python tests/bench/calls.py [--generate]
+
+Needs torch and a Hopper GPU. Microseconds until a call returns, of tensors so small that the GPU is never waited for:
+the median of rounds of calls, between which the GPU becomes idle. With `--generate` also milliseconds of a token that
+`model.generate` of transformers makes with a static cache, launched call by call, for four layers of an 8B Llama.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from cutelite.interop import planned
+from cutelite.kernels.attention import attention, decode
+from cutelite.kernels.gemm import gemm
+from cutelite.kernels.rows.gates import gated
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.softmax import softmax
+
+CALLS, ROUNDS = 50, 9
+
+
+def normal(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """The calls by name: ours, and torch's."""
+    x, w, bias, weight = normal(16, 512), normal(512, 512), normal(512), normal(512)
+    q, k, v = (normal(1, 256, 8, 128) for _ in range(3))
+    out, one, keys, values = normal(16, 512), normal(2, 1, 8, 128), normal(2, 256, 2, 128), normal(2, 256, 2, 128)
+    by_head, cached = ([each.transpose(1, 2) for each in group] for group in ((q, k, v), (one, keys, values)))
+    sdpa = functional.scaled_dot_product_attention
+    return {
+        "gemm": (lambda: gemm(x, w), lambda: x @ w),
+        "gemm with bias": (lambda: gemm(x, w, bias=bias), lambda: torch.addmm(bias, x, w)),
+        "gemm, out given": (lambda: gemm(x, w, out=out), lambda: torch.mm(x, w, out=out)),
+        "operator of gemm": (lambda: torch.ops.cutelite.gemm(x, w), lambda: x @ w),
+        "attention": (lambda: attention(q, k, v, causal=True), lambda: sdpa(*by_head, is_causal=True)),
+        "decode": (lambda: decode(one, keys, values), lambda: sdpa(*cached, enable_gqa=True)),
+        "RMSNorm": (lambda: rms_norm(x, weight), lambda: functional.rms_norm(x, (512,), weight)),
+        "softmax": (lambda: softmax(x), lambda: torch.softmax(x, -1)),
+        "SwiGLU": (lambda: gated(x, x), lambda: functional.silu(x) * x),
+    }
+
+
+def taken(call: Callable[[], Any]) -> float:
+    """Return the microseconds of a call."""
+    for _ in range(5):
+        call()
+    rounds = []
+    for _ in range(ROUNDS):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        rounds.append((time.perf_counter() - start) / CALLS * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(rounds)
+
+
+def generated() -> None:
+    """Print milliseconds of a token, of the model as it is and with cutelite under it."""
+    from cutelite.models import accelerate
+    from tests.bench import llama
+
+    own, ids, count = llama.made(4).eval(), llama.words(1, 512), 33
+    ours = copy.deepcopy(own)
+    accelerate(ours)
+    how = {"do_sample": False, "pad_token_id": 0, "cache_implementation": "static", "disable_compile": True}
+
+    def took(model: Any, tokens: int) -> float:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        model.generate(ids, attention_mask=torch.ones_like(ids), min_new_tokens=tokens, max_new_tokens=tokens, **how)
+        torch.cuda.synchronize()
+        return time.perf_counter() - start
+
+    for name, model, where in (("as it is", ours, ()), ("planned", ours, ("cuda",)), ("transformers alone", own, ())):
+        planned.PLANNED = where
+        for _ in range(2):
+            took(model, count)
+        many, first = (statistics.median(took(model, n) for _ in range(3)) for n in (count, 1))
+        print(f"generate, {name}: {1e3 * (many - first) / (count - 1):.2f} ms a token", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generate", action="store_true")
+    options = parser.parse_args()
+    print(torch.cuda.get_device_name(), "torch", torch.__version__)
+    print("| us of a call | as it is | planned | torch |\n|---|---|---|---|")
+    with torch.no_grad():
+        for name, (ours, its) in cases().items():
+            planned.PLANNED = ()
+            before = taken(ours)
+            planned.PLANNED = ("cuda",)
+            print(f"| {name} | {before:.1f} | {taken(ours):.1f} | {taken(its):.1f} |", flush=True)
+    if options.generate:
+        generated()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Planned calls: they give what calls as they are give, and are planned only where that holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32
+
+pytest.importorskip("torch")
+
+import torch
+
+from cutelite.interop import planned as plans
+from cutelite.interop.planned import planned
+from tests.interop.test_torch_out import CASES
+
+N = cl.dims("N")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+AS_THEY_ARE = {"cumsum", "sample", "sort"}
+"""Operators whose calls torch computes in, or that run as they are for another reason."""
+
+
+@pytest.fixture(autouse=True)
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are planned on a CPU too, whose tensors are aligned to 16 bytes; their kernels are simulated."""
+    monkeypatch.setattr(plans, "PLANNED", ("cuda", "cpu"))
+    monkeypatch.setattr(plans, "ALIGNED", 16)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions of planned calls, by name, in the order of the calls."""
+    names: list[str] = []
+    run = plans._Plan.run
+
+    def noted(plan: Any, tensors: list[Any]) -> Any:
+        names.append(plan.program.__name__)
+        return run(plan, tensors)
+
+    monkeypatch.setattr(plans._Plan, "run", noted)
+    return names
+
+
+@cl.kernel(block=64)
+def scaled(x: Tensor[f32, (N,)], by: f32, y: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    if i < N:
+        y[i] = x[i] * by
+
+
+def tensors_of(x: Any) -> list[torch.Tensor]:
+    if isinstance(x, torch.Tensor):
+        return [x]
+    return [each for part in x for each in tensors_of(part)] if isinstance(x, (tuple, list)) else []
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_operators_give_the_same(name: str, ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    operator, given = CASES[name]()
+    with monkeypatch.context() as context:
+        context.setattr(plans, "PLANNED", ())
+        want = tensors_of(operator(*given))
+    for _ in range(4):
+        for got, wanted in zip(tensors_of(operator(*given)), want, strict=True):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+    assert len(ran) == (0 if name in AS_THEY_ARE else 2)
+
+
+def test_results_are_new_tensors_given_ones_and_views_of_either(ran: list[str]) -> None:
+    @planned
+    def both(x: Any, by: float, *, out: Any) -> Any:
+        made = torch.empty_like(x)
+        for result in made, out:
+            scaled[-(-x.numel() // 64)](x, by, result)
+        return {"all": 3}["all"], [made, made[2:]], out, x[:5]
+
+    first = None
+    for i in range(5):
+        x, out = torch.arange(100.0, device=DEVICE) + i, torch.zeros(100, device=DEVICE)
+        count, (made, rest), same, start = both(x, 2.0, out=out)
+        assert count == 3 and same is out and start.data_ptr() == x.data_ptr() and start.shape == (5,)
+        assert rest.data_ptr() == made[2:].data_ptr() and first is not made
+        torch.testing.assert_close(made, 2 * x)
+        torch.testing.assert_close(out, 2 * x)
+        first = made
+    assert ran == ["both"] * 3
+
+
+def test_other_arguments_are_of_other_kinds(ran: list[str]) -> None:
+    @planned
+    def into(x: Any, by: Any, out: Any) -> Any:
+        scaled[-(-x.numel() // 64)](x, float(by), out)
+        return out
+
+    memory = torch.zeros(400, device=DEVICE)
+    for by, at in ((2.0, 0), (-0.0, 0), (0.0, 0), (1, 0), (1.0, 0), (True, 0), (2.0, 8), (2.0, 60)):
+        for _ in range(3):
+            x = memory[:64] = torch.arange(64.0, device=DEVICE)
+            out = into(memory[:64], by, memory[64 + at : 128 + at])
+            torch.testing.assert_close(out, x * float(by), rtol=0, atol=0)
+            assert torch.equal(out.signbit(), (x * float(by)).signbit())
+    assert len(ran) == 6 + 2 * 3, "at other distances, but apart and aligned as before, all three calls are planned"
+
+
+def test_calls_that_overlap_differently_are_apart(ran: list[str]) -> None:
+    @planned
+    def checked(x: Any, out: Any) -> Any:
+        if x.data_ptr() < out.data_ptr() < x.data_ptr() + 4 * x.numel():
+            raise ValueError("they overlap")
+        scaled[1](x, 2.0, out)
+        return out
+
+    memory = torch.ones(400, device=DEVICE)
+    for _ in range(4):
+        checked(memory[:64], memory[64:128])
+        with pytest.raises(ValueError, match="they overlap"):
+            checked(memory[:64], memory[32:96])
+        in_place = memory[128:192].fill_(3)
+        assert checked(in_place, in_place)[0] == 6
+    assert len(ran) == 4
+
+
+def test_what_is_not_planned(ran: list[str]) -> None:
+    @planned
+    def computed(x: Any) -> Any:
+        out = torch.zeros_like(x)
+        scaled[1](x, 2.0, out)
+        return out
+
+    @planned
+    def elsewhere(x: Any) -> Any:
+        scaled[1](x, 2.0, GLOBAL)
+        return GLOBAL
+
+    @planned
+    def derived(x: Any) -> Any:
+        return x * 2 if x.requires_grad else computed(x)
+
+    x = torch.ones(64, device=DEVICE)
+    for _ in range(4):
+        assert computed(x)[0] == 2 and elsewhere(x)[0] == 2
+        assert derived(x.clone().requires_grad_()).requires_grad
+    assert set(ran) <= {"elsewhere"}, "its launch takes an array that no argument contains, and so is refused"
+
+
+GLOBAL = torch.zeros(64, device=DEVICE)
