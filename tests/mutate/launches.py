@@ -397,7 +397,8 @@ def attention_backward(
         blocks = -(-sq // made.rows) + ragged
         q, k = (random(1, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         do, v = (random(1, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
-        base = random(1, heads, *plan.base_shape(blocks), dtype="bfloat16" if plan.extended else "float32")
+        kind = "bfloat16" if plan.extended else "float32"
+        base = random(1, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
         sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
         turns = np.zeros((1, heads, blocks, 2), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
@@ -412,15 +413,14 @@ def attention_backward(
             parts = tuple(
                 np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
             )
-        kernels, grid, dq = backward.build(plan), (blocks, heads, 1), np.empty_like(q)
+        kernels, grid, dq = backward.build(plan), blocks * heads, np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
             kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts)
         elif which == 2:
             kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
         elif which == 3:
-            tiles = -(-sk // plan.keys), 1, 1
-            kernels.of_keys[0][cl.Launch(tiles, 256, pdl=True)](dk, parts[0], 0.1, None, starts)
+            kernels.of_keys[0][cl.Launch(-(-sk // plan.keys), 256, pdl=True)](dk, parts[0], 0.1, None, starts)
         own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
         kernels.gradients[cl.Launch(1 + ordered, 384)](*own)
 

@@ -24,11 +24,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, f16, f32, i32
+from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Results
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, TURNS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, Starts
+from cutelite.kernels.attention.backward_plan import FACTORS, MB, TURNS, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, B, Starts
 from cutelite.kernels.attention.backward_wide import Wide
 from cutelite.kernels.attention.backward_worker import Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
@@ -55,10 +55,7 @@ def build(plan: Plan) -> Kernels:
 def shared_memory(plan: Plan) -> Any:
     """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
-    of_k, of_q, of_v = plan.spans
-    BASE: Any = Smem[f32, cl.row_major((config.stages, 2 * BM))]
-    if plan.extended:
-        BASE = Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
+    (of_k, of_q, of_v), (kind, count) = plan.spans, plan.of_row
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, plan.laid((BN, D, plan.ahead), of_k)]
@@ -68,7 +65,7 @@ def shared_memory(plan: Plan) -> Any:
         if plan.wide:
             p: Smem[dtype, plan.of_scores]
         ds: Smem[dtype, plan.of_scores]
-        base: BASE
+        base: Smem[kind, cl.make_smem_layout(kind, (BM, count, config.stages)), 256]
         if not (plan.wide or plan.apart or plan.split):
             grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
 
@@ -82,17 +79,19 @@ def gradients(plan: Plan) -> Any:
     leaves = BN if plan.wide else ROWS
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, leaves, of_k)
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, leaves, of_v)
+    kind, count = plan.of_row
+    BASE = TmaTensor[kind, (B, H, MB, count), (1, 1, BM, count), (None, None, None, 1)]
     array_k, array_v, Storage = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e), shared_memory(plan)
 
     @cl.kernel(block=(1 + WORKERS) * GROUP)
     def gradients(
-        q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: TURNS,
+        q: Q, k: K, v: V, do: DO, base: BASE, sums: plan.sums, turns: TURNS,
         counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
         arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
         tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (),
     ) -> None:  # fmt: skip
         """
-        base     logsumexps and row sums of o * do, as `prepare` writes them
+        base     logsumexps and row sums of o * do (`Plan.of_row`)
         sums     dq without the scale, zero at the start
         counter  of `cl.TileQueue`
         grads    dk and dv; `arrays`: the same, for ragged sequences; `parts`: where heads of queries are split
@@ -105,7 +104,7 @@ def gradients(plan: Plan) -> Any:
         keys, values = (
             cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
         )
-        row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if plan.extended else 8)
+        row = sum(plan.dims) * dtype.bytes + count * kind.bytes
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         tiles = cl.TileQueue.create(
@@ -122,13 +121,7 @@ def gradients(plan: Plan) -> Any:
                 Block(*shared).produce(tiles, q, k, v, do, base)
         else:
             cl.setmaxnreg_inc(plan.regs[1])
-            group = cl.warpgroup_idx() - 1
-            if not plan.wide:
-                (Apart if plan.apart else Narrow)(*shared, group).compute(tiles)
-            elif group == 0:
-                Wide(*shared, 0).compute(tiles)
-            else:
-                Wide(*shared, 1).compute(tiles)
+            (Wide if plan.wide else Apart if plan.apart else Narrow)(*shared, cl.warpgroup_idx() - 1).compute(tiles)
 
     return gradients
 
@@ -143,13 +136,12 @@ class Narrow(Worker):
         number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
         """
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in self.plan.dims)
-        self.keys_of(once)
+        self.await_keys(once)
         so_far = dk, dv, number, self.first, self.first[2]
         skipped: Any = i32(0)
         if self.plan.skips:  # the first block, if its queries come before all that see one of this warpgroup's keys
-            end = (self.tile.begin + 1) * self.plan.config.rows + self.plan.offset(
-                self.tile.sequence, self.given.offset
-            )
+            offset = self.plan.offset(self.tile.sequence, self.given.offset)
+            end = (self.tile.begin + 1) * self.plan.config.rows + offset
             if (self.steps > 0) & (end + self.given.right <= self.key):
                 so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, self.steps):
@@ -163,7 +155,7 @@ class Narrow(Worker):
         (dk, dv, number, place, last), dtype, (*_, rows, changes) = so_far, self.plan.problem.dtype, self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         before, early = changes.consumer_state_at(number - 1), self.plan.early
-        q, do = self.rows_of(state, place)
+        q, do = self.await_queries(state, place)
         lse = self.of_rows(state, 0) if early else None
         s, dp = self.product(0, q, state), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
@@ -171,9 +163,9 @@ class Narrow(Worker):
         total = self.of_rows(state, 1) if early else None
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
         dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        if early:
+        if early:  # all of dv is started before dS is computed, not its first part alone
             dp, p = cl.wgmma.fence_operand(dp, p)
-        ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
+        ds = self.score_gradients(p, dp, slope, total if early else self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
         changes.producer_acquire(change)
         if behind:
@@ -193,7 +185,7 @@ class Narrow(Worker):
         """Pass by the first block, with zeros for dS."""
         (dk, dv, number, place, _), (*_, rows, changes) = so_far, self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
-        self.rows_of(state, place)
+        self.await_queries(state, place)
         changes.producer_acquire(change)
         self.lay(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), change)
         cl.fence_proxy_async("shared::cta")
@@ -223,17 +215,6 @@ class Narrow(Worker):
                 own = cl.where(t <= j, -factor, own)
             held[4 * which + i] = own.to(dtype)
         return held.load()
-
-    def of_rows(self, state: Any, which: int) -> Any:
-        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8).
-
-        None where products subtract them.
-        """
-        if self.plan.extended:
-            return None
-        n, base = self.plan.config.rows, self.storage.base[state.index, None]
-        fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, 2), (1, 4, 16, n)))
-        return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, n // 8))
 
     def start_dk(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroup."""
@@ -314,12 +295,13 @@ class Apart(Narrow):
         (dk, dv, number, place, last), (*_, rows, changes) = so_far, self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         before = changes.consumer_state_at(number - 1)
-        q, do = self.rows_of(state, place)
+        q, do = self.await_queries(state, place)
+        lse = self.of_rows(state, 0)
         s = cl.wgmma.wait_group(0, self.product(0, q, state))
-        p, slope = self.powers(s, self.of_rows(state, 0), place)
-        held = cl.wgmma.fence_operand(p.to(f16), held=False)
+        p, slope = self.powers(s, lse, place)
+        held, total = cl.wgmma.fence_operand(p.to(f16), held=False), self.of_rows(state, 1)
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))
-        ds = cl.wgmma.fence_operand(self.changes(held.to(f32), dp, slope, self.of_rows(state, 1)), held=False)
+        ds = cl.wgmma.fence_operand(self.score_gradients(held.to(f32), dp, slope, total), held=False)
         dv = multiply(held.to(self.plan.problem.dtype), cl.select(do, (1, 0)), dv)
         changes.producer_acquire(change)
         dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))

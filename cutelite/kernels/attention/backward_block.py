@@ -109,7 +109,7 @@ class Block:
         """
         (_, _, rows, _), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.tile.sequence
         for tensor in (k, v):  # into L2, while the tile before still has their places
-            cl.tma_prefetch(tensor, at=self.of_keys)
+            cl.tma_prefetch(tensor, at=self.at_keys)
         place = self.first
         for i in range(self.steps):
             m, head, _ = place
@@ -117,12 +117,8 @@ class Block:
             full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            if self.plan.extended:
-                at = sequence.batch, head, (sequence.block + m) * config.rows, 0
-                cl.tma_load(base, storage.base[None, None, state.index], at=at, barrier=full)
-            else:
-                of_rows = base[sequence.batch, head, sequence.block + m, None]
-                cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * config.rows, barrier=full)
+            of_rows = sequence.batch, head, (sequence.block + m) * config.rows, 0
+            cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
             if i == 0:
                 self.bring(k, v, once)
             place, state = self.following(place), state.advance()
@@ -131,14 +127,14 @@ class Block:
         return state
 
     @property
-    def of_keys(self) -> tuple[Any, ...]:
+    def at_keys(self) -> tuple[Any, ...]:
         """The place of the tile's keys, and of its values."""
         head = self.tile.kv // i32(self.plan.heads // HK)
         return self.tile.sequence.batch, head, self.tile.sequence.key + self.tile.key, 0
 
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        (keys, values, *_), at = self.pipes, self.of_keys
+        (keys, values, *_), at = self.pipes, self.at_keys
         values.producer_acquire(once)
         cl.tma_load(v, self.v, at=at, barrier=values.barrier(once))
         keys.producer_acquire(once)

@@ -160,7 +160,7 @@ def launch(
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
-    base = empty(q if plan.extended else lse, (batch, heads, *plan.base_shape(blocks)))
+    base = empty(q if plan.extended else lse, (batch, heads, blocks * config.rows, plan.of_row[1]))
     sums = empty(lse, (batch, heads, blocks, WORKERS, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, WORKERS), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)
@@ -169,11 +169,11 @@ def launch(
         of_parts = tuple(empty(lse, (*shape, plan.pieces(n), plan.keys * n // plan.pieces(n))) for n in plan.dims)
     kernels = build(plan)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
-    grid, threads, scales = (blocks * batch, heads), WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
+    grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts)
     own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*own)
     kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
     for kernel, grad, part, scale in zip(kernels.of_keys, (dk, dv), of_parts, scales, strict=False):
-        kernel[cl.Launch((tiles * batch, kv_heads), threads, pdl=True)](grad, part, scale, None, starts)
+        kernel[cl.Launch(tiles * kv_heads * batch, threads, pdl=True)](grad, part, scale, None, starts)

@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, TURNS, H, Plan
+from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, WORKERS, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
 from cutelite.kernels.attention.tiles import Given
@@ -18,13 +18,14 @@ NOTHING = {bf16: 1e30, f16: 2.0**30}
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
 
 
-def place(parts: Any) -> tuple[Any, Any, Any]:
-    """Return the block, the head and the sequence of this thread block: blocks of `parts` (B, H, BLOCKS, ...).
+def place(heads: Any, blocks: Any) -> tuple[Any, Any, Any]:
+    """Return the block, the head and the sequence of this thread block, of (B, heads, blocks), from the last on.
 
-    Sequences are along x of the grid too, since y and z end at 65535.
+    The kernel that multiplies goes from the first to the last. It finds in L2 what `prepare` wrote at the end, and
+    leaves there what `finish` reads at the start.
     """
-    x, blocks = i32(cl.block_idx.x), i32(parts.shape[2])
-    return x % blocks, i32(cl.block_idx.y), x // blocks
+    x = i32(cl.grid_dim.x) - 1 - i32(cl.block_idx.x)
+    return x % blocks, x // blocks % heads, x // blocks // heads
 
 
 def prepare(plan: Plan) -> Any:
@@ -32,15 +33,16 @@ def prepare(plan: Plan) -> Any:
     dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dims[0]
     DV = -(-plan.problem.dim_v // BOX) * BOX
     O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
-    ROW = Tensor[f32, (B, H, SQ)]
+    ROW, (kind, count) = Tensor[f32, (B, H, SQ)], plan.of_row
+    BASE = Tensor[kind, (B, H, MB, count), cl.align(16)]
 
     @cl.kernel(block=256)
     def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums, turns: TURNS,
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: BASE, sums: plan.sums, turns: TURNS,
         given: Given, starts: Starts,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
-        t, (m, head, batch) = cl.thread_idx.x, place(sums)
+        t, (m, head, batch) = cl.thread_idx.x, place(i32(H), i32(BLOCKS))
         sequence, row = plan.queries(m, batch, starts)
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
@@ -70,19 +72,16 @@ def prepare(plan: Plan) -> Any:
                         total = total - dlse[batch, head, sequence.query + row + r]
                 elif plan.problem.ragged:
                     total = f32(0.0)  # whatever the next sequence has
+                held, whole = cl.make_rmem_tensor(kind, (count,)), base[batch, head, m * BM + r, None]
+                held.store(cl.full((count,), 0.0, kind))
                 if plan.extended:
-                    pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
-                    pieces.store(cl.full((EXTRA,), 0.0, dtype))
-                    rest = cl.where(known == -INF, NOTHING[dtype], known / given.scale), total
-                    for j in cl.static_range(2):
-                        split(rest[j], pieces, j * EXTRA // 2)
-                    whole = base[batch, head, m * BM + r, None]
-                    for j in cl.static_range(EXTRA // 8):
-                        cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(pieces, (8,), (j,)).load())
+                    split(cl.where(known == -INF, NOTHING[dtype], known / given.scale), held, 0)
+                    split(total, held, count // 2)
                 else:
-                    at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
-                    base[batch, head, m, at] = cl.where(known == -INF, INF, known / LN2)
-                    base[batch, head, m, BM + at] = total
+                    held[0], held[1] = cl.where(known == -INF, INF, known / LN2), total
+                for j in cl.static_range(count * kind.bytes // 16):
+                    own = (16 // kind.bytes,), (j,)
+                    cl.local_tile(whole, *own).store(cl.local_tile(held, *own).load())
 
     return prepare
 
@@ -107,7 +106,7 @@ def finish(plan: Plan, which: int) -> Any:
         grad: plan.box(heads, length, dim, rows, span), sums: plan.sums if of_queries else plan.parts(columns),
         scale: f32, array: plan.array("G", heads, length, dim), starts: Starts,
     ) -> None:  # fmt: skip
-        group, (m, head, batch) = cl.warpgroup_idx(), place(sums)
+        group, (m, head, batch) = cl.warpgroup_idx(), place(i32(heads), i32(sums.shape[2]))
         sequence, row = plan.queries(m, batch, starts) if of_queries else (plan.whole(batch), m * rows)
         tile = cl.shared(plan.problem.dtype, plan.laid((rows, columns), span), align=1024)
         cl.griddepcontrol_wait()

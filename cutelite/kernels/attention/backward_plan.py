@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
+from cutelite import Tensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_tiles import HP, WORKERS, B, Tiles
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.records import dataclass
@@ -150,28 +150,15 @@ class Plan(Tiles):
         return dim // ROWS if self.turned else self.keys // ROWS
 
     @property
-    def base(self) -> Any:
-        """The type of logsumexps and sums of rows.
+    def of_row(self) -> tuple[Any, int]:
+        """The type and the count of numbers that `prepare` writes for a query: `base` of the kernels.
 
-        Where they extend operands, they are 16 elements a row: in the first half those whose sum, times `FACTORS`, is
-        the logsumexp divided by the scale, in the second those of the sum of the row. A sum that is not finite, for f16
-        2^31 or more, makes the row's probabilities NaN too, and with them dv in all columns.
+        Columns of operands, where products subtract them: in the first half those whose sum, times `FACTORS`, is the
+        logsumexp divided by the scale, in the second those of the sum of the row. A sum that is not finite, for f16
+        2^31 or more, makes the row's probabilities NaN too, and with them dv in all columns. Otherwise both as f32, the
+        logsumexp in powers of 2; the other two are there because TMA moves 16 bytes.
         """
-        if self.extended:
-            return Tensor[self.problem.dtype, (B, H, MB, EXTRA), cl.align(16)]
-        return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
-
-    def base_shape(self, blocks: int) -> tuple[int, int]:
-        """Return the shape of a head's part of it."""
-        return (blocks * self.config.rows, EXTRA) if self.extended else (blocks, 2 * self.config.rows)
-
-    @property
-    def base_box(self) -> Any:
-        """The type of the same in the kernel that multiplies."""
-        if self.extended:
-            shape = B, H, MB, EXTRA
-            return TmaTensor[self.problem.dtype, shape, (1, 1, self.config.rows, EXTRA), (None, None, None, 1)]
-        return self.base
+        return (self.problem.dtype, EXTRA) if self.extended else (f32, 4)
 
     def by_block(self, array: Any) -> Any:
         """Return sums or turns with one index for the blocks of queries of all heads."""
@@ -193,10 +180,7 @@ class Plan(Tiles):
 
     @property
     def early(self) -> bool:
-        """Tell whether there are registers to load sums of rows before the wait for dP, and logsumexps before scores.
-
-        All of dv += P.T @ dO is then started before dS is computed; otherwise ptxas starts the first part alone.
-        """
+        """Tell whether registers suffice to load logsumexps ahead of scores, and sums of rows ahead of dP."""
         return self.extended or not self.by_rows
 
     @property

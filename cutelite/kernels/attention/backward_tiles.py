@@ -79,7 +79,7 @@ class Tiles(OfProblem):
 
     @property
     def apart(self) -> bool:
-        """Tell whether scores and dP follow each other: there are no registers for both beside dk, or with a mask."""
+        """Tell whether scores and dP follow each other: a wide dk, or a mask, leaves no registers for both at once."""
         return not self.wide and (self.problem.dim > 128 or self.problem.mask_mod is not None)
 
     @property

@@ -5,6 +5,7 @@ Out   parts of dq, and dk or dv, on their way to global memory
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
@@ -17,17 +18,24 @@ from cutelite.kernels.attention.scores import GROUP, ROWS
 class Wide(Worker):
     """A warpgroup with dv (group 0) or dk (group 1) of all keys of the tile, transposed, and half of dq's columns.
 
-    It computes scores of all queries for half of the keys; P and dS go through shared memory. The group is known when
-    the kernel is compiled.
+    It computes scores of all queries for half of the keys; P and dS go through shared memory.
     """
 
     def run(self, once: Any, number: Any) -> Any:
-        """Compute a tile; see `Narrow.run`."""
+        """Compute a tile; see `Narrow.run`. From here on the group is known when the kernel is compiled."""
+        if self.group == 0:
+            number = replace(self, group=0).compute_tile(once, number)
+        else:
+            number = replace(self, group=1).compute_tile(once, number)
+        return number
+
+    def compute_tile(self, once: Any, number: Any) -> Any:
+        """Compute a tile."""
         plan, which, parts = self.plan, 1 - self.group, self.results.parts
         (keys, values, *_), held = self.pipes, self.v if which else self.k
         columns = plan.keys if plan.turned else plan.dims[which]
         own = tuple(cl.wgmma.zeros_accumulator(columns) for _ in range(plan.pieces(plan.dims[which])))
-        self.keys_of(once)
+        self.await_keys(once)
         so_far = own, number, self.first, (cl.full((plan.columns // 2,), 0.0, f32), self.first[2])
         for i in range(self.steps):
             so_far = self.step(so_far, i > 0)
@@ -67,12 +75,12 @@ class Wide(Worker):
         (_, _, rows, changes), half = self.pipes, (plan.config.rows, plan.width)
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         full, has_dv = changes.consumer_state_at(number), self.group == 0
-        q, do = self.rows_of(state, place)
+        q, do = self.await_queries(state, place)
         s = multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False)
         dp = multiply(do, self.own(1), cl.wgmma.zeros_accumulator(plan.width), False)
         if behind:
             self.rest(*last)
-        lse, total = self.of_rows(state, 0), self.of_rows(state, 1)
+        lse, total = (self.of_rows(state, which) for which in range(2))
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, slope = self.powers(s, lse, place)
         of_p, of_ds = (t[None, None, change.index] for t in (storage.p, storage.ds))
@@ -86,7 +94,7 @@ class Wide(Worker):
         else:
             complete.arrive()
             dp = cl.wgmma.wait_group(0, dp)
-        plan.put(self.changes(p, dp, slope, total), cl.local_tile(of_ds, half, (0, self.group)))
+        plan.put(self.score_gradients(p, dp, slope, total), cl.local_tile(of_ds, half, (0, self.group)))
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
         changes.consumer_wait(full)
@@ -116,11 +124,3 @@ class Wide(Worker):
         )
         cl.wgmma.commit_group()
         return own
-
-    def of_rows(self, state: Any, which: int) -> Any:
-        """Return the logsumexps (0) or the sums of rows (1) of this thread's two queries: (1, 2, 1)."""
-        base, row = self.storage.base[state.index, None], cl.wgmma.coordinates(8)[0][0]
-        at, held = row // 16 * 16 + row % 8 // 2 * 4 + row % 2, cl.make_rmem_tensor(f32, (2,))
-        for i in cl.static_range(2):
-            held[i] = base[at + which * self.plan.config.rows + 2 * i]
-        return held.load().reshape((1, 2, 1))

@@ -8,7 +8,7 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 from typing import Any
 
 import cutelite as cl
-from cutelite import i32
+from cutelite import f32, i32
 from cutelite.kernels.attention.backward_block import Block
 from cutelite.kernels.attention.backward_tiles import SK, WORKERS
 from cutelite.kernels.attention.scores import GROUP, LN2
@@ -18,6 +18,14 @@ from cutelite.lang.places import places
 LOG2E = 1 / LN2
 NEVER = 1 << 30
 """A column beyond every block."""
+
+ROWS_OF_THREAD = (0, 8), (1, 2, 1)
+"""Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
+
+
+def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """Return the same of the columns of an accumulator with `n` of them."""
+    return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
 
 
 class Worker(Block):
@@ -31,10 +39,8 @@ class Worker(Block):
         """Compute tiles until none is left."""
         number, tiles = cl.u32(0), tiles.advance()
         while tiles.is_valid():
-            at, turns = (
-                tiles.state.index ^ 1,
-                tiles.state.phase,
-            )  # the queue has two places: keys and values go as it does
+            # keys and values go as the queue does, which has two places
+            at, turns = tiles.state.index ^ 1, tiles.state.phase
             once = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
             number = self.at(tiles.place, once.index).run(once, number)
             tiles = tiles.advance()
@@ -60,7 +66,7 @@ class Worker(Block):
         """The named barrier of this warpgroup."""
         return cl.NamedBarrier(2 + self.group, GROUP)
 
-    def keys_of(self, once: Any) -> None:
+    def await_keys(self, once: Any) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
         plan, tile = self.plan, self.tile
         self.pipes.keys.consumer_wait(once)
@@ -68,7 +74,7 @@ class Worker(Block):
         if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
             self.clear_behind((self.k, self.v), plan.keys, tile.sequence.keys - tile.key)
 
-    def rows_of(self, state: Any, place: Any) -> Any:
+    def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
         plan, storage, queries = self.plan, self.storage, self.tile.sequence.queries
         self.pipes.rows.consumer_wait(state)
@@ -77,25 +83,38 @@ class Worker(Block):
             self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
         return q, do
 
-    def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale. `total`: `of_rows`."""
+    def score_gradients(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale. `total`: see `of_rows`."""
         n = p.n
         p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
         ds = p * (dp if total is None else dp - total)
         ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
         return ds.reshape((n,)).to(self.plan.problem.dtype)
 
-    def powers(self, s: Any, base: Any, place: Any) -> tuple[Any, Any]:
+    def of_rows(self, state: Any, which: int) -> Any:
+        """Return the logsumexps (0) or the sums of rows (1) of a block's queries, for each element of scores.
+
+        None where products subtract them.
+        """
+        if self.plan.extended:
+            return None
+        base, spot = self.storage.base[None, which, state.index], cl.wgmma.coordinates(8)[0]
+        offsets, shape = ROWS_OF_THREAD if self.plan.wide else columns(self.plan.config.rows)
+        held = cl.make_rmem_tensor(f32, (len(offsets),))
+        for i, offset in enumerate(offsets):
+            held[i] = base[spot[0 if self.plan.wide else 1] + offset]
+        return held.load().reshape(shape)
+
+    def powers(self, s: Any, lse: Any, place: Any) -> tuple[Any, Any]:
         """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope.
 
-        Probabilities are 2 to the power `Plan.lift` times as large. `base` is what `of_rows` returns.
+        Probabilities are 2 to the power `Plan.lift` times as large. `lse`: see `of_rows`.
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.tile.sequence, self.plan.wide
         problem, n, slope = plan.problem, 2 * s.n, 1.0
         low, offset, (spot, *_) = m * plan.config.rows, plan.offset(sequence, given.offset), cl.wgmma.coordinates(8)
         rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
-        offsets = tuple(c // 2 * 8 + c % 2 for c in range(n // 4))
-        row, column = places(rows, (0, 8), (1, 2, 1)), places(first, offsets, (2, 1, n // 8))
+        row, column = places(rows, *ROWS_OF_THREAD), places(first, *columns(n))
         query, key = (row, column) if wide else (column, row)
         if plan.arrays:  # indices into arrays that functions captured, behind which there is nothing
             query, key = query.within(0, sequence.queries - 1), key.within(0, sequence.keys - 1)
@@ -104,7 +123,7 @@ class Worker(Block):
         if problem.score_mod is not None:
             s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, sequence.number, head, query, key)
             unit = LOG2E
-        s = s * unit if base is None else s * unit - base
+        s = s * unit if lse is None else s * unit - lse
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
         modified = problem.score_mod is not None or problem.mask_mod is not None
         masked = modified or self.key + plan.width > sequence.keys
@@ -116,7 +135,7 @@ class Worker(Block):
             left, right = (given.left if problem.left else None), (given.right if problem.right else None)
             before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
             count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-            own, column = own - first, places(i32(0), offsets, (2, 1, n // 8))
+            own, column = own - first, places(i32(0), *columns(n))
             least = i32(0) if before is None else own - before
             sees = column >= cl.where(row < count, least, NEVER)
             if wide or modified or behind is not None:
