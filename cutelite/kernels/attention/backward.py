@@ -3,20 +3,24 @@
     S = scale * q @ k.T        P = exp(S - its logsumexp by rows)       dv = P.T @ do
     dP = do @ v.T              dS = P * (dP - sums of rows of o * do)   dk = scale * dS.T @ q      dq = scale * dS @ k
 
-`prepare` computes the sums of rows, and clears sums of dq; `gradients` computes these five products; `finish` converts
-the sums to dq. In `gradients` a thread block takes tiles until none is left: 64 keys for each of two warpgroups, which
-hold dk and dv of these in registers while they loop over the blocks of queries that see them (`Narrow.step`). One
-thread loads those by TMA. A step:
+Three kernels: `prepare` computes the sums of rows and clears f32 sums of dq, `gradients` computes the five products,
+`finish` converts the sums to dq (`backward_outer`).
 
-    K @ Q.T and V @ dO.T, which have keys as rows, so that P.T and dS.T are in the registers of an operand A
-    P, while dP is multiplied                      dv += P.T @ dO
-    dS, while dv is multiplied; it is also written to shared memory, for the other warpgroup
-    half of dq of the block of queries *before*: by then the other has written its dS, even if it is half a step behind
-    dk += dS.T @ Q, while that half is added to the sums in global memory
+In `gradients` a thread block takes tiles until none is left: 128 keys of a head. One thread loads them by TMA, and then
+the blocks of queries that see them, one after the other (`Block.load`). Each of two warpgroups has 64 of the keys, and
+dk and dv of these in its registers. A step of it, for a block of queries (`Narrow.step`):
 
-Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.base`).
-Where registers do not suffice for this, there are two other forms: `Apart` for 192 columns with values of 128, and
-`Wide` in `backward_wide` for more. docs/lab/attention-backward.md counts what bounds the kernel and what did not help.
+1. Start S.T = K @ Q.T and dP.T = V @ dO.T. Their rows are keys: accumulators have the layout of wgmma's operand A in
+   registers, so that P.T and dS.T need no shared memory to be multiplied.
+2. Compute P while dP is multiplied, and start dv += P.T @ dO.
+3. Compute dS while dv is multiplied. It is written to shared memory as well: dq wants dS of all 128 keys.
+4. Start this warpgroup's half of dq = dS @ K, of the block *before*: by now the other warpgroup has written its part of
+   that dS, even if it is half a step behind. So the two take turns in computing powers and in multiplying.
+5. Start dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory.
+
+Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_row`).
+Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `Wide` in
+`backward_wide`. docs/lab/attention-backward.md counts what bounds the kernel, and says what did not help.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -127,7 +131,7 @@ def gradients(plan: Plan) -> Any:
 
 
 class Narrow(Worker):
-    """A warpgroup with keys of its own, whose scores, P and dS of all queries are in its registers."""
+    """A warpgroup with keys of its own, for head dims up to 128."""
 
     def run(self, once: Any, number: Any) -> Any:
         """Compute a tile.
