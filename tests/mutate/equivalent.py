@@ -68,7 +68,6 @@ OWN_WEIGHTS = "it moves over weights that a thread lays down for itself"
 WAITED_ONCE = "the pass over the row before this one has waited for all of it"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
-COMPLETE = "what it orders are bulk reductions, whose completion brings a fence of its own"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
@@ -124,33 +123,32 @@ CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
 SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
 SPLIT_WIDE = "attention_backward_split_wide"  # some of its tiles have no queries, and are released all the same
-EXTENDED = f"attention_backward_extended {SPLIT}"
-LOADED = "attention_backward attention_backward_ordered"
-NARROW = f"{LOADED} {EXTENDED} {RAGGED_BACKWARD}"
+EXTENDED, LOADED = f"attention_backward_extended {SPLIT}", "attention_backward"  # the latter has a `score_mod`
+ORDERED = "attention_backward_ordered"
+NARROW = f"{LOADED} {EXTENDED} {ORDERED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"  # so have some of these
 WIDE = f"attention_backward_wide {SPLIT_WIDE}"
 CHOSEN = f"attention_backward_chosen {SPLIT_EARLY}"
-LOADED_EARLY = "attention_backward_early"
+SKIPPING = "attention_backward_early"
 NARROWER = "attention_backward_96"
-EARLY = f"{LOADED_EARLY} {CHOSEN} {NARROWER}"
+EARLY = f"{SKIPPING} {CHOSEN} {NARROWER}"
+COVERED = f"{NARROW} {EARLY}"  # dq of the block before is started ahead of dk
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 DECODE = "attention_decode attention_gather"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
-ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
-COPIED = f"{EXTENDED} {ORDERED_WIDE}"  # warps copy dq, by parts
-UNCHANGED = f"{LOADED} {EXTENDED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
+UNCHANGED = f"{LOADED} {EXTENDED} {ORDERED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
 BESIDE = f"{UNCHANGED} attention_backward_wide {ORDERED_WIDE} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
 OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "").replace(f" {ORDERED_WIDE}", "")
-IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
+IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {LOADED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
 )
-HAS_DV = "Wide(own, 0, sums)"
+HAS_DV = "replace(self, group=0)"
 READ_FIRST = (
     "it alone reads P, and writes dS behind a barrier at which the other arrives when it has read the dS before"
 )
@@ -777,7 +775,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"{LOADED} attention_backward_extended {LOADED_EARLY} {NARROWER}",
+        f"{LOADED} attention_backward_extended {SKIPPING} {NARROWER}",
         "drop",
         ARRIVE,
         "",
@@ -787,7 +785,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
-            "attention_backward_extended",
+            f"attention_backward_extended {LOADED}",
             kind,
             "mbarrier.wait",
             detail,
@@ -800,25 +798,25 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
-            LOADED_EARLY,
+            SKIPPING,
             kind,
             "mbarrier.wait",
             detail,
-            "self.rows_of(state, place) < self.skip(so_far)",
+            "self.await_queries(state, place) < self.skip(so_far)",
             "dS of the block before has come from the other warpgroup, which had released the queries before that",
         )
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
     ),
     Row(
-        LOADED_EARLY,
+        SKIPPING,
         "stage",
         "mul",
         "",
-        "self.rows_of(state, place) < self.skip(so_far)",
+        "self.await_queries(state, place) < self.skip(so_far)",
         "it reads none of these queries",
     ),
     Row(
-        LOADED_EARLY,
+        SKIPPING,
         "weaken",
         ARRIVE,
         RELAXED,
@@ -826,27 +824,18 @@ ROWS: tuple[Row, ...] = (
         "it has read none of these queries",
     ),
     *(
-        Row(LOADED_EARLY, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
+        Row(SKIPPING, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
-    ),
-    Row(
-        f"{EXTENDED} {RAGGED_BACKWARD} {LOADED}",
-        "stage",
-        "tensor.ptr",
-        "",
-        "state, tiles = cl.PipelineState(",
-        "it waits for the tile behind too, which is told before parts of three blocks need room",
-        (0,),
     ),
     Row(
         NARROW,
         "stage",
         "mul",
         "",
-        "self.group * self.block.plan.width < self.key + block.plan.width - 1",
+        "self.group * self.plan.width < self.key + plan.width - 1",
         "both warpgroups see the same blocks of 128 queries whole",
     ),
-    Row(f"{IN_ONE} attention_backward", "weaken", "atom", "", "tiles", ONE_BLOCK),
+    Row(IN_ONE, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
     Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
@@ -859,24 +848,6 @@ ROWS: tuple[Row, ...] = (
     Row(f"{LOADED} {RAGGED_BACKWARD}", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
-    ),
-    Row(
-        COPIED,
-        "weaken",
-        ARRIVE,
-        RELAXED,
-        "tiles = tiles.advance() < compute(",
-        QUERIES_BEFORE,
-        (0,),
-    ),
-    Row(
-        COPIED,
-        "drop",
-        "bar.warp.sync",
-        "",
-        "tiles = tiles.advance() < compute(",
-        QUERIES_BEFORE,
-        (0,),
     ),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
     Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
@@ -900,11 +871,11 @@ ROWS: tuple[Row, ...] = (
         "weaken",
         ARRIVE,
         RELAXED,
-        "values.consumer_release(once) < Wide(own, 1, sums)",
+        "values.consumer_release(once) < replace(self, group=1)",
         READS_DONE,
     ),
     Row(
-        f"{EXTENDED} {RAGGED_BACKWARD} {CHOSEN} {NARROWER}",
+        COVERED,
         "weaken",
         ARRIVE,
         RELAXED,
@@ -917,33 +888,17 @@ ROWS: tuple[Row, ...] = (
             "stage",
             "mul",
             "",
-            f"self.group * self.block.plan.width < {line}",
+            f"self.group * self.plan.width < {line}",
             "all keys of the tile are there",
         )
         for line, kernels in (
-            ("self.key + block.plan.width > sequence.keys", NARROW),
+            ("self.key + plan.width > sequence.keys", NARROW),
             ("self.send(own[which], self.key", NARROW.replace(f" {SPLIT}", "")),
         )
     ),
+    Row(f"{COVERED} {APART}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(
-        NARROW,
-        "stage",
-        "mul",
-        "",
-        "(self.k, self.v)",
-        "dk and dv are staged elsewhere",
-    ),
-    Row(
-        LOADED,
-        "stage",
-        "cvt",
-        "",
-        "sums = self.block.plan.accumulators(",
-        "copies add all of dq, and threads none",
-    ),
-    Row(f"{LOADED} {EXTENDED} {EARLY} {RAGGED_BACKWARD} {APART}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row(
-        f"{LOADED} {EXTENDED} {EARLY} {RAGGED_BACKWARD}",
+        COVERED,
         "drop",
         "wgmma.commit_group",
         "",
@@ -963,15 +918,15 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
     Row(
-        f"{CHOSEN} {NARROWER}",
+        COVERED,
         "late",
         "wgmma.commit_group",
         "",
-        "dq = self.of_queries(",
+        "dq = self.start_dq(",
         "it closes the same group, later",
     ),
     Row(
-        f"{CHOSEN} {NARROWER}",
+        COVERED,
         "early",
         "wgmma.wait_group",
         "",
@@ -986,29 +941,28 @@ ROWS: tuple[Row, ...] = (
         "s, dp = cl.wgmma.wait_group(1, s",
         "it waits sooner: time alone",
     ),
-    Row(CHOSEN, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
-    Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
-    *(
-        Row(
-            f"{RAGGED_BACKWARD} {LOADED} {ORDERED_WIDE}",
-            kind,
-            op,
-            detail,
-            "state, tiles = cl.PipelineState(",
-            "the first tile has so many parts that some of it have been copied before the next tile's queries come",
-        )
-        for kind, op, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))
+    Row(
+        f"{CHOSEN} {SKIPPING}",
+        "drop",
+        "mbarrier.wait",
+        "",
+        "changes.producer_acquire(change) <! self.skip(",
+        THREE_HELD,
+    ),
+    Row(
+        f"{CHOSEN} {SKIPPING}",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        "changes.producer_acquire(change) <! self.skip(",
+        THREE_HELD,
     ),
     *(
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads, own, results, 1)", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads, own, results, 1)", LARGER_GROUP),
-    Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
-    Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
-    Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
-    Row(ORDERED, "late", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads, own, 1)", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads, own, 1)", LARGER_GROUP),
     Row(
         LOADED,
         "late",
@@ -1048,7 +1002,7 @@ ROWS: tuple[Row, ...] = (
             kind,
             op,
             detail,
-            "self.rows_of(state, place) < self.skip(so_far)",
+            "self.await_queries(state, place) < self.skip(so_far)",
             "it reads none of these queries",
         )
         for kind, op, detail in (
@@ -1106,7 +1060,7 @@ ROWS: tuple[Row, ...] = (
         "late",
         "bar.sync",
         "behind stmatrix",
-        f"block.everyone.sync() < {HAS_DV}",
+        f"self.everyone.sync() < {HAS_DV}",
         "values have been read when dS is complete",
     ),
     Row(
@@ -1117,7 +1071,7 @@ ROWS: tuple[Row, ...] = (
         "self.settle()",
         "the thread that waits for stores releases the tile too",
     ),
-    Row(APART, "drop", "wgmma.commit_group", "", "return multiply(held.to(", LARGER_GROUP),
+    Row(APART, "drop", "wgmma.commit_group", "", "dv = multiply(held.to(", LARGER_GROUP),
     Row(
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
     ),

@@ -242,7 +242,7 @@ class Narrow(Worker):
             right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
-    def conclude(self, last: Any, keys: Any = None) -> None:
+    def conclude(self, last: Any, once: Any = None) -> None:
         """Add this warpgroup's part of dq of the last block; ahead of that release the keys, of this state if any."""
         (number, at), changes = last, self.pipes.changes
         if not self.plan.gaps or self.steps > 0:
@@ -250,11 +250,11 @@ class Narrow(Worker):
             changes.consumer_wait(change)
             dq = cl.wgmma.wait_group(0, self.start_dq(change))
             changes.consumer_release(change)
-            if keys is not None:
-                self.pipes.keys.consumer_release(keys)
+            if once is not None:
+                self.pipes.keys.consumer_release(once)
             self.add(dq, at)
-        elif keys is not None:
-            self.pipes.keys.consumer_release(keys)
+        elif once is not None:
+            self.pipes.keys.consumer_release(once)
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Write dk and dv of this warpgroup's keys, add its part of dq of the last block, and release the keys.
