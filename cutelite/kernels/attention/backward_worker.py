@@ -135,12 +135,14 @@ class Worker(Block):
             left, right = (given.left if problem.left else None), (given.right if problem.right else None)
             before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
             count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-            own, column = own - first, places(i32(0), *columns(n))
-            least = i32(0) if before is None else own - before
-            sees = column >= cl.where(row < count, least, NEVER)
-            if wide or modified or behind is not None:
+            own, column, sees = own - first, places(i32(0), *columns(n)), None
+            if before is not None or modified or not wide:
+                least = i32(0) if before is None else own - before
+                sees = column >= (cl.where(row < count, least, NEVER) if modified or not wide else least)
+            if behind is not None or modified or wide:
                 most = end - 1 - first
-                sees = sees & (column <= (most if behind is None else min(own + behind, most)))
+                ends = column <= (most if behind is None else min(own + behind, most))
+                sees = ends if sees is None else sees & ends
             if problem.mask_mod is not None:
                 sees = sees & given_by("mask_mod", problem.mask_mod(sequence.number, head, query, key), sees)
             p = cl.where(sees, p, 0.0)
