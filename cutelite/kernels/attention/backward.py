@@ -257,18 +257,18 @@ class Narrow(Worker):
             self.pipes.keys.consumer_release(once)
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
-        """Write dk and dv of this warpgroup's keys, add its part of dq of the last block, and release the keys.
+        """Add this warpgroup's part of dq of the last block, release the keys, and write dk and dv of its own.
 
-        dv and dk leave by way of the same shared memory of this warpgroup's own.
+        dv and dk leave by way of the same shared memory, while the next tile's values and keys come.
         """
         self.pipes.values.consumer_release(once)
+        self.conclude(last, once)
         own, plan = [None, None], self.plan
         if not plan.split:
             place = self.storage.grads[self.group, None]
             own = [cl.with_layout(place, plan.laid((ROWS, plan.dims[i]), plan.spans[2 * i])) for i in range(2)]
             self.settle()
         self.leave(grads, own, 1)
-        self.conclude(last, once)
         if not plan.split:
             self.settle()
         self.leave(grads, own, 0)
