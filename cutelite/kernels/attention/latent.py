@@ -36,6 +36,8 @@ class Here(NamedTuple):
 class Plan(OfParts):
     """A plan where values are columns of the keys."""
 
+    LOOKUPS = 8  # there are registers for so many
+
     @property
     def half(self) -> int:
         """Columns of the output that a warpgroup computes."""

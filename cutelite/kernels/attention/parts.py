@@ -18,7 +18,6 @@ from cutelite.records import dataclass
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
 TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
-TOGETHER = 8  # places in a table that are looked up at once, at most
 FEW = 4  # keys of a copy that are enough
 
 
@@ -70,6 +69,8 @@ class OfParts(OfProblem):
     page      keys of a page; 0: each sequence has its keys in one piece
     cluster   the blocks of threads of a tile are a cluster
     """
+
+    LOOKUPS = 16  # places in a table that are looked up at once, at most: before a block's buffer is waited for
 
     config: Config
     problem: Problem
@@ -143,11 +144,11 @@ class OfParts(OfProblem):
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
         """
         state, count = rings[0][2].producer_state(), self.keys // self.chunk
-        together = next(n for n in range(min(TOGETHER, count), 0, -1) if count % n == 0)
+        each = next(n for n in range(min(self.LOOKUPS, count), 0, -1) if count % n == 0)
         for i in range(part.end - part.start):
             first = (part.end - 1 - i) * self.keys
-            for run in (cl.static_range if count <= TOGETHER else range)(0, count, together):
-                places = self.places(table, part, first + run * self.chunk, together)
+            for run in (cl.static_range if count <= self.LOOKUPS else range)(0, count, each):
+                places = self.places(table, part, first + run * self.chunk, each)
                 for array, blocks, pipe in rings:
                     if run == 0:
                         pipe.producer_acquire(state)
