@@ -103,7 +103,8 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
         raise mistake("iteration", f"{describe(x)} cannot be iterated over", help=help)
     items = tuple(islice(x, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
-        raise mistake("endless-iterator", f"{describe(x)} has not ended after {MAX_ITEMS} items")
+        help = "iterators take their items where they are made: use `enumerate`, or a tuple that is as long as needed"
+        raise mistake("endless-iterator", f"{describe(x)} has not ended after {MAX_ITEMS} items", help=help)
     return items
 
 
