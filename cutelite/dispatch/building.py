@@ -69,8 +69,12 @@ def _image(environment: Config) -> bytes:
     cache = open_cache(environment)
     if cache is None or not cache.is_private():
         return host.to_image(text, image.Machine._fields)
-    key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
-    return cache.get_or_make(key, lambda: host.to_image(text, image.Machine._fields))
+    return cache.get_or_make(_key(text), lambda: host.to_image(text, image.Machine._fields))
+
+
+@functools.cache
+def _key(text: str) -> str:
+    return fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
 
 
 # Called by launchers.

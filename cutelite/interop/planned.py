@@ -1,14 +1,14 @@
-"""Planned calls: the third call of a kind and all after it run none of a function's Python.
+"""Planned calls: all but the first few calls of a kind run none of a function's Python.
 
 In    a function of torch's tensors that checks its arguments, allocates, takes views and launches kernels
 Out   the same function, which keeps a `program` for each kind of call with tensors on a GPU
 
 Calls are of one kind if their tensors have equal shapes, strides, dtypes, devices and alignments and overlap in the
-same way, if all other arguments are equal, and if the stream is the same. The first call of a kind is noted. The second
-is watched: what torch does in it must be views and allocations without contents. The third makes the program, whose
-arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates, and has
-machine code issue the launches. That takes a tenth of the host's time: most of a call are checks and the choice of a
-configuration.
+same way, if all other arguments are equal, and if the stream is the same. The first `COUNTED` calls of a kind are
+counted: making a plan takes as long as some of them. The next is watched: what torch does in it must be views and
+allocations without contents. The one after makes the program, whose arguments are the tensors of the call and those
+that it allocates. Each later call reads its tensors, allocates, and has machine code issue the launches. That takes a
+sixth of the host's time: most of a call are checks and the choice of a configuration.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
 elements, and those in which torch computes something itself.
@@ -39,7 +39,10 @@ from cutelite.dispatch.programs import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST = 1024
+COUNTED = 4
+"""So many calls of a kind run as they are before one is planned."""
+
+MOST = 512
 """At most this many kinds of calls are kept for a function; then all are dropped."""
 
 _aten = torch.ops.aten
@@ -57,7 +60,7 @@ def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
               on its arguments, but not on what tensors hold, and on no globals that change
     state     returns what else tells kinds of calls apart; None: a call runs as it is
     """
-    kinds: dict[Hashable, _Plan | bool | None] = {}  # True: seen once; None: not to be planned
+    kinds: dict[Hashable, _Plan | int | None] = {}  # how many calls there were, or the plan; None: there is none
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -66,21 +69,21 @@ def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
         kind = None if now is None else kind_of((now, args, kwargs), tensors)
         if kind is None:
             return function(*args, **kwargs)
-        found = kinds.get(kind, False)
+        found = kinds.get(kind, 0)
         if isinstance(found, _Plan):
             try:
                 return found.run(tensors)
             except ArgumentError:  # a launch takes an array that lies in no tensor of the call
                 kinds[kind] = found = None
-        if found is True:
+        if found == COUNTED:
             with _Watching() as watched, _within():
                 result = function(*args, **kwargs)
             kinds[kind] = _plan_of(function, (args, kwargs), tensors, watched, result)
             return result
-        if found is False:
-            if len(kinds) >= MOST:
+        if found is not None:
+            if len(kinds) >= MOST and not found:
                 kinds.clear()
-            kinds[kind] = True
+            kinds[kind] = found + 1
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]

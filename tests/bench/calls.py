@@ -55,7 +55,7 @@ def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
 
 def taken(call: Callable[[], Any]) -> float:
     """Return the microseconds of a call."""
-    for _ in range(5):
+    for _ in range(10):
         call()
     rounds = []
     for _ in range(ROUNDS):

@@ -28,6 +28,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls are planned on a CPU too, whose tensors are aligned to 16 bytes; their kernels are simulated."""
     monkeypatch.setattr(plans, "PLANNED", ("cuda", "cpu"))
     monkeypatch.setattr(plans, "ALIGNED", 16)
+    monkeypatch.setattr(plans, "COUNTED", 1)
 
 
 @pytest.fixture
