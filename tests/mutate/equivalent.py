@@ -893,7 +893,7 @@ ROWS: tuple[Row, ...] = (
         )
         for line, kernels in (
             ("self.key + plan.width > sequence.keys", NARROW),
-            ("self.send(own[which], self.key", NARROW.replace(f" {SPLIT}", "")),
+            ("self.send(own, self.key, which)", NARROW.replace(f" {SPLIT}", "")),
         )
     ),
     Row(f"{COVERED} {APART}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
@@ -961,8 +961,8 @@ ROWS: tuple[Row, ...] = (
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads, own, 1)", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads, own, 1)", LARGER_GROUP),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads[1], self.own(1), 1)", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads[1], self.own(1), 1)", LARGER_GROUP),
     Row(
         LOADED,
         "late",

@@ -263,28 +263,23 @@ class Narrow(Worker):
         """
         self.pipes.values.consumer_release(once)
         self.conclude(last, once)
-        own, plan = [None, None], self.plan
-        if not plan.split:
-            place = self.storage.grads[self.group, None]
-            own = [cl.with_layout(place, plan.laid((ROWS, plan.dims[i]), plan.spans[2 * i])) for i in range(2)]
-            self.settle()
-        self.leave(grads, own, 1)
-        if not plan.split:
-            self.settle()
-        self.leave(grads, own, 0)
+        plan, own = self.plan, None
+        for which in (1, 0):
+            if not plan.split:
+                shape = ROWS, plan.dims[which]
+                own = cl.with_layout(self.storage.grads[self.group, None], plan.laid(shape, plan.spans[2 * which]))
+                self.settle()
+            self.leave(grads[which], own, which)
 
-    def leave(self, grads: Any, own: Any, which: int) -> None:
+    def leave(self, grad: Any, own: Any, which: int) -> None:
         """Write dk (0) or dv (1), by way of shared memory of this warpgroup's own that no warp reads any more."""
-        plan, grad = self.plan, grads[which]
-        if plan.split:
+        if self.plan.split:
             self.keep(grad, self.results.parts[which], self.group)
             return
-        if which == 0:
-            grad = grad * (self.given.scale * 2.0**-plan.lift)
-        elif plan.lift:
-            grad = grad * 2.0**-plan.lift
-        plan.put(grad, own[which])
-        self.send(own[which], self.key, which)
+        factor: Any = 2.0**-self.plan.lift
+        factor = self.given.scale * factor if which == 0 else factor
+        self.plan.put(grad * factor if which == 0 or self.plan.lift else grad, own)
+        self.send(own, self.key, which)
 
 
 class Apart(Narrow):
@@ -319,12 +314,11 @@ class Apart(Narrow):
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Do what `Narrow.finish` does."""
-        own = self.own(0), self.own(1)
-        self.leave(grads, own, 1)
+        self.leave(grads[1], self.own(1), 1)
         self.conclude(last)
         if not self.plan.split:
             self.everyone.sync()  # the others have read these keys
-        self.leave(grads, own, 0)
+        self.leave(grads[0], self.own(0), 0)
         if not self.plan.split:
             self.settle()
         self.pipes.keys.consumer_release(once)
