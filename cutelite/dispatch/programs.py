@@ -114,8 +114,9 @@ def keep(array: T) -> T:
 class _Calling:
     """A call of a program's function: its device, the workspaces that it asked for, and the arrays kept for it."""
 
-    def __init__(self, where: Any, planned: bool) -> None:
+    def __init__(self, where: Any, planned: bool, arguments: Iterable[Any] = ()) -> None:
         self.where, self.planned = where, planned  # a device; None: the simulator's
+        self.arguments = arguments
         self.workspaces: list[rt.DeviceArray] = []
         self.unplanned: list[Any] = []  # workspaces without a plan
         self.kept: list[rt.ArrayView] = []
@@ -126,6 +127,11 @@ class _Calling:
             self.unplanned.append(np.empty(shape, numpy_dtype(SCALARS[dtype])))
             return self.unplanned[-1]
         if not self.planned:
+            if streams.is_captured(self.where, streams.of(self.arguments)):
+                text = (
+                    "this call has no plan, since arguments overlap or have no elements, or nothing is launched; then"
+                )
+                raise ArgumentError(f"{text} a workspace lasts as long as the call, and no graph can use it")
             self.unplanned.append(rt.empty(shape, dtype, self.where))
             return self.unplanned[-1]
         made = rt.DeviceArray(shape, dtype, self.where, self._end, owner=self)
@@ -259,7 +265,8 @@ class Program:
     def _executed(self, arguments: Mapping[str, Any], ordinal: int | None) -> None:
         """Execute the function; its kernels launch themselves."""
         where = None if ordinal is None else rt.device(ordinal)
-        token = _calling.set(_calling.get() or _Calling(where, planned=False))  # within another program, that one's
+        calling = _calling.get() or _Calling(where, False, arguments.values())  # within another program, that one's
+        token = _calling.set(calling)
         try:
             self._result_of(arguments)
         finally:

@@ -78,10 +78,7 @@ def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> i
 
 def is_capturing(views: Iterable[tuple[Any, ArrayView]], ordinal: int) -> bool:
     """Tell whether the stream of the launches is being captured into a graph, in which nothing can be timed."""
-    device = rt.device(ordinal)
-    with device.active():
-        status, *captured = device.driver.raw.cuStreamIsCapturing(streams.current(view for _, view in views))
-        return bool(status) or bool(int(captured[0]))  # error: captures forbid the query
+    return streams.is_captured(rt.device(ordinal), streams.current(view for _, view in views))
 
 
 # Keys.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cutelite_rt.arrays.memory import ArrayView, reader_library
+from cutelite_rt.gpu.device import Device
 
 DEFAULT = 0  # handle of the legacy default stream
 
@@ -81,6 +82,13 @@ def of(objects: Iterable[Any]) -> int:
         if tells is not None and ordinal >= 0:
             return tells(ordinal)
     return DEFAULT
+
+
+def is_captured(device: Device, stream: int) -> bool:
+    """Tell whether what goes to a stream of the device is being captured into a graph."""
+    with device.active():
+        status, *captured = device.driver.raw.cuStreamIsCapturing(stream)
+        return bool(status) or bool(int(captured[0]))  # error: captures forbid the query
 
 
 def _teller(kind: type) -> Callable[[int], int] | None:

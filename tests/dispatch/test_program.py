@@ -208,6 +208,14 @@ def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: 
     assert len(seen.new()) == 3, "a plan for arrays apart is right for them too"
 
 
+def test_no_graph_uses_a_workspace_that_ends_with_the_call(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x, program = on_gpu((64,)), made(_step)
+    program(x, x, 1.0)
+    cuda.capturing.add(0)
+    with pytest.raises(ArgumentError, match="no graph can use it"):
+        program(x, x, 1.0)
+
+
 def test_overlapping_arguments_are_planned_where_their_distances_are_fixed(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     ran = []
 
