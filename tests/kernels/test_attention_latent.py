@@ -8,7 +8,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import decode_latent, reference
-from cutelite.kernels.attention.latent import CHOSEN, build
+from cutelite.kernels.attention.latent import CHOSEN, PIECES, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -81,11 +81,13 @@ def test_no_race_in_a_few_schedules() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-def test_registers_suffice() -> None:
+def test_registers_suffice_and_powers_are_taken_while_others_are_multiplied() -> None:
     kernel = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
     arrays = (1, 1, 128, 576), (9, 1, 64, 576), (1, 1, 128, 4, 512), (1, 128, 1, 4)
     compiled = kernel.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
+    behind = [part.rpartition("HGMMA")[2] for part in compiled.sass.split("DEPBAR.LE gsb0, 0x0") if "HGMMA" in part]
+    assert max(x.count("MUFU.EX2") for x in behind) >= CHOSEN.columns // PIECES // 2
 
 
 def test_what_does_not_fit_is_refused() -> None:
