@@ -155,7 +155,10 @@ class Narrow(Worker):
         return number
 
     def step(self, so_far: Any, behind: Any) -> Any:
-        """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
+        """Compute a block of queries; behind the first one (`behind`), also dq of the block before.
+
+        so_far  dk, dv, the number of blocks before in all tiles, the block's place, and the index of the one before
+        """
         (dk, dv, number, place, last), dtype, (*_, rows, changes) = so_far, self.plan.problem.dtype, self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         before, early = changes.consumer_state_at(number - 1), self.plan.early

@@ -112,7 +112,7 @@ class Worker(Block):
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.tile.sequence, self.plan.wide
         problem, n, slope = plan.problem, 2 * s.n, 1.0
-        low, offset, (spot, *_) = m * plan.config.rows, plan.offset(sequence, given.offset), cl.wgmma.coordinates(8)
+        low, (spot, *_) = m * plan.config.rows, cl.wgmma.coordinates(8)
         rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
         row, column = places(rows, *ROWS_OF_THREAD), places(first, *columns(n))
         query, key = (row, column) if wide else (column, row)
@@ -125,29 +125,50 @@ class Worker(Block):
             unit = LOG2E
         s = s * unit if lse is None else s * unit - lse
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
-        modified = problem.score_mod is not None or problem.mask_mod is not None
-        masked = modified or self.key + plan.width > sequence.keys
-        if problem.right:
-            masked = masked or low + offset + given.right < self.key + plan.width - 1
-        if problem.left:
-            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
-        if masked:  # rows see the columns from `least` to `most`, counted from `first` on
-            left, right = (given.left if problem.left else None), (given.right if problem.right else None)
-            before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
-            count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-            own, column, sees = own - first, places(i32(0), *columns(n)), None
-            if before is not None or modified or not wide:
-                least = i32(0) if before is None else own - before
-                sees = column >= (cl.where(row < count, least, NEVER) if modified or not wide else least)
-            if behind is not None or modified or wide:
-                most = end - 1 - first
-                ends = column <= (most if behind is None else min(own + behind, most))
-                sees = ends if sees is None else sees & ends
+        if self.masked(low):
+            sees = self.seeing(row, first, n)
             if problem.mask_mod is not None:
                 sees = sees & given_by("mask_mod", problem.mask_mod(sequence.number, head, query, key), sees)
             p = cl.where(sees, p, 0.0)
             slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
         return p.reshape((n // 2,)), slope
+
+    @property
+    def modified(self) -> bool:
+        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
+        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
+
+    def masked(self, low: Any) -> Any:
+        """Return whether some query of the block that begins at `low` does not see some key of this warpgroup's."""
+        plan, sequence, given = self.plan, self.tile.sequence, self.given
+        offset = plan.offset(sequence, given.offset)
+        masked = self.modified or self.key + plan.width > sequence.keys
+        if plan.problem.right:
+            masked = masked or low + offset + given.right < self.key + plan.width - 1
+        if plan.problem.left:
+            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
+        return masked
+
+    def seeing(self, row: Any, first: Any, n: int) -> Any:
+        """Return for each element of scores whether its query is there and sees its key, but for a `mask_mod`.
+
+        row    the indices of its rows; `first`: that of its first column, of `n`
+        """
+        problem, given, sequence, wide = self.plan.problem, self.given, self.tile.sequence, self.plan.wide
+        left, right = (given.left if problem.left else None), (given.right if problem.right else None)
+        offset = self.plan.offset(sequence, given.offset)
+        # a row sees so many columns before its own place, and behind it
+        before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
+        count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
+        own, column, sees = own - first, places(i32(0), *columns(n)), None
+        if before is not None or self.modified or not wide:
+            least = i32(0) if before is None else own - before
+            sees = column >= (cl.where(row < count, least, NEVER) if self.modified or not wide else least)
+        if behind is not None or self.modified or wide:
+            most = end - 1 - first
+            ends = column <= (most if behind is None else min(own + behind, most))
+            sees = ends if sees is None else sees & ends
+        return sees
 
     def add(self, dq: Any, at: Any, late: int = 0) -> None:
         """Add this warpgroup's part of a block of dq, of index `at`, to the sums, but the last `late` groups of 4 f32.
