@@ -238,7 +238,7 @@ def kind_of(given: Any, tensors: list[Tensor]) -> Hashable | None:
     if torch.is_autocast_enabled("cuda"):
         kind.append(torch.get_autocast_dtype("cuda"))
     for x in tensors:
-        if derived and x.requires_grad:
+        if (derived and x.requires_grad) or x.layout is not torch.strided or x.is_neg():
             return None
         shape, strides, dtype, device = x.shape, x.stride(), x.dtype, x.device
         size = _sizes.get((shape, strides, dtype)) or _size_of(shape, strides, dtype)

@@ -140,10 +140,16 @@ def test_what_is_not_planned(ran: list[str]) -> None:
     def derived(x: Any) -> Any:
         return x * 2 if x.requires_grad else computed(x)
 
+    @planned
+    def scaled_by_two(x: Any) -> None:
+        scaled[1](x, 2.0, GLOBAL)
+
     x = torch.ones(64, device=DEVICE)
     for _ in range(4):
         assert computed(x)[0] == 2 and elsewhere(x)[0] == 2
         assert derived(x.clone().requires_grad_()).requires_grad
+        with pytest.raises(cl.ArgumentError):
+            scaled_by_two(x.to_sparse())
     assert set(ran) <= {"elsewhere"}, "its launch takes an array that no argument contains, and so is refused"
 
 
