@@ -102,6 +102,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         prefetch  64, 128 or 256: L2 may also fetch that many bytes around the element
         """
         if key is None:
+            _no_hints(cache, evict, prefetch)
             return whole.load(self)
         tensor, coord = self._located(key)
         return emit(ops.TensorLoad(tensor.value, coord, cache, evict, prefetch))
@@ -109,6 +110,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     def store(self, x: Any, key: Any = None, *, cache: str = "", evict: str = "") -> None:
         """Write the vector `x` (a scalar fills) to all elements; with `key`, to the element there."""
         if key is None:
+            _no_hints(cache, evict)
             count = static_value(self.size)
             if count is None:
                 title = f"store() needs a layout known at compile time, not {self.layout}"
@@ -553,6 +555,12 @@ def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> 
             f"the layout is {layout}",
             "indices do not count from the end" if below else "",
         )
+
+
+def _no_hints(*hints: Any) -> None:
+    if any(hints):
+        help = "name an element, `t.load(key, ...)`, or copy with an atom: `cl.CopyUniversalOp(cache=...)`"
+        raise mistake("cache", f"hints such as {next(filter(None, hints))!r} are for one element", help=help)
 
 
 def _index(x: Any) -> Any:

@@ -125,18 +125,25 @@ def written_problems(p: Value) -> Iterator[Problem]:
         yield Problem("p", "constant memory cannot be written to", "copy the array to shared memory, or registers")
 
 
-def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
-    """Find problems of the cache operator and eviction priority of an access to a `t` at `p`."""
+def hint_problems(
+    p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...], prefetch: int = 0
+) -> Iterator[Problem]:
+    """Find problems of the hints of an access to a `t` at `p`, an address or a tensor."""
+    space = p.type.space if isinstance(p.type, Ptr | Tensor) else "gmem"
     if cache not in caches:
         yield Problem("cache", f"{cache!r} is none of {', '.join(filter(None, caches))}")
     elif evict not in EVICTIONS:
         yield Problem("evict", f"{evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
     elif evict and cache not in ("", "nc"):
         yield Problem("evict", f"PTX takes a cache operator or an eviction priority, not both {cache} and {evict}")
-    elif (evict or cache == "nc") and isinstance(p.type, Ptr) and p.type.space != "gmem":
+    elif (evict or cache == "nc") and space != "gmem":
         yield Problem("cache", f"{evict or cache} is for global memory")
     elif (evict or cache) and isinstance(t, Vec) and t.elem == boolean:
         yield Problem("cache", f"{evict or cache} is not for a vector of bools", "load bytes, and compare")
+    if prefetch not in PREFETCHES:
+        yield Problem("prefetch", f"{prefetch} is none of {', '.join(map(str, PREFETCHES))} bytes")
+    elif prefetch and space != "gmem":
+        yield Problem("prefetch", f"{space} does not lie behind L2")
 
 
 @op("ld", effects=Effect.READS, source="PTX ISA: ld, ld.global.nc")
@@ -159,11 +166,7 @@ class Load(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.type, "a load")
-        yield from hint_problems(self.p, self.type, self.cache, self.evict, LOAD_CACHES)
-        if self.prefetch not in PREFETCHES:
-            yield Problem("prefetch", f"{self.prefetch} is none of {', '.join(map(str, PREFETCHES))} bytes")
-        elif self.prefetch and isinstance(self.p.type, Ptr) and self.p.type.space != "gmem":
-            yield Problem("prefetch", f"{self.p.type.space} does not lie behind L2")
+        yield from hint_problems(self.p, self.type, self.cache, self.evict, LOAD_CACHES, self.prefetch)
 
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict or self.prefetch:

@@ -18,7 +18,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.types import LOCAL_BYTES, Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import DimExpr, Layout, cosize, flatten_to_tuple, is_static, rank, size, static_value
 from cutelite.layout.layout import images
-from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
+from cutelite.ops.memory import LOAD_CACHES, MAX_VECTOR_BYTES, STORE_CACHES, hint_problems, written_problems
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Array, Lanes
@@ -286,6 +286,12 @@ class TensorLoad(ElementAccess):
     def result_types(self) -> tuple[Type, ...]:
         return (tensor_type(self.t).elem,)
 
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.cache or self.evict or self.prefetch:
+            elem = tensor_type(self.t).elem
+            yield from hint_problems(self.t, elem, self.cache, self.evict, LOAD_CACHES, self.prefetch)
+
     def simulate(self, lanes: Lanes) -> None:
         t = tensor_type(self.t)
         lanes.define(lanes.load(t.space, self.address(lanes), t.elem)[:, 0])
@@ -304,6 +310,8 @@ class TensorStore(ElementAccess):
         if isinstance(self.t.type, Tensor) and self.a.type != self.t.type.elem:
             yield Problem("a", f"cannot store {self.a.type} into a tensor of {self.t.type.elem}")
         yield from written_problems(self.t)
+        if self.cache or self.evict:
+            yield from hint_problems(self.t, self.a.type, self.cache, self.evict, STORE_CACHES)
 
     def simulate(self, lanes: Lanes) -> None:
         t = tensor_type(self.t)

@@ -358,6 +358,8 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda a: cl.atomic_add(a.at(0), 0, a[0]), "a pointer takes no index"),
     (lambda a: cl.atomic_add(3, 0, a[0]), "a tensor or a pointer is needed here"),  # type: ignore[arg-type]
     (lambda a: cl.load_acquire(a.at(0)), "a pointer has no element type"),
+    (lambda a: a.load(0, cache="foo"), "'foo' is none of ca, cg"),
+    (lambda a: a.tile((4,), 0).load(cache="cg"), "hints such as 'cg' are for one element"),
     (lambda a: cl.load_acquire(a, 0, dtype=cl.u64), "the tensor holds f32"),
     (lambda a: cl.atomic_add(cl.make_rmem_tensor(f32, (4,)), 0, 1.0), "registers belong to one thread"),  # type: ignore[arg-type]
     (lambda a: cl.barrier_sync(16), "has the barriers 0 to 15, not 16"),
