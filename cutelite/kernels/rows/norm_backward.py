@@ -36,7 +36,8 @@ class Sums(NamedTuple):
 def backward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
 
-    It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums.
+    It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums. Where rows stay in
+    shared memory, there is room for g.
     """
     dtype, n, weight = norm.dtype, norm.n, norm.weight
     P, Q, R, S = pitches("P Q R S", p.vector)
@@ -58,29 +59,29 @@ def backward(norm: Norm, p: Plan) -> Any:
         dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
+        keeps = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
         few = piecewise(stream) or p.overlap  # registers for more than a row
         scale = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w))
 
-        def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
-            g, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
-            return g, norm.weighted(g, vectors_of(scale, some)), xhat
-
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
-            def look(sums: Sums, some: Any) -> Sums:
-                d, g, xhat = parts_of(some, asked, gs, xs)
+            def look(before: Any, some: Any) -> Any:
+                (plain, product), kept = before
+                d, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
+                g = norm.weighted(d, vectors_of(scale, some))
                 add_to(dws, some.start, d * xhat)
                 add_to(dbs, some.start, d)
-                return Sums(sums.plain + g.reduce("sum"), sums.product + dot(g, xhat))
+                return Sums(plain + g.reduce("sum"), product + dot(g, xhat)), (*kept, g) if keeps else ()
 
-            sums = stream.walk(Sums(f32(0), f32(0)), look, pieces=1)
-            return sums, None if add is None or not p.stages or p.overlap else part.load(add[row, None])
+            sums, kept = stream.walk((Sums(f32(0), f32(0)), ()), look, pieces=1)
+            return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
 
-        def last(row: Any, asked: Any, more: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
-            inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n)
+        def last(row: Any, asked: Any, before: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
+            (rstd, mean), (kept, more) = asked, before or ((), None)
+            inner, outer = sums.product * (-1.0 / n) * rstd * rstd, sums.plain * (-1.0 / n) * rstd
 
             def gradient(some: Any, more: Any) -> Any:
-                _, g, xhat = parts_of(some, asked, gs, xs)
-                d = ((g - outer if norm.center else g) - xhat * inner) * asked[0]
+                g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), vectors_of(scale, some))
+                d = (widened(xs.of(some)) - mean) * inner + (g * rstd + outer if norm.center else g * rstd)
                 return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])

@@ -114,7 +114,9 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         registers = 128 if narrow else 80
         return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
     if n <= (32_768 if light else 16_384):
-        return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
+        if light or n > 1024:
+            return replace(plan(n, vector), held=light)
+        return replace(halved(plan(n, vector, registers=80), n), held=False)
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
