@@ -1075,6 +1075,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
     ),
+    Row(f"{ORDERED} {ORDERED_WIDE}", "weaken", "red", "", "cl.red(", "blocks add in turn: nobody else adds meanwhile"),
     Row(
         IN_ONE,
         "weaken",
