@@ -11,6 +11,7 @@ from cutelite import config
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.programs import keep
 from cutelite.target import Target
+from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
 
@@ -122,12 +123,11 @@ def zeros_of(like: Any, count: int) -> Any:
         return numpy.zeros(count, numpy.int32)
     module = sys.modules[library]
     if library == "torch":
-        stream = module.cuda.current_stream(like.device).cuda_stream
         capturing, place = module.cuda.is_current_stream_capturing(), {"device": like.device}
     else:
-        current = module.cuda.get_current_stream()
-        stream, capturing, place = current.ptr, current.is_capturing(), {}
-    streams, fresh, kept = _counters.setdefault((library, where, count), ({}, [], []))
+        capturing, place = module.cuda.get_current_stream().is_capturing(), {}
+    stream = streams.of([like])
+    used, fresh, kept = _counters.setdefault((library, where, count), ({}, [], []))
     if not fresh and not capturing:
         apart = -(-count // 4) * 4
         made = max(16, COUNTERS * 4 // apart)
@@ -136,9 +136,9 @@ def zeros_of(like: Any, count: int) -> Any:
         fresh.extend(numbers[apart * i : apart * i + count] for i in range(made))
     if capturing:  # where there is none, the graph itself clears some
         return fresh.pop() if fresh else module.zeros(count, dtype=module.int32, **place)
-    if stream not in streams:
-        streams[stream] = fresh.pop()
-    return streams[stream]
+    if stream not in used:
+        used[stream] = fresh.pop()
+    return used[stream]
 
 
 COUNTERS = 1024
