@@ -6,6 +6,7 @@ the simulator, and simulates it once.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import importlib
@@ -86,8 +87,13 @@ CALLS: dict[str, Callable[[], object]] = {
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CALLS))
+    names = parser.parse_args().names
+    if unknown := {*names} - {*CALLS}:
+        parser.error(f"there is no {', '.join(unknown)}")
     print("call: seconds of the first; seed: seconds of a check; of a simulation under seed 0")
-    for name in sys.argv[1:] or CALLS:
+    for name in names or CALLS:
         started = time.process_time()
         CALLS[name]()
         print(f"{name:20}    {time.process_time() - started:6.2f}", flush=True)

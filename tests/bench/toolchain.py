@@ -9,6 +9,7 @@ The LLVM IR is made here, in the form a frontend would give it, so that a figure
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
 import re
@@ -288,7 +289,10 @@ def line(name: str, text: str, times: int = 11) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(json.dumps(variant(sys.argv[1])))
-    else:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("variant", nargs="?", choices=VARIANTS)
+    given = parser.parse_args().variant
+    if given is None:
         main()
+    else:
+        print(json.dumps(variant(given)))
