@@ -199,14 +199,15 @@ class OnlineSoftmax:
         Result the logsumexp is a natural logarithm
         """
         total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
-        top = self.top - self.raised
+        top, ratio = self.top - self.raised, None
         if sink is not None:
-            base = max(where(top == -INF, sink / LN2, top), sink / LN2)
+            base = max(top, sink / LN2)
+            base = where(base == -INF, 0.0, base)  # a row without scores, and a sink without a power
             ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))
-            total = total * ratio + math.exp2(sink / LN2 - base, fast=True)
-            return ratio * math.rcp(total, fast=True), (base + math.log2(total, fast=True)) * LN2
+            top, total = base, total * ratio + math.exp2(sink / LN2 - base, fast=True)
         inverse = where(total == 0.0, 0.0, math.rcp(total, fast=True))
         sums = where(total == 0.0, -INF, (top + math.log2(total, fast=True)) * LN2)
+        inverse = inverse if ratio is None else ratio * inverse
         return inverse, where(self.top == INF, INF, sums)
 
 

@@ -383,6 +383,14 @@ def test_gradients_of_sinks(ragged: bool) -> None:
             assert (x.double() - y).norm() < 5e-3 * y.norm()
 
 
+def test_a_sink_of_minus_infinity_has_no_gradient_where_nothing_is_seen() -> None:
+    torch = pytest.importorskip("torch")
+    from cutelite.kernels.attention.operators import of_sinks
+
+    o, lse = torch.ones(1, 2, 1, 8), torch.tensor([[[-torch.inf, 0.0]]])
+    assert of_sinks((o, None), (o, o, o, o, lse), torch.tensor([-torch.inf]), "bshd") == 0
+
+
 def test_what_does_not_fit_is_refused() -> None:
     q, k, v, do = inputs(8, 8, 2, 1, 64)
     lse = np.zeros((1, 2, 8), np.float32)

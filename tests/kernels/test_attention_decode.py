@@ -100,14 +100,15 @@ def test_functions_may_capture_arrays() -> None:
 
 def test_a_sequence_without_keys_and_sinks() -> None:
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
-    sinks = np.array([0.5, 3.0], np.float32)
+    sinks = np.array([0.5, -np.inf], np.float32)
     for splits in (1, 2, None):  # two tiles are two clusters in the simulator
         far = np.array([-(1 << 31), (1 << 31) - 1], np.int32)  # as 0 and 200
         o, lse = decode(q, k, v, lengths=far, splits=splits, return_lse=True)
         assert (o[0] == 0).all()
         assert (lse[0] == -np.inf).all()
-        _, with_sinks = decode(q, k, v, sinks=sinks, splits=splits, return_lse=True)
-        np.testing.assert_allclose(with_sinks[1], np.logaddexp(lse[1], sinks[:, None]), atol=1e-4)
+        o, with_sinks = decode(q, k, v, lengths=far, sinks=sinks, splits=splits, return_lse=True)
+        np.testing.assert_allclose(with_sinks, np.logaddexp(lse, sinks[:, None]), atol=1e-4)
+        assert (o[0] == 0).all()
 
 
 @pytest.mark.parametrize("page", [0, 16])

@@ -224,7 +224,8 @@ def of_sinks(
     """
     (do, dlse), (o, lse, *starts) = given, saved[3:]
     along = (do.float() * o.float()).sum(-1)  # of all of a row's keys together
-    each = torch.exp(sinks[:, None] - lse) * ((0 if dlse is None else dlse) - (along.mT if layout == "bshd" else along))
+    shares = torch.exp(sinks[:, None] - lse).masked_fill(lse == -torch.inf, 0)  # as a sink is that is not there
+    each = shares * ((0 if dlse is None else dlse) - (along.mT if layout == "bshd" else along))
     if starts:
         each = torch.where(torch.arange(lse.shape[-1], device=lse.device) < starts[0][-1], each, 0)
     return each.sum(-1).view(-1, len(sinks)).sum(0)
