@@ -25,8 +25,10 @@ HIGHEST = 50.0
 """The greatest cap: powers then are 2**-72 to 2**72, which leaves sums and products with values 2**55."""
 SMALL = 10.0
 """Below this cap, usual scores' sums say nothing, and the largest score is looked for instead."""
-CHUNK = 16
-"""So many scores are computed at a time, for they take registers."""
+CHUNK = 24
+"""So many scores are computed at a time: that ptxas begins with powers early, and has registers."""
+SPECIAL = 2
+"""So many of them take the special function, whose unit has time for them."""
 REACH = 0.6
 """Of x: up to there the polynomial is within 1.9e-5 of tanh."""
 LOST = 2.0**-10
@@ -76,7 +78,6 @@ class CappedSoftmax:
     cap      of scores
     factor   from products to arguments of tanh
     dtype    of the powers: of f32's exponents
-    special  so many of each `CHUNK` scores take the special function, whose unit has time for them
     total    sums of this thread's powers so far, (2,)
     redone   blocks that were computed again: after `REDONE` of them the polynomial is tried no more
     """
@@ -84,14 +85,13 @@ class CappedSoftmax:
     cap: float
     factor: Any
     dtype: Any
-    special: int
     total: Any
     redone: Any
 
     @classmethod
-    def create(cls, cap: float, factor: Any, dtype: Any, special: int = 0) -> Any:
+    def create(cls, cap: float, factor: Any, dtype: Any) -> Any:
         """Return the softmax of no scores. `cap` is at most `HIGHEST`."""
-        return cls(cap, factor, dtype, special, cl.full((2,), 0.0, f32), i32(0))
+        return cls(cap, factor, dtype, cl.full((2,), 0.0, f32), i32(0))
 
     def step(self, s: Any, seen: Any) -> tuple[Any, Any]:
         """Return powers of the next block, and the softmax after it.
@@ -115,12 +115,10 @@ class CappedSoftmax:
         fit, parts, sums, largest = fitted(self.cap), [], cl.full((2,), 0.0, f32), f32(0.0)
         by_sums = seen is None and self.cap >= SMALL
         for i in cl.static_range(0, s.n, CHUNK):
-            first, end = i + self.special, min(i + CHUNK, s.n)
+            first, end = i + SPECIAL, min(i + CHUNK, s.n)
             y = s[first:end] * (self.factor * fit.unit)
             square = y * y + fit.middle
-            part = y * (square * square + fit.rest)
-            if self.special:
-                part = cl.vector(self.exponents(s[i:first]), part, dtype=f32)
+            part = cl.vector(self.exponents(s[i:first]), y * (square * square + fit.rest), dtype=f32)
             if by_sums:
                 part, more = raised(part, self.dtype)
                 sums = sums + more

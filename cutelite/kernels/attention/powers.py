@@ -66,8 +66,7 @@ class OfScores(OfProblem):
         if not self.capped:
             s = self.modified(s, added, tile.end - 1, tile, here, group, True)
             return self.start(s, added, tile, here, group)  # type: ignore[no-any-return]
-        special = 2 if self.problem.dim > 64 else 0
-        softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype, special)
+        softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
         p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
         return p, softmax
 
