@@ -56,7 +56,7 @@ else:
     @cache
     def _making(n, checked):
         """Return the code of an `__init__` with `n` fields, which calls `__post_init__` if `checked`."""
-        steps = [f"keep(self, name{i}, _{i})" for i in range(n)] + ["self.__post_init__()"] * checked
+        steps = [f"object.__setattr__(self, name{i}, _{i})" for i in range(n)] + ["self.__post_init__()"] * checked
         return eval(f"lambda self, {', '.join(f'_{i}' for i in range(n))}: ({', '.join(steps)}, None)[-1]").__code__
 
     def _with_methods(cls, slots):
@@ -70,7 +70,7 @@ else:
         code = code.replace(
             co_varnames=("self", *names), co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__"
         )
-        space = {"__name__": cls.__module__, "__builtins__": __builtins__, "keep": object.__setattr__}
+        space = {"__name__": cls.__module__, "__builtins__": __builtins__}
         space |= {f"name{i}": name for i, name in enumerate(names)}
         cls.__init__ = FunctionType(code, space, "__init__", defaults)
         cls.__init__.__annotations__ = {field.name: field.type for field in fields} | {"return": None}

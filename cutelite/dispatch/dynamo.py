@@ -1,46 +1,54 @@
-"""Make `torch.compile` break the graph at a launch, and trace nothing of what a launch does.
+"""Make `torch.compile` break the graph at a launch, and compile nothing of what a launch does.
 
 In    functions that compiled code may call
-Out   the marks by which torch.compile knows them (`untraced`), and the packages in which it traces nothing (`keep_out`)
+Out   the same functions, marked (`untraced`)
 
-torch is not imported for this: the mark is an attribute, and packages are registered only if torch._dynamo is loaded.
+torch traces functions and executes frames. While it traces, an attribute of the function breaks the graph. How frames
+are executed is told to torch's C extension, by their code: if torch is not imported yet, just before its compiler is.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TRACED = ("cutelite.kernels", "cutelite.models", "cutelite.interop", "cutelite.layout")
-"""Packages that torch.compile may trace: their functions call operators, or compute with numbers."""
-
-_told = False
+_untold: list[CodeType] = []
+"""Code of marked functions, which torch does not know of yet."""
 
 
 def untraced(function: F) -> F:
-    """Mark a function so that torch.compile breaks the graph where it is called."""
+    """Mark a function so that torch.compile breaks the graph where it is called, and compiles nothing that it calls."""
     marked: Any = function
     marked._torchdynamo_disable = True
     marked._torchdynamo_disable_msg = "it launches a kernel: make it an operator by cutelite.interop.torch.custom_op"
+    marked.__code__ = marked.__code__.replace()  # its own: all wrappers that one decorator makes share their code
+    _untold.append(marked.__code__)
+    _tell()
     return function
 
 
-@untraced
-def keep_out() -> None:
-    """Tell torch.compile to trace nothing of cutelite but `TRACED`. Called while launches still go through Python."""
-    global _told
-    if _told or "torch._dynamo" not in sys.modules:
+def _tell() -> None:
+    """Have torch, if it is imported, execute marked functions and all that they call as they are."""
+    frames = sys.modules.get("torch._C._dynamo.eval_frame")
+    if frames is None or not hasattr(frames, "set_code_exec_strategy"):  # versions before compile more than they must
         return
-    rules = sys.modules.get("torch._dynamo.trace_rules")
-    if rules is None or not hasattr(rules, "add"):
-        return
-    import pkgutil
+    as_it_is = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
+    while _untold:
+        frames.set_code_exec_strategy(_untold.pop(), as_it_is)
 
-    _told = True
-    for room in pkgutil.iter_modules(sys.modules["cutelite"].__path__, "cutelite."):
-        if room.name not in TRACED:
-            rules.add(room.name)
-    rules.add("cutelite_rt")
+
+class _BeforeCompiler:
+    """An import hook that finds no module: it is asked for torch's compiler when torch's C extension is loaded."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "torch._dynamo":
+            _tell()
+
+
+if "torch" not in sys.modules:
+    sys.meta_path.insert(0, _BeforeCompiler)

@@ -18,7 +18,7 @@ from cutelite.dispatch.arguments import ArgumentError, Bound, described
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of
 from cutelite.dispatch.divert import diversion, on_host
-from cutelite.dispatch.dynamo import keep_out, untraced
+from cutelite.dispatch.dynamo import untraced
 from cutelite.dispatch.launch import (
     PERSISTENT,
     Dim3,
@@ -242,7 +242,6 @@ class Kernel:
     @without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
         """Launch by Python, and keep the outcome under the key that the compiled launcher gave."""
-        keep_out()
         on_host(self.__name__)
         instead = diversion.get()
         if instead is None:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound
-from cutelite.dispatch.dynamo import keep_out
 from cutelite.dispatch.launch import Launch
 from cutelite.tuples import NamedTuple
 from cutelite_rt import Driver, Function, LaunchConfig, forks
@@ -96,7 +95,6 @@ class Launching:
         self._watched: Watched = ()
 
     def _by_key(self, key: Any) -> Callable[..., None]:
-        keep_out()
         if not asked.is_exact(key):
             return self.held(self._read(key))
         kept, subscripts = self._kept, self._subscripts

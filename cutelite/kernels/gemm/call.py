@@ -221,6 +221,7 @@ def beta_of(c: Any, beta: float | None) -> float:
     return float(c is not None) if beta is None else beta
 
 
+@untraced  # what it makes is for a launch, and tells functions apart by their code
 def fused_of(
     c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0,
     beta: float | None = None, activation: Function | str | None = None,
