@@ -36,6 +36,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.programs import Program
+from cutelite_rt.arrays.memory import reach
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -282,8 +283,7 @@ _sizes: dict[Hashable, int] = {}
 
 def _size_of(shape: torch.Size, strides: tuple[int, ...], dtype: torch.dtype) -> int:
     """Return the bytes from the first to the last element of a tensor: 0 without elements."""
-    last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    size = 0 if 0 in shape else dtype.itemsize * (1 + last)
+    _, size = reach(shape, strides, dtype.itemsize)  # torch has no negative strides
     if len(_sizes) >= MOST:
         _sizes.clear()
     _sizes[shape, strides, dtype] = size

@@ -347,7 +347,8 @@ def overlap(a: Any, b: Any) -> bool:
     """Tell whether two views overlap, as far as that is seen: of rows with gaps, if both have the same pitch."""
     if 0 in (*a.shape, *b.shape):
         return False
-    if a.pointer == b.pointer or (ends(b) > a.pointer and ends(a) > b.pointer):
+    (first, end), (start, stop) = without_gaps(a), without_gaps(b)
+    if a.pointer == b.pointer or (stop > first and end > start):
         return True
     (high, wide, pitch), (rows, row, step) = rows_of(a), rows_of(b)
     if not pitch == step > 0:
@@ -366,11 +367,10 @@ def rows_of(view: Any) -> tuple[int, int, int]:
     return prod(extent for extent, _ in modes), row * size, modes[-1][1] * size if modes and even else 0
 
 
-def ends(view: Any) -> int:
-    """Return the address behind an array without gaps; of one with gaps, between which another may lie, its own."""
-    count = prod(view.shape)
-    last = sum((extent - 1) * step for extent, step in zip(view.shape, view.strides, strict=True))
-    return int(view.pointer + count * DTYPES[view.dtype].bytes if last + 1 == count else view.pointer)
+def without_gaps(view: Any) -> tuple[int, int]:
+    """Return where an array begins and ends; twice its address if it has gaps, between which another may lie."""
+    first, end = view.span
+    return (first, end) if end - first == view.nbytes else (view.pointer, view.pointer)
 
 
 def is_writable(array: Any) -> bool:

@@ -59,12 +59,22 @@ class ArrayView(NamedTuple):
     @property
     def span(self) -> tuple[int, int]:
         """The first address of the elements, and the address after the last; equal if there are none."""
-        if not self.size:
-            return self.pointer, self.pointer
-        reaches = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
-        low, high = sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches)
-        size = DTYPES[self.dtype].bytes
-        return self.pointer + low * size, self.pointer + (high + 1) * size
+        low, high = reach(self.shape, self.strides, DTYPES[self.dtype].bytes)
+        return self.pointer + low, self.pointer + high
+
+
+def reach(shape: Sequence[int], strides: Sequence[int], element_bytes: int) -> tuple[int, int]:
+    """Return where an array begins and ends, in bytes from element (0, ..., 0); equal if there are no elements.
+
+    strides  in elements, of any sign
+    """
+    if 0 in shape:
+        return 0, 0
+    low = high = 0
+    for extent, step in zip(shape, strides, strict=True):
+        furthest = (extent - 1) * step
+        low, high = low + min(furthest, 0), high + max(furthest, 0)
+    return low * element_bytes, (high + 1) * element_bytes
 
 
 class UnreadableArray(TypeError):
