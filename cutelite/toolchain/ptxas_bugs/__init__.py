@@ -4,7 +4,7 @@ PTX that is assembled here avoids the bugs of the assembler in use. PTX that is 
 cache, `compiled.ptx`) avoids all of them, since it is unknown which assembler will read it. If PTX has none of the
 words of a bug's instructions, the bug's file is not even imported.
 
-docs/checking-hardware.md says how each bug was found, and for which numbers it shows.
+docs/checking-hardware.md lists the bugs, docs/lab/checking.md says how some were found and for which numbers they show.
 """
 
 from __future__ import annotations
