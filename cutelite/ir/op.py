@@ -125,6 +125,14 @@ class Op:
     # Of an access to rows at addresses that lanes give for each other: for each row, the lane that has each part of it
     # in registers, an array (rows, parts) of lanes. None: lanes access memory at their own addresses.
     holders: Any = None
+    # What simulator and checker ask of any op. Those to which it applies have a field or a property of that name.
+    members: Value | None = None  # lanes that take part, a u32 of bits
+    semantic: str | None = None  # of a strong access or a fence: 'relaxed', 'acquire', ...
+    scope_of_order: str = "gpu"  # and the threads that it is strong for
+    reach: str = "cta"  # of an arrival or a wait: the threads that it orders
+    relaxed: bool = False  # of these and of barriers: it orders no accesses
+    cache: str = ""  # of a load or store: PTX's cache operator
+    pair: bool = False  # of a copy: its mbarrier may be in the other block of the pair
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
     _typed: ClassVar[tuple[tuple[str, type], ...]] = ()  # name and class of the constants that are numbers and texts
@@ -157,6 +165,11 @@ class Op:
             if not isinstance(held, kind) and not (kind is float and isinstance(held, int)):
                 said = "a compile-time integer" if kind is int else f"a compile-time {kind.__name__}"
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
+
+    @property
+    def commutes(self) -> bool:
+        """Tell of updates whether they leave the same numbers in any order."""
+        return False
 
     # The parts that a class declares. `ptx` or `llvm` says how it is spelled; an op with neither is expanded by a pass.
 
@@ -309,6 +322,5 @@ def _fields(cls: type[Op]) -> tuple[Field, ...]:
 
 def _field(cls: type[Op], name: str, annotation: str) -> Field:
     kind = OPERAND_KINDS.get(annotation, "jump" if annotation == "Jump" else "const")
-    required = not hasattr(cls, name) and kind != "optional"
-    default = getattr(cls, name, None)
-    return Field(name, kind, required, default, annotation)
+    given = any(name in vars(base) for base in cls.__mro__[: cls.__mro__.index(Op)])  # `Op` says what other ops have
+    return Field(name, kind, not given and kind != "optional", getattr(cls, name) if given else None, annotation)

@@ -346,7 +346,7 @@ class Agent:
 
     def complete_tx(self, address: int, bytes: int) -> None:
         rank = address >> RANK_SHIFT
-        if self.filled and rank not in self.filled and not getattr(self.work.op, "pair", False):
+        if self.filled and rank not in self.filled and not self.work.op.pair:
             title = f"bytes come to the block of rank {min(self.filled)}, and an mbarrier of rank {rank} counts them"
             help = "count them where they come: on the mbarrier of that block, `bar.remote(rank)`"
             self.fail("mbarrier", title, help=help)

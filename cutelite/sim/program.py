@@ -83,7 +83,7 @@ class BlockCode:
 
 
 def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
-    members = getattr(op, "members", None)
+    members = op.members
     simulate = (direct(op) or op.simulate) if sum is None else sum.simulate
     return Step(
         op,
@@ -132,7 +132,7 @@ class Program:
             self._find_fixed(ops)
         self.in_warpgroups = any(UNITS[op.scope] == WARPGROUP for op in ops)  # has instructions of warpgroups
         self.names = frozenset(op.name for op in ops)
-        self.strong = tuple(op for op in ops if getattr(op, "semantic", None) is not None)  # accesses and fences
+        self.strong = tuple(op for op in ops if op.semantic is not None)  # accesses and fences
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
 

@@ -77,7 +77,7 @@ class KernelAhead:
         assert self.ahead is not None
         work = work_of(holder)
         op = holder.op if work is None else work.op
-        if (work is not None and work.queue == "none" and work.barrier is None) or getattr(op, "cache", "") == "nc":
+        if (work is not None and work.queue == "none" and work.barrier is None) or op.cache == "nc":
             return  # a prefetch; a promise that nobody writes
         if len(self._after_it) < self.clocks.count:
             self._after_it = np.append(self._after_it, np.zeros(self.clocks.count - len(self._after_it), bool))

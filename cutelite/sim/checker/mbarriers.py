@@ -156,8 +156,8 @@ class Mbarriers:
         self._stray("arrival", block, op, barrier, address, barrier.phases.arrive(threads, event.expect))
         barrier.arrived[threads - barrier.phases.first] = barrier.phase + 1
         remote = address >> RANK_SHIFT != block.rank
-        scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
-        relaxed = getattr(op, "relaxed", False)
+        scope = CLUSTER if remote else REACH[op.reach]
+        relaxed = op.relaxed
         # A strict arrival has been executed: also for who waits with less scope.
         release(self.clocks, barrier.coming, block, threads, scope, relaxed, executed=len(block.cluster.smem) > 1)
 
@@ -263,9 +263,9 @@ class Mbarriers:
         barrier = self.state.barriers.get((block.number, address))
         if barrier is None:
             return
-        scope = REACH[getattr(op, "reach", "cta")]
+        scope = REACH[op.reach]
         knowledge = barrier.done.to(scope, block.number, block.rank)
-        if getattr(op, "relaxed", False):
+        if op.relaxed:
             self.clocks.learn(threads, knowledge.rows(PAST))
             self.clocks.learn_later(threads, barrier.done.for_fences(block.number, block.rank, scope))
         else:

@@ -54,7 +54,7 @@ class Meetings:
     def arrive_at_cluster(self, block: Block, event: ClusterArrive) -> None:
         """Let threads arrive at the barrier of their cluster."""
         lanes = event.lanes
-        relaxed = getattr(lanes.op, "relaxed", False)
+        relaxed = lanes.op.relaxed
         self._meet(block, -1, event.on, block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
 
     def _meet(

@@ -176,7 +176,7 @@ class Checker:
         kind: str,
     ) -> Array | None:  # fmt: skip
         """Check an access by threads; return the values that loads see, None for the latest ones."""
-        op, number, semantic = holder.op, KINDS[kind], getattr(holder.op, "semantic", None)
+        op, number, semantic = holder.op, KINDS[kind], holder.op.semantic
         shadow = self.state.shadow(region, unit)
         if kind != "read" and semantic is None:
             self._strong.overwrite(region, offset, unit)
@@ -184,7 +184,7 @@ class Checker:
         threads = block.first + holder.tid[lanes]
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
             self._lifetimes.must_have_started(block, op, region.base >> RANK_SHIFT, threads)
-        if kind == "read" and getattr(op, "cache", "") == "nc":
+        if kind == "read" and op.cache == "nc":
             self._races.must_be_unwritten(block, op, region, shadow, granules, np.repeat(threads, each))
         if semantic is not None and kind != "atomic":
             number = STRONG_READ if kind == "read" else STRONG_WRITE
@@ -202,7 +202,7 @@ class Checker:
 
     def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
         """Check that an update of an ordered argument, by these threads or by their work, has its place in an order."""
-        if getattr(op, "commutes", False):
+        if op.commutes:
             return
         assert self._updates is not None
         shadow, granules, each = self._updates.granules(update)

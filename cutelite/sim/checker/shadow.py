@@ -42,7 +42,7 @@ MOST_SETS = 1 << 14
 
 def reach_of(op: Op) -> int:
     """Return the reach of a strong access: its scope."""
-    return GPU if getattr(op, "semantic", "") == "volatile" else REACH[getattr(op, "scope_of_order", "gpu")]
+    return GPU if op.semantic == "volatile" else REACH[op.scope_of_order]
 
 
 class Site(NamedTuple):

@@ -130,7 +130,7 @@ class Works:
         thread = block.first + int(work.tid[0])
         if work.queue == "none":
             address = work.barrier or 0
-            if kind != "read" and region.state is not None and not getattr(work.op, "pair", False):
+            if kind != "read" and region.state is not None and not work.op.pair:
                 address = address & ((1 << RANK_SHIFT) - 1) | region.base
             barrier = self.state.barriers.get((block.number, address))
             if barrier is None:
