@@ -62,10 +62,11 @@ def _compiled(source: Source, target: Target, options: Options, environment: Con
     build.times = times
     front = hooks.before("passes", build.front)
     build.changed = hooks.changed
-    with stage("passes", times, build):
-        verify(front, "front")
-        final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
-    with _verified_late(final, build) as meanwhile:
+    unverified = [(front, "front")]
+    with _verified_late(unverified, build) as meanwhile:
+        with stage("passes", times, build):
+            final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
+        unverified.append((final, "passes"))
         build.final = final = hooks.before("lower", hooks.after("passes", final))
         cubin = _machine_code(build, final, hooks, ptxas, meanwhile)
     build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
@@ -78,18 +79,18 @@ def _compiled(source: Source, target: Target, options: Options, environment: Con
 
 
 @contextmanager
-def _verified_late(final: Function, build: Build) -> Iterator[Callable[[], None]]:
-    """Yield a function that verifies what the passes made: it is called while ptxas runs.
+def _verified_late(unverified: list[tuple[Function, str]], build: Build) -> Iterator[Callable[[], None]]:
+    """Yield a function that verifies what stages made, in their order: it is called while ptxas runs.
 
     If it has not been called by the end of the block, or by an error, which may be explained by what it finds, this
-    does so then.
+    does so then. Passes leave the functions that they take as these are.
     """
-    left = [final]
 
     def check() -> None:
-        if left:
+        while unverified:
+            function, name = unverified.pop(0)
             with stage("passes", {}, build):
-                verify(left.pop(), "passes")
+                verify(function, name)
 
     try:
         yield check

@@ -7,6 +7,7 @@ size and the time of change that it had, and another one is imported as ever, wh
 
 from __future__ import annotations
 
+import importlib
 import marshal
 import os
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
-from threading import get_ident
+from threading import Lock, get_ident
 from types import CodeType
 from typing import Any
 
@@ -24,48 +25,101 @@ PACKAGE = __name__.partition(".")[0]
 _Held = tuple[str, int, int, CodeType]
 """A module's source file, the time when that was changed (ns), its size, and its code."""
 
+_Placed = tuple[str, int, int, int, int]
+"""The same, with the place of the code in the file in place of the code: where it begins behind the head, and its length."""
+
 
 @contextmanager
-def together(name: str) -> Iterator[None]:
-    """Have the module `name` of ours, and all that it imports, imported from one file, as far as that is up to date."""
-    if f"{PACKAGE}.{name}" in sys.modules or sys.implementation.cache_tag is None:  # then Python keeps no bytecode
-        yield
+def together(name: str) -> Iterator[Any]:
+    """Import the module `name` of ours and all that it imports, as far as one file has them as they are, and yield it.
+
+    What is imported for the first time within the block is taken from the file as well, module by module, since
+    that differs from process to process: the file holds all that were ever imported so.
+    """
+    whole = f"{PACKAGE}.{name}"
+    if whole in sys.modules or sys.implementation.cache_tag is None:  # then Python keeps no bytecode
+        yield importlib.import_module(whole)
         return
-    file = cache_from_source(os.path.join(HERE, f"{name}.py")) + "s"
-    held = _read(file)
-    finder = _Finder(file, held)
+    finder = _Finder(cache_from_source(os.path.join(HERE, f"{name}.py")) + "s")
     sys.meta_path.insert(0, finder)
     try:
-        yield
+        module = importlib.import_module(whole)
+        first, changed = finder.first_are_imported()
+        yield module
+        finder.keep(first, changed)
     finally:
         sys.meta_path.remove(finder)
-    unused, missed = held.keys() - sys.modules, finder.missed & sys.modules.keys()
-    wanted = {*held, *missed} - unused
-    allowed = not sys.dont_write_bytecode and os.access(os.path.dirname(file), os.W_OK)
-    if (unused or missed) and allowed and _times_tell(wanted):
-        _write(file, {name: now for name in wanted if (now := _held(name)) is not None})
+        finder.close()
 
 
 class _Finder:
-    """Finds modules in `held`, which `file` holds; `missed` are those that are not in it, or have changed since."""
+    """Finds modules in a file. `missed` are those that are not in it, or have changed since."""
 
-    def __init__(self, file: str, held: dict[str, _Held]) -> None:
-        self.file, self.held = file, held
+    def __init__(self, file: str) -> None:
+        self.file, self._lock = file, Lock()
         self.missed: set[str] = set()
+        self.first: dict[str, _Held] = {}
+        self.later: dict[str, _Placed] = {}
+        try:
+            self._opened: int | None = os.open(file, os.O_RDONLY)
+        except OSError:
+            self._opened = None
+        else:
+            self._head, self.first, self.later = _read(self._opened)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not name.startswith(f"{PACKAGE}."):
             return None
-        if name not in self.held or _stamp(self.held[name][0]) != self.held[name][1:3]:
+        held = self.first.get(name) or self._from_later(name)
+        if held is None or _stamp(held[0]) != held[1:3]:
             self.missed.add(name)
             return None
-        source, _, _, code = self.held[name]
+        source, _, _, code = held
         folder, base = os.path.split(source)
         spec = ModuleSpec(name, _Loader(name, source, code), origin=source, is_package=base == "__init__.py")
         if spec.submodule_search_locations is not None:
             spec.submodule_search_locations.append(folder)
         spec.has_location, spec.cached = True, self.file
         return spec
+
+    def _from_later(self, name: str) -> _Held | None:
+        if name not in self.later:
+            return None
+        *known, start, size = self.later[name]
+        with self._lock:  # another thread may close the file
+            read = b"" if self._opened is None else os.pread(self._opened, size, self._head + start)
+        try:
+            return *known, marshal.loads(read)
+        except (EOFError, ValueError, TypeError):
+            return None
+
+    def first_are_imported(self) -> tuple[set[str], bool]:
+        """Return the modules that were imported, and whether the file must be written; begin with later ones."""
+        unused, missed = self.first.keys() - sys.modules, self.missed & sys.modules.keys()
+        for name in unused:
+            del self.first[name]
+        self.missed = set()
+        return {*self.first, *missed}, bool(unused or missed)
+
+    def keep(self, first: set[str], changed: bool) -> None:
+        """Write the file if it misses something, where Python would write bytecode."""
+        missed = self.missed & sys.modules.keys()
+        allowed = not sys.dont_write_bytecode and os.access(os.path.dirname(self.file), os.W_OK)
+        if not (changed or missed) or not allowed or not _times_tell(first | missed):
+            return
+        others = {name: self._from_later(name) for name in self.later.keys() - missed}
+        held = {name: _held(name) for name in first | missed}
+        _write(
+            self.file,
+            {name: now for name in first if (now := held[name]) is not None},
+            {name: now for name, now in {**others, **{name: held[name] for name in missed}}.items() if now is not None},
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            os.close(opened)
 
 
 class _Loader(SourceFileLoader):
@@ -104,22 +158,28 @@ def _held(module: str) -> _Held | None:
     return None if stamp is None or code is None else (spec.origin, *stamp, code)
 
 
-def _read(file: str) -> dict[str, _Held]:
-    """Return the modules in a file: none if it is missing, or another folder's, or of another Python."""
+def _read(file: int) -> tuple[int, dict[str, _Held], dict[str, _Placed]]:
+    """Return the length of a file's head, and what it says of modules: nothing if it is another folder's, or Python's."""
     try:
-        with open(file, "rb") as opened:
-            magic, here, held = marshal.loads(opened.read())
-    except (OSError, EOFError, ValueError, TypeError):
-        return {}
-    return held if (magic, here) == (MAGIC_NUMBER, HERE) else {}
+        size = int.from_bytes(os.read(file, 8), "little")
+        magic, here, first, later = marshal.loads(os.read(file, size))
+    except (OSError, EOFError, ValueError, TypeError, OverflowError):
+        return 0, {}, {}
+    return (8 + size, first, later) if (magic, here) == (MAGIC_NUMBER, HERE) else (0, {}, {})
 
 
-def _write(file: str, held: dict[str, _Held]) -> None:
+def _write(file: str, first: dict[str, _Held], later: dict[str, _Held]) -> None:
     """Write a file as a whole, whatever other threads and processes do meanwhile."""
+    placed, codes, start = {}, [], 0
+    for name, (*known, code) in later.items():
+        codes.append(marshal.dumps(code))
+        placed[name] = (*known, start, len(codes[-1]))
+        start += len(codes[-1])
+    head = marshal.dumps((MAGIC_NUMBER, HERE, first, placed))
     unfinished = f"{file}.{os.getpid()}.{get_ident()}"
     try:
         with open(unfinished, "wb") as opened:
-            opened.write(marshal.dumps((MAGIC_NUMBER, HERE, held)))
+            opened.write(len(head).to_bytes(8, "little") + head + b"".join(codes))
         os.replace(unfinished, file)
     except OSError:  # no space is left: what was imported is imported
         os.unlink(unfinished)

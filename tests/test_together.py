@@ -35,12 +35,16 @@ def forget() -> None:
         del sys.modules[name]
 
 
-def pipeline() -> ModuleType:
-    """Import the pipeline as a new process does."""
+def pipeline(*later: str) -> ModuleType:
+    """Import the pipeline as a new process does, and then others."""
     forget()
     importlib.invalidate_caches()
-    with together.together("pipeline"):
-        return importlib.import_module("manor.pipeline")
+    with together.together("pipeline") as found:
+        assert isinstance(found, ModuleType)
+        for each in later:
+            importlib.import_module(f"manor.{each}")
+    assert not [finder for finder in sys.meta_path if isinstance(finder, together._Finder)]
+    return found
 
 
 def from_file() -> set[str]:
@@ -61,7 +65,37 @@ def test_a_second_process_takes_all_modules_from_the_file(manor: Path) -> None:
     assert found.wheel.__file__ == str(manor / "parts" / "wheel.py")
     assert found.parts.__path__ == [str(manor / "parts")]
     assert importlib.reload(found.wheel).spokes == 8
-    assert not [finder for finder in sys.meta_path if isinstance(finder, together._Finder)]
+
+
+def test_what_is_imported_later_is_kept_for_all_that_need_it(manor: Path) -> None:
+    for name in ("gate", "wall"):
+        (manor / f"{name}.py").write_text(f"name = {name!r}\n")
+    pipeline("gate")
+    pipeline("wall")
+    pipeline("gate", "wall")
+    assert from_file() == {*ALL, "manor.gate", "manor.wall"}
+    assert [sys.modules[f"manor.{name}"].name for name in ("gate", "wall")] == ["gate", "wall"]
+    pipeline()
+    assert from_file() == ALL
+    (manor / "gate.py").write_text("name = 'archway'\n")
+    for taken in ({*ALL, "manor.wall"}, {*ALL, "manor.gate", "manor.wall"}):
+        pipeline("wall", "gate")
+        assert sys.modules["manor.gate"].name == "archway"
+        assert from_file() == taken
+    (manor / "gate.py").unlink()
+    with pytest.raises(ModuleNotFoundError):
+        pipeline("gate")
+
+
+def test_code_that_the_file_has_lost_is_imported_as_ever(manor: Path) -> None:
+    (manor / "gate.py").write_text("name = 'gate'\n")
+    pipeline("gate")
+    (file,) = (manor / "__pycache__").glob("*.pycs")
+    file.write_bytes(file.read_bytes()[:-9])
+    pipeline("gate")
+    assert from_file() == ALL
+    pipeline("gate")
+    assert from_file() == {*ALL, "manor.gate"}
 
 
 def test_a_changed_source_is_read(manor: Path) -> None:
@@ -80,7 +114,9 @@ def test_modules_that_are_imported_no_more_leave_the_file_and_new_ones_join(mano
     (manor / "pipeline.py").write_text("from manor import hub, parts\n")
     pipeline()
     (file,) = (manor / "__pycache__").glob("*.pycs")
-    assert together._read(str(file)).keys() == {"manor.pipeline", "manor.parts", "manor.hub"}
+    finder = together._Finder(str(file))
+    assert finder.first.keys() == {"manor.pipeline", "manor.parts", "manor.hub"}
+    finder.close()
     written = file.stat().st_mtime_ns
     pipeline()
     assert file.stat().st_mtime_ns == written

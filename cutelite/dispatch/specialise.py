@@ -123,7 +123,8 @@ class Specialisations:
             attrs = spec.attrs | {"simulated": True}
             if not spec.options.record:  # a recorded kernel needs the same ops as on a GPU
                 attrs["assertions"] = True
-            ir: Function = _pipeline().for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
+            with together("pipeline") as pipeline:  # imported late: a kernel from the disk cache does not need it
+                ir: Function = pipeline.for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
             return ir
 
         return self._once(self.simulated, spec, make)
@@ -147,8 +148,13 @@ class Specialisations:
 
     def costs(self, spec: Specialisation) -> Function:
         """Return the IR after the passes, from which costs of accesses are estimated. Errors: as `get`."""
-        source = self._evaluated(spec, spec.attrs)
-        return self._once(self.lowered, spec, lambda: _pipeline().for_costs(source, Target.parse(spec.arch)))
+
+        def make() -> Function:
+            with together("pipeline") as pipeline:
+                ir: Function = pipeline.for_costs(self._evaluated(spec, spec.attrs), Target.parse(spec.arch))
+            return ir
+
+        return self._once(self.lowered, spec, make)
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
         """Return `made[spec]`. The first thread that asks makes it; after an error the next thread tries again."""
@@ -177,8 +183,8 @@ class Specialisations:
             warm.begin()
         source = self._evaluated(spec, spec.attrs)
         name, target = self.function.__name__, Target.parse(spec.arch)
-        with collector.rarely():
-            make = functools.partial(_pipeline().compile_kernel, source, target, spec.options, environment)
+        with collector.rarely(), together("pipeline") as pipeline:
+            make = functools.partial(pipeline.compile_kernel, source, target, spec.options, environment)
             return compiled(name, str(spec), spec.arch, environment, make)
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
@@ -243,7 +249,10 @@ class Specialisations:
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:
         if isinstance(key, bool):
             return fingerprint.source(self.function, key)
-        own = _pipeline().passes.of_users(key.options.passes) if key.options.passes else ()
+        own = ()
+        if key.options.passes:
+            with together("pipeline") as pipeline:
+                own = pipeline.passes.of_users(key.options.passes)
         return fingerprint.source((*key.facts(), *own), _with_lines(key))
 
 
@@ -274,14 +283,6 @@ class OnlyOne(Specialisations):
 
 def _short(value: Any) -> str:
     return repr(value.value) if isinstance(value, Constant) else str(value)
-
-
-def _pipeline() -> Any:
-    """Return the module `pipeline`, imported late: a kernel from the disk cache does not need it."""
-    with together("pipeline"):
-        from cutelite import pipeline
-
-    return pipeline
 
 
 def _with_lines(spec: Specialisation) -> bool:
