@@ -316,26 +316,26 @@ class _Raw(NamedTuple):
 
 def _decode(pycode: CodeType) -> Iterator[_Raw]:
     """Yield the instructions of `pycode` without their prefixes and caches."""
-    code, function = pycode.co_code, _short_name(pycode)
+    code, function, filename = pycode.co_code, _short_name(pycode), pycode.co_filename
     line = pycode.co_firstlineno
     start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
     for at, (first, last, col, end_col) in zip(range(0, len(code), 2), pycode.co_positions(), strict=True):
-        name = opcode.opname[code[at]]
+        op = code[at]
         line = first or line  # instructions that CPython made up have no line: they belong to the one before
-        if name == "CACHE":
+        if op == _CACHE:
             start = at + 2
-        elif name == "EXTENDED_ARG":
+        elif op == _EXTENDED:
             high = (high | code[at + 1]) << 8
         else:
             behind = at + 2
             while behind < len(code) and code[behind] == _CACHE:
                 behind += 2
-            span = Span(pycode.co_filename, line, col, last, end_col, function)
-            yield _Raw(name, high | code[at + 1], start, behind, span)
+            span = Span(filename, line, col, last, end_col, function)
+            yield _Raw(opcode.opname[op], high | code[at + 1], start, behind, span)
             start, high = at + 2, 0
 
 
-_CACHE = opcode.opmap["CACHE"]
+_CACHE, _EXTENDED = opcode.opmap["CACHE"], opcode.opmap["EXTENDED_ARG"]
 
 
 def _short_name(pycode: CodeType) -> str:
@@ -927,7 +927,7 @@ class _Flow:
             self.stack = list(self.entry[at])
             while at not in self.final:
                 instr = self.draft[at]
-                self.final[at] = list(self.step(instr))
+                self.final[at] = [self.plain_step(instr)] if instr.op in _PLAIN else list(self.step(instr))
                 if instr.op in JUMPS and self.reach(target := self.labels[instr.arg], drop=instr.op == "FOR_ITER"):
                     pending.append(target)
                 if instr.op in ENDS:
@@ -986,7 +986,7 @@ class _Flow:
             case "FOR_ITER":
                 yield instr
             case _:
-                yield self.plain_step(instr)
+                raise self.bug("an unknown instruction", instr)
 
     def plain_step(self, instr: Instr) -> Instr:
         """Execute an instruction that takes and leaves values only."""
@@ -1064,7 +1064,7 @@ class _Flow:
             raise self.bug("the stack is too short", instr)
         taken = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
-        if any(_hidden(slot) for slot in taken):
+        if taken.count(_VALUE) < count and any(map(_hidden, taken)):
             raise self.bug("an operand is no value", instr)
 
     def bug(self, message: str, instr: Instr) -> InternalError:
@@ -1072,6 +1072,12 @@ class _Flow:
         at = f"{self.draft.index(instr)}  {instr}"
         return InternalError(message, stage="bytecode", op=at, ir=around, span=instr.span)
 
+
+_PLAIN = _EFFECTS.keys() - {
+    "GLOBAL", "POP", "STORE", "LOAD", "DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL", "COPY", "SWAP",
+    "FOR_ITER",
+}  # fmt: skip
+"""Instructions that take and leave values only."""
 
 _INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE", "DICT_MERGE"})
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cutelite.diag import InternalError
-from cutelite.front.bytecode import JUMPS, Bytecode, Instr, stack_effect
+from cutelite.front.bytecode import ENDS, JUMPS, Bytecode, Instr, stack_effect
 from cutelite.tuples import NamedTuple
 
 
@@ -166,22 +166,16 @@ def _continues(at: int, came_from: set[int], steps: list[tuple[int, ...]], instr
 def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
     """Return for each instruction those that may come next, past jumps, in the order of `Block.successors`."""
 
-    def steps(at: int) -> tuple[int, ...]:
-        instr = instrs[at]
-        match instr.op:
-            case "JUMP":
-                return (instr.arg,)
-            case "JUMP_IF_TRUE":
-                return (instr.arg, at + 1)
-            case "JUMP_IF_FALSE" | "FOR_ITER":
-                return (at + 1, instr.arg)
-            case "RETURN" | "RAISE" | "UNSUPPORTED":
-                return ()
-            case _:
-                return (at + 1,)
-
-    found = [tuple(_past_jumps(instrs, step) for step in steps(at)) for at in range(len(instrs))]
-    return [_past_tests(instrs, found, at) for at in range(len(instrs))]
+    found: list[tuple[int, ...]] = []
+    for at, instr in enumerate(instrs):
+        if instr.op in ENDS:
+            ways: tuple[int, ...] = (instr.arg,) if instr.op == "JUMP" else ()
+        elif instr.op in JUMPS:
+            ways = (instr.arg, at + 1) if instr.op == "JUMP_IF_TRUE" else (at + 1, instr.arg)
+        else:
+            ways = (at + 1,)
+        found.append(tuple([_past_jumps(instrs, way) if instrs[way].op == "JUMP" else way for way in ways]))
+    return [_past_tests(instrs, found, at) if len(ways) > 1 else ways for at, ways in enumerate(found)]
 
 
 def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int) -> tuple[int, ...]:
@@ -225,13 +219,19 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
     CPython copies the test of a `while` to the end of its body. If the copies were kept apart, `continue`
     would lead to the one and the end of the body to the other, and one loop in the source would look like two.
     """
-    depth = _depths(instrs, steps)
-    kinds = [
-        ("JUMP_IF" if i.op.startswith("JUMP_IF") else i.op, None if i.op in JUMPS else _identity(i), i.span, depth[at])
-        for at, i in enumerate(instrs)
-    ]
     first: dict[object, int] = {}
+    kinds: list[tuple[object, ...]] = [
+        ("JUMP_IF" if i.op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE") else i.op, None, i.span)
+        if i.op in JUMPS
+        else (i.op, id(i.arg) if i.op == "CONST" else i.arg, i.span)  # by identity, because ``1 == True == 1.0``
+        for i in instrs
+    ]
     same = [first.setdefault(kind, at) for at, kind in enumerate(kinds)]
+    if len(first) == len(same):
+        return same
+    depth = _depths(instrs, steps)
+    first = {}
+    same = [first.setdefault((*kind, depth[at]), at) for at, kind in enumerate(kinds)]
     doubtful = [at for at, other in enumerate(same) if at != other]
     doubtful += {same[at] for at in doubtful}
     while doubtful:  # separate those that lead to different ones, until nothing changes
@@ -243,11 +243,6 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
         for at, name in named.items():
             same[at] = name
     return same
-
-
-def _identity(instr: Instr) -> object:
-    """Return a key by which arguments are compared: constants by identity, because ``1 == True == 1.0``."""
-    return id(instr.arg) if instr.op == "CONST" else instr.arg
 
 
 def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:

@@ -6,28 +6,37 @@ import ctypes
 import importlib.util
 import os
 import sys
-import threading
+from _thread import LockType, allocate_lock, start_new_thread  # a `Thread` has its caller wait until it runs: 0.3 ms
 
 _NOW = 2  # RTLD_NOW: as Python loads libraries
 
-_loading: threading.Thread | None = None
+_loading: LockType | None = None  # held by the thread that loads
 
 
 def begin() -> None:
     """Start loading the library, once in a process, unless it is loaded already or the platform has no `dlopen`."""
     global _loading
     if _loading is None and os.name == "posix" and "llvmlite.binding" not in sys.modules:
-        _loading = threading.Thread(target=_load, name="cutelite-llvm", daemon=True)
-        _loading.start()
+        _loading = allocate_lock()
+        _loading.acquire()
+        start_new_thread(_load, (_loading,))
 
 
 def wait() -> None:
     """Wait until the library is loaded."""
     if _loading is not None:
-        _loading.join()
+        with _loading:
+            pass
 
 
-def _load() -> None:
+def _load(loading: LockType) -> None:
+    try:
+        _loaded()
+    finally:
+        loading.release()
+
+
+def _loaded() -> None:
     """Call `dlopen` as a foreign function, so that other threads can run Python; `ctypes.CDLL` would block them.
 
     So is the call by which LLVM registers the most, in 1 ms; each further one would wait for Python, up to 5 ms. An
