@@ -26,7 +26,7 @@ _Held = tuple[str, int, int, CodeType]
 """A module's source file, the time when that was changed (ns), its size, and its code."""
 
 _Placed = tuple[str, int, int, int, int]
-"""The same, with the place of the code in the file in place of the code: where it begins behind the head, and its length."""
+"""The same, and where the code lies in the file: its beginning, counted from the end of the head, and its length."""
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def _held(module: str) -> _Held | None:
 
 
 def _read(file: int) -> tuple[int, dict[str, _Held], dict[str, _Placed]]:
-    """Return the length of a file's head, and what it says of modules: nothing if it is another folder's, or Python's."""
+    """Return the length of a file's head, and what that says of modules: nothing in another folder or Python."""
     try:
         size = int.from_bytes(os.read(file, 8), "little")
         magic, here, first, later = marshal.loads(os.read(file, size))
