@@ -24,6 +24,7 @@ class GroupedTileScheduler:
 
     ends     the row at which each group ends and the next one begins: i32, ascending; groups may be empty. With
              `counts`, the number of rows of each group, each counted from row 0
+    most     what no end or count exceeds; None: it is not checked
     rows     rows of a tile; a group's last tile may reach beyond its end
     columns  tiles along N
     swizzle  width of a band in tiles: within a group, tiles are taken band by band
@@ -35,6 +36,7 @@ class GroupedTileScheduler:
     CHANGING = ("index", "group", "begin", "end", "first")
 
     ends: Any
+    most: Any
     rows: int
     columns: Any
     swizzle: int
@@ -48,22 +50,26 @@ class GroupedTileScheduler:
 
     @classmethod
     def create(
-        cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False, counts: bool = False
-    ) -> GroupedTileScheduler:
+        cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False, counts: bool = False,
+        most: Any = None,
+    ) -> GroupedTileScheduler:  # fmt: skip
         """Return the scheduler at this block's first tile.
 
         ends     a tensor of i32 in global memory, a number for each group
         columns  tiles along N; with clusters, counted in clusters
         cluster  a whole cluster takes each tile, not a block
         counts   `ends` holds the number of rows of each group, and every group's rows are counted from 0
+        most     the rows that there are, of each group with `counts`: what `ends` may say at most
         Launch   a one-dimensional grid, which may have more blocks than there are tiles
         Who      any threads; each one that calls reads `ends` for itself
+        Errors   an assertion fails where `ends` descends, or says more than `most`
         """
         if cluster:
             index, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:
             index, step = i32(block_idx.x), i32(grid_dim.x)
-        return GroupedTileScheduler(ends, rows, columns, swizzle, counts, index, step, 0, 0, ends[0], 0)._found()
+        at_first = GroupedTileScheduler(ends, most, rows, columns, swizzle, counts, index, step, 0, 0, 0, 0)
+        return at_first._at(index, 0, 0, at_first._end_of(0, 0), 0)._found()
 
     def is_valid(self) -> Any:
         """Return whether there is a tile left for this block."""
@@ -86,12 +92,20 @@ class GroupedTileScheduler:
         tiles = (end - begin + self.rows - 1) // self.rows * self.columns
         while group < self.ends.shape[0] and self.index >= first + tiles:
             group, begin, first = group + 1, 0 if self.counts else end, first + tiles
-            end = self.ends[min(group, self.ends.shape[0] - 1)]
+            end = self._end_of(min(group, self.ends.shape[0] - 1), begin)
             tiles = (end - begin + self.rows - 1) // self.rows * self.columns
         return self._at(self.index, group, begin, end, first)
 
+    def _end_of(self, group: Any, begin: Any) -> Any:
+        """Return the row at which a group ends, which begins at `begin`."""
+        end = self.ends[group]
+        assert begin <= end, f"group {group} begins at row {begin} and ends at {end}"
+        if self.most is not None:
+            assert end <= self.most, f"group {group} ends at row {end} of {self.most}"
+        return end
+
     def _at(self, index: Any, group: Any, begin: Any, end: Any, first: Any) -> GroupedTileScheduler:
-        fixed = self.ends, self.rows, self.columns, self.swizzle, self.counts
+        fixed = self.ends, self.most, self.rows, self.columns, self.swizzle, self.counts
         return GroupedTileScheduler(*fixed, index, self.step, group, begin, end, first)
 
 

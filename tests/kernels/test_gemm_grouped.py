@@ -12,6 +12,7 @@ import pytest
 
 import cutelite as cl
 from common import array, poisoned, to_numpy
+from cutelite import SimError
 from cutelite.kernels.gemm import Config, grouped
 from tests.run.test_gemm import BF16, operand
 
@@ -149,6 +150,29 @@ def test_rows_that_are_gathered() -> None:
     assert close(found, grouped.reference(to_numpy(a)[rows], to_numpy(b), ends))
     with pytest.raises(ValueError, match="with rows= there is no finish="):
         grouped.gemm(a, b, array(ends, "int32"), rows=array(rows, "int32"), config=PINGPONG)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "rows", "message"),
+    [
+        ("gemm", [1, 2, 64], [5, 64], "gathered from row 64 of 64"),
+        ("gemm", [1, 2, 64], [5, -1], "gathered from row -1 of 64"),
+        ("gemm", [1, 2, 65], None, "group 2 ends at row 65 of 64"),
+        ("gemm", [9, 8, 64], None, "group 1 begins at row 9 and ends at 8"),
+        ("padded", [1, -2, 64], None, "group 1 begins at row 0 and ends at -2"),
+        ("along_k", [1, 2, 65], None, "group 2 is of rows 2 to 65 of 64"),
+    ],
+)
+def test_numbers_that_the_device_reads_are_checked(
+    kind: str, ends: list[int], rows: list[int] | None, message: str, everywhere: str
+) -> None:
+    """In the simulator; on a GPU only where assertions are compiled."""
+    if everywhere == "gpu":
+        pytest.skip("kernels without assertions compute something")
+    a, b = tensors((3, 64, 64) if kind == "padded" else (64, 64), (64, 64) if kind == "along_k" else (3, 64, 64))
+    places = {} if rows is None else {"rows": np.array(rows * 32, np.int32)}
+    with pytest.raises(SimError, match=message):
+        getattr(grouped, kind)(a, b, np.array(ends, np.int32), **places)
 
 
 def test_refusals() -> None:

@@ -63,7 +63,7 @@ def build(work: Any) -> Any:
             cl.griddepcontrol_wait()
             if ends is not None:
                 tiles = cl.GroupedTileScheduler.create(
-                    ends, config.tile[0], counts[1], config.swizzle, config.blocks > 1
+                    ends, config.tile[0], counts[1], config.swizzle, config.blocks > 1, most=M
                 )
             if warp == work.producer:
                 if cl.elect_one():

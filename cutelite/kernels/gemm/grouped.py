@@ -226,7 +226,8 @@ def gemm(
             multiple of 8, `out` without gaps, without `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
     config  None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
-    Errors  ValueError for shapes that do not fit
+    Errors  ValueError for shapes that do not fit. Numbers in `ends` and `rows` are checked by assertions: in the
+            simulator, and on a GPU with the option
     """
     if rows is not None:
         if finish is not None or config is not None:

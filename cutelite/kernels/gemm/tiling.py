@@ -124,7 +124,7 @@ class Tiling:
         if problem.groups not in ("rows", "padded"):
             return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
         along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
-        return cl.GroupedTileScheduler.create(ends, *along)
+        return cl.GroupedTileScheduler.create(ends, *along, most=M)
 
     def place(self, tiles: Any, ends: Any) -> Any:
         """This block's next tile."""
@@ -170,6 +170,7 @@ class Tiling:
         end, begin = ends[held], i32(0)
         if held > 0:
             begin = ends[held - 1]
+        assert begin <= end <= K, f"group {held} is of rows {begin} to {end} of {i32(K)}"
         steps = max(1, (end - begin + self.depth - 1) // self.depth)
         return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
 

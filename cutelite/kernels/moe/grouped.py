@@ -117,7 +117,7 @@ def build(config: Config, problem: Problem) -> Any:
         cl.pipeline_init_sync()
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
-        tiles = cl.GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, plan.out), config.swizzle)
+        tiles = cl.GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, plan.out), config.swizzle, most=M)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if problem.gather:
@@ -233,7 +233,9 @@ class Plan:
             expert, row, end, column = self.place(tiles)
             places = cl.make_rmem_tensor(i32, (self.config.tile[0] // high,))
             for i in cl.static_range(self.config.tile[0] // high):
-                places[i] = min(max(rows[min(row + i * high + down, end - 1)], 0), i32(T) - 1)
+                place = rows[min(row + i * high + down, end - 1)]
+                assert 0 <= place < T, f"a row is to be gathered from row {place} of {T}"
+                places[i] = min(max(place, 0), i32(T) - 1)
             for step in range(cl.ceil_div(depth, self.depth)):
                 k, stage = step * self.depth, states.state.index
                 pipe.acquire(states)

@@ -109,7 +109,7 @@ def build(config: Config, problem: Problem) -> Any:
         cl.pipeline_init_sync()
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
-        tiles = cl.GroupedTileScheduler.create(ends, BT, cl.ceil_div(NT, GROUPS))
+        tiles = cl.GroupedTileScheduler.create(ends, BT, cl.ceil_div(NT, GROUPS), most=M)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             plan.produce(x, w, rows, storage, pipe, tiles)
