@@ -6,6 +6,7 @@ name in its configuration. Only the device knows how many tokens an expert has; 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,6 +19,9 @@ from cutelite.models.sums import entered, summed
 
 NAME = "cutelite"
 """The name of these experts in `transformers`."""
+FEW = 64
+"""The most tokens for which experts of other dtypes are a product for each token, as `transformers` has it where it
+decodes. More are grouped, for which torch asks the GPU where groups end: no CUDA graph can have that."""
 OTHERWISE = ("has_bias", "is_transposed", "has_post_expert_norm", "_is_expert_parallel")
 """Attributes of layers with features that the grouped GEMMs do not have."""
 
@@ -33,8 +37,15 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
     if fits(layer, hidden_states):
         found = experts(hidden_states, layer.gate_up_proj, layer.down_proj, top_k_index, top_k_weights)
     else:
-        found = moe.grouped_mm_experts_forward(layer, hidden_states, top_k_index, top_k_weights)
+        found = theirs(hidden_states)(layer, hidden_states, top_k_index, top_k_weights)
     return summed(found, group)
+
+
+def theirs(x: Tensor) -> Callable[..., Tensor]:
+    """Return the function of `transformers` for experts that the grouped GEMMs cannot compute."""
+    few = len(x) <= FEW and x.dtype != torch.bfloat16 and x.device.type != "cpu"
+    found: Callable[..., Tensor] = moe.batched_mm_experts_forward if few else moe.grouped_mm_experts_forward
+    return found
 
 
 def fits(layer: Any, x: Tensor) -> bool:

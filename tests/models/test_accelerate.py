@@ -20,13 +20,14 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from transformers.integrations import moe
 from transformers.models.llama.modeling_llama import LlamaAttention
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, masks, mlps, norms, restore
+from cutelite.models import accelerate, attention, experts, masks, mlps, norms, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
@@ -388,6 +389,19 @@ def test_a_warm_model_compiles_no_more(tmp_path: Path, monkeypatch: pytest.Monke
         first, again = (cl.warm(model, **how) for _ in range(2))
         assert first.kernels == again.kernels > 10 and again.compiled == 0
     assert model.training and all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_experts_in_f32_are_asked_nothing_while_they_decode() -> None:
+    """A graph cannot hold experts that are grouped in f32: torch asks the GPU where groups end."""
+    batched, grouped = moe.batched_mm_experts_forward, moe.grouped_mm_experts_forward
+    rows = {(device, n): torch.empty((n, 8), device=device) for device in ("meta", "cpu") for n in (2, 65)}
+    assert experts.theirs(rows["meta", 2]) is batched
+    assert all(experts.theirs(x) is grouped for x in (rows["meta", 65], rows["cpu", 2], rows["meta", 2].bfloat16()))
+    layer = made("Qwen3Moe", torch.float32).model.layers[0].mlp.experts
+    given = torch.randn((2, 64), device=DEVICE), torch.tensor([[0, 3], [2, 1]]), torch.rand((2, 2))
+    x, index, weights = (each.to(DEVICE) for each in given)
+    with torch.no_grad():
+        assert off(batched(layer, x, index, weights), grouped(layer, x, index, weights)) < 1e-5
 
 
 def test_restored() -> None:
