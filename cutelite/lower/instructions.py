@@ -117,6 +117,9 @@ class _Copies:
         return _Operand([w.pack(padded[i : i + group], elem) for i in range(0, len(padded), group)], elem, group)
 
     def write(self) -> None:
+        if self.length == 0 and all(count(value.type) == 0 for value in self.results.values()):
+            self.w.names.update(dict.fromkeys(self.results.values(), ()))
+            return
         texts, holes = self._prepared()
         made: dict[str, list[str]] = {name: [] for name in self.results}
         for copy in range(self.copies):

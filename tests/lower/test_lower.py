@@ -232,3 +232,19 @@ def test_a_wait_holds_the_operand_that_registers_pass_to_a_product() -> None:
     joined = llvm(text.replace("fence.mbarrier_init", ""))
     assert len(re.findall(r'asm sideeffect "', joined)) == 1
     toolchain.to_ptx(made, HOPPER)
+
+
+def test_vectors_of_no_elements_take_no_code() -> None:
+    made = llvm(
+        """func @k(%out: ptr<gmem,8>, %x: f32) {
+          %v = vec.splat a=%x, n=2 : vec<f32,2>
+          %none = vec.gather a=%v, picks=() : vec<f32,0>
+          %zero = const value=0.0, type=f32 : f32
+          %zeros = vec.splat a=%zero, n=0 : vec<f32,0>
+          %products = mul a=%none, b=%zeros : vec<f32,0>
+          %all = vec.make items=(%products, %v) : vec<f32,2>
+          st p=%out, a=%all
+          ret
+        }"""
+    )
+    assert "fmul" not in made and made.count("store") == 1
