@@ -65,28 +65,41 @@ def format_problems(fmt: str, args: tuple[Value, ...], field: str) -> Iterator[P
 
 def formatted(lanes: Lanes, fmt: str, args: tuple[Value, ...]) -> list[str]:
     """Return for each lane the text that C's printf makes of its values."""
-    form = re.sub(r"(%(?!%)[^a-zA-Z%]*)(?:hh|h|ll|l)?([a-zA-Z])", _python_conversion, fmt)
-    pairs = zip(letters(fmt), args, strict=True)
-    columns = [[_as_c(letter, arg, x) for x in lanes.get(arg).tolist()] for letter, arg in pairs]
+    from cutelite.ops.c_format import text_of  # imported here: only the simulator needs it
+
+    pieces: list[str] = []  # a text before each conversion, and one behind the last
+    columns: list[list[str]] = []
+    end, before = 0, ""
+    for found in re.finditer(SPECIFIER, fmt):
+        before += fmt[end : found.start()]
+        end = found.end()
+        if found[1] is None:
+            before += "%"
+            continue
+        arg = args[len(columns)]
+        flags, width, precision, size, letter = _parts(found[0])
+        numbers = [_as_c(letter, size, arg, x) for x in lanes.get(arg).tolist()]
+        columns.append([text_of(flags, width, precision, letter, number) for number in numbers])
+        pieces.append(before)
+        before = ""
+    pieces.append(before + fmt[end:])
     rows = zip(*columns, strict=True) if columns else [()] * len(lanes.mask)
-    return [form % row for row in rows]
+    return ["".join([p for pair in zip(pieces, row, strict=False) for p in pair] + pieces[-1:]) for row in rows]
 
 
-def _python_conversion(found: re.Match[str]) -> str:
-    """Return the conversion of Python's `%` that prints as C's does, for values that went through `_as_c`."""
-    letter = found[2]
-    return found[1] + ("s" if letter in "aAp" else letter)
+def _parts(conversion: str) -> tuple[str, int, int | None, str, str]:
+    """Return flags, width, precision, size and letter of a conversion."""
+    found = re.fullmatch(r"%([-+ #0]*)(\d*)(?:\.(\d+))?(hh|h|ll|l)?(\w)", conversion)
+    assert found is not None
+    flags, width, precision, size, letter = found.groups()
+    return flags, int(width or 0), None if precision is None else int(precision), size or "", letter
 
 
-def _as_c(letter: str, arg: Value, x: Any) -> Any:
-    """Return `x` as C would print it: integers wrap to the sign of their conversion."""
-    if letter in "aA":
-        return re.sub(r"\.?0*p", "p", float(x).hex())
-    if letter == "p":
-        return hex(x)
+def _as_c(letter: str, size: str, arg: Value, x: Any) -> Any:
+    """Return `x` as C takes it: integers wrap to the size and sign of their conversion."""
     if letter not in INTEGER:
         return x
-    bits = max(32, elem_of(arg.type).bits)
+    bits = {"hh": 8, "h": 16}.get(size) or max(32, elem_of(arg.type).bits)
     unsigned = int(x) % (1 << bits)
     return unsigned - (1 << bits) if letter in "di" and unsigned >> bits - 1 else unsigned
 

@@ -40,6 +40,11 @@ def test_printf_prints_as_c_does() -> None:
     assert printed("%lld %llx", *[np.array([1 << 40, -1])] * 2) == ["1099511627776 10000000000", "-1 ffffffffffffffff"]
     assert printed("%d", np.array([3_000_000_000, 1], np.uint32)) == ["-1294967296", "1"]
     assert printed("%a", np.array([0.5, 1.5])) == ["0x1p-1", "0x1.8p+0"]
+    assert printed("%%%#x %+u|%08.2f%%", np.array([0, 5], np.uint32), np.array([5, 0], np.uint32), reals) == [
+        "%0 5|00001.50%",
+        "%0x5 0|    -inf%",
+    ]
+    assert printed("%hhd %hx", ints + 256, ints) == ["7 7", "-7 fff9"]
 
 
 def test_printf_of_literals_addresses_and_storage_formats() -> None:
