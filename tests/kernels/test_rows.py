@@ -517,6 +517,19 @@ def in_place(how: Plan) -> None:
     close(x, exact, BF16)
 
 
+def gradients_of_layer_norm(how: Plan) -> None:
+    """Gradients of x, weight and bias; g is kept in registers, and in large clusters loads go ahead of sums."""
+    x, dy, w = (random(shape, np.float32, seed) for seed, shape in enumerate(((2, 2056), (2, 2056), (2056,))))
+    wide, d = x.astype(np.float64), dy.astype(np.float64)
+    g = d * w
+    xhat, mean, rstd = normed(wide, True, 1e-5)
+    moments = [each[:, 0].astype(np.float32) for each in (mean, rstd)]
+    found = norm.norm_backward(dy, norm.Normed(None, x, *moments), w, bias=True, how=how)
+    inner = xhat * (g * xhat).mean(-1, keepdims=True) + g.mean(-1, keepdims=True)
+    for made, exact in zip(found, ((g - inner) * rstd, (d * xhat).sum(0), d.sum(0)), strict=True):
+        close(made, exact, np.float32)
+
+
 CHECKED: dict[str, Any] = {
     "softmax in place, by a cluster that asks for rows": lambda: in_place(Plan(32, 1, 2, 8, 1, lead=2 * 1040)),
     "layer norm by teams": lambda: norm.layer_norm(random((3, 72), np.float32), how=Plan(64, 2, 1, 4, 1)),
@@ -529,6 +542,7 @@ CHECKED: dict[str, Any] = {
         random((520,), BF16, 2),
         how=Plan(64, 1, 2, 8, 1, shared_sums=1, lead=1),
     ),
+    "gradients in a cluster of 16": lambda: gradients_of_layer_norm(Plan(32, 1, 16, 4, 1, stages=2, shared_sums=1)),
 }
 
 

@@ -44,7 +44,7 @@ def forward(loss: Loss, p: Plan) -> Any:
         losses: Tensor[f32, (M,)],
         lses: Tensor[f32, (M,)],
     ) -> None:
-        team, part = p.team(n)
+        team, part = p.team(n, x)
         start, more = folding.start, folding.more
         first = team.lane == 0 and team.rank == 0
 

@@ -3,7 +3,8 @@
     dx = (g - mean(g) - xhat * mean(g * xhat)) * rstd        xhat = (s - mean) * rstd        g = dy * (offset + weight)
 
 Each team keeps sums over its rows of dy * xhat and of dy, for the gradients of weight and bias. A second kernel adds up
-what the teams have, always in the same order.
+what the teams have, always in the same order. xhat and g of a whole row would not fit into registers beside the sums;
+g alone does where rows stay in shared memory.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
-from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, follow, pitches
 from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
@@ -34,11 +35,7 @@ class Sums(NamedTuple):
 
 @cache
 def backward(norm: Norm, p: Plan) -> Any:
-    """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
-
-    It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums. Where rows stay in
-    shared memory, there is room for g.
-    """
+    """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy, piece by piece."""
     dtype, n, weight = norm.dtype, norm.n, norm.weight
     P, Q, R, S = pitches("P Q R S", p.vector)
 
@@ -60,19 +57,26 @@ def backward(norm: Norm, p: Plan) -> Any:
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         keeps = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
+        early = keeps and p.cluster > MOST_BLOCKS  # no load moves above a store by itself; elsewhere slower
         few = piecewise(stream) or p.overlap  # registers for more than a row
         scale = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w))
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
-            def look(before: Any, some: Any) -> Any:
-                (plain, product), kept = before
-                d, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
-                g = norm.weighted(d, vectors_of(scale, some))
-                add_to(dws, some.start, d * xhat)
-                add_to(dbs, some.start, d)
-                return Sums(plain + g.reduce("sum"), product + dot(g, xhat)), (*kept, g) if keeps else ()
+            def fetch(some: Any) -> Any:
+                return gs.of(some), xs.of(some), *(sum_of(each, some.start) if early else None for each in (dws, dbs))
 
-            sums, kept = stream.walk((Sums(f32(0), f32(0)), ()), look, pieces=1)
+            def look(before: Any, some: Any) -> Any:
+                (plain, product), kept, coming = before
+                d, x, *known = coming or fetch(some)
+                coming = fetch(part.piece(some.start + 1)) if early and some.start + 1 < part.pieces else None
+                d, xhat = widened(d), (widened(x) - asked[1]) * asked[0]
+                g = norm.weighted(d, vectors_of(scale, some))
+                add_to(dws, some.start, known[0], d * xhat)
+                add_to(dbs, some.start, known[1], d)
+                found = Sums(plain + g.reduce("sum"), product + dot(g, xhat))
+                return found, (*kept, g) if keeps else (), coming
+
+            sums, kept, _ = stream.walk((Sums(f32(0), f32(0)), (), None), look, pieces=1)
             return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
 
         def last(row: Any, asked: Any, before: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
@@ -150,11 +154,15 @@ def of_columns(norm: Norm, vector: int) -> Any:
     return norm_columns
 
 
-def add_to(sums: Any, number: int, v: Any) -> None:
-    """Add a vector of this number to a thread's sums, unless they are None."""
+def sum_of(sums: Any, number: int) -> Any:
+    """Return the vector of this number of a thread's sums; None for None."""
+    return None if sums is None else sums[None, number, 0].load()
+
+
+def add_to(sums: Any, number: int, known: Any, v: Any) -> None:
+    """Add a vector of this number to a thread's sums, unless they are None; it is `known`, or None: it is read."""
     if sums is not None:
-        place = sums[None, number, 0]
-        place.store(place.load() + v.reshape((v.n,)))
+        sums[None, number, 0].store((sum_of(sums, number) if known is None else known) + v.reshape((v.n,)))
 
 
 def part_sums(part: Any, in_shared: bool) -> Any:

@@ -165,7 +165,7 @@ def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
     registers = 40 if 2048 < n <= 4096 and vector == 8 else 64  # four vectors of a thread, held as words
-    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams))
+    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
 
 
 def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
