@@ -15,7 +15,7 @@ combining.py       the kernel that combines parts gathering.py       the same in
 fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
 fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
-latent.py          its kernel
+latent.py          its kernel                     splitting.py       a model of time that picks the number of parts
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
 backward.py        the algorithm, the kernel that multiplies, and its steps: read it first
 backward_wide.py   its form for wide heads        backward_worker.py what the steps of all forms do alike: masks, sums

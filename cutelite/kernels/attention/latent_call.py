@@ -10,10 +10,11 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.decoding_call import balanced, check_cache, combine, room, room_for
+from cutelite.kernels.attention.decoding_call import check_cache, combine, room, room_for
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+from cutelite.kernels.attention.splitting import Work, fastest
 from cutelite.kernels.planning import planned
 
 
@@ -84,7 +85,8 @@ def attend_latent(
     block = keys_of_block(config.columns, 0 if table is None else page)
     tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // block)
     if splits is None:
-        splits = balanced(tiles, count, clusters_at_once(1, q))
+        work = Work(tiles, count, dim + dim_v, sq * heads * batch, dim_v, 2 * batch * keys * dim)
+        splits = fastest(work, clusters_at_once(1, q))
     blocks = -(-count // splits)
     splits = -(-count // blocks)
     kernel = build(config, problem, heads, 0 if table is None else page, splits > 1)
