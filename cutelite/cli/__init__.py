@@ -62,7 +62,11 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if not isinstance(error, FORESEEN):
             raise
-        here = "; here: --set NAME=VALUE" if isinstance(error, ArgumentError) and "compile(" in str(error) else ""
-        print(f"cutelite: {error}{here}", file=sys.stderr)
+        text = f"cutelite: {error}"
+        if isinstance(error, ArgumentError) and "compile(" in text:
+            text += "; here: --set NAME=VALUE"
+        elif isinstance(error, LaunchError) and "no block is given" in text:
+            text += "; here: --block"
+        print(text, file=sys.stderr)
         return 1
     return status

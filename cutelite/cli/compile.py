@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cutelite import config
 from cutelite.cli import report
 from cutelite.cli.errors import UsageError
-from cutelite.cli.kernels import find_kernel, setting
+from cutelite.cli.kernels import find_kernel, first_launch, kernel_in, load, parted, setting, the_kernel
 from cutelite.cli.parser import options_of
-from cutelite.dispatch import Compiled
+from cutelite.dispatch import ArgumentError, BoundKernel, Compiled, Kernel, LaunchError, checking
 from cutelite.layout.text import parse_int_tuple
 from cutelite_rt.export.cstub import c_stub
 
 
 def compile_kernel(given: argparse.Namespace) -> int:
     """Run `cutelite compile`: write the stages that --emit names."""
-    kernel = find_kernel(given.kernel).options(**options_of(given))
-    values = dict(map(setting, given.set))
-    compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
+    kernel, compiled = _compiled(given)
     written: list[Path] = []
     for stage in given.emit:
         if not _emit(compiled, stage, given.out, written):
@@ -35,6 +34,22 @@ def compile_kernel(given: argparse.Namespace) -> int:
     for warning in compiled.warnings if compiled.cached else ():  # otherwise they were printed by the compile
         print(warning, file=sys.stderr)
     return 0
+
+
+def _compiled(given: argparse.Namespace) -> tuple[Kernel | BoundKernel, Compiled]:
+    """Compile the kernel by itself; if the command line says nothing of how, and that fails, as FILE launches it."""
+    path, name = parted(given.kernel)
+    module, options, values = load(Path(path)), options_of(given), dict(map(setting, given.set))
+    try:
+        kernel = the_kernel(module, name, path).options(**options)
+        return kernel, kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
+    except (ArgumentError, LaunchError, UsageError):
+        if given.block or given.cluster or given.arch or values:
+            raise
+        with suppress(checking.NoEntry):
+            call = first_launch(module, kernel_in(module, name, path) if name else None)
+            return call.kernel, call.compile(options)
+        raise
 
 
 def export(given: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cutelite.cli.errors import UsageError
-from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, running, setting
+from cutelite.cli.kernels import first_launch, kernel_in, load, parted, setting, the_kernel
 from cutelite.cli.parser import options_of
 from cutelite.dispatch import BoundKernel, Kernel, checking
 from cutelite.explore import Exploration
@@ -40,7 +40,7 @@ def _explored(given: argparse.Namespace, where: str) -> Exploration:
             raise UsageError(f"{error}; --trace and --check need a launch") from None
     if given.trace or given.check:
         raise UsageError("--trace and --check show a launch by FILE's check() or main(), which sets the shapes itself")
-    found = kernel or find_kernel(path)
+    found = kernel or the_kernel(module, name, path)
     values = dict(map(setting, given.set))
     compiled = found.options(**options).compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
     return compiled.explore()
@@ -50,10 +50,7 @@ def _launched(
     module: Any, kernel: Kernel | BoundKernel | None, options: dict[str, Any], trace: bool, check: bool
 ) -> Exploration:
     """Return the page of the file's first launch of `kernel`, or of any kernel if that is None."""
-    with running(f"{module.__file__} stopped", module.__file__):
-        call = checking.first_launch(module, kernel)
-    if call is None:
-        raise UsageError(f"{module.__name__} makes no launch{f' of {kernel.__name__}' if kernel else ''}")
+    call = first_launch(module, kernel)
     timeline = call.trace() if trace else None
     report = call.check() if check else None
     return call.compile(options).explore(timeline, report)

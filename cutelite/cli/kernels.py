@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from cutelite.cli.errors import UsageError
-from cutelite.dispatch import BoundKernel, Kernel
+from cutelite.dispatch import BoundKernel, Kernel, checking
 from cutelite.ir.types import SCALARS
 
 
@@ -23,14 +23,18 @@ def find_kernel(where: str) -> Kernel | BoundKernel:
     KERNEL may be a path: ``FILE:Class.kernel``, or ``FILE:instance.kernel`` for a method.
     """
     path, name = parted(where)
-    module = load(Path(path))
+    return the_kernel(load(Path(path)), name, path)
+
+
+def the_kernel(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
+    """Return the kernel `name` of a file's module, or its only one if that is ''. Errors: `UsageError`."""
     if name:
         return kernel_in(module, name, path)
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
     own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
     if len(own) != 1:
         what = f"{len(own)} kernels: say which by {path}:KERNEL; they are {', '.join(own)}"
-        none = f"no kernel; one that its check() or main() launches is shown by `cutelite explore {path}`"
+        none = "no kernel, and no check() or main() that launches one"
         raise UsageError(f"{path} holds {what if own else none}")
     return next(iter(own.values()))
 
@@ -54,6 +58,18 @@ def kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
         return found
     kernels = [k for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)]
     raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
+
+
+def first_launch(module: ModuleType, kernel: Kernel | BoundKernel | None) -> checking.Call:
+    """Return the first launch of `kernel`, or of any if that is None, by the file's check() or main().
+
+    Errors  `checking.NoEntry` if there is neither; `UsageError` if it makes none
+    """
+    with running(f"{module.__file__} stopped", module.__file__):
+        call = checking.first_launch(module, kernel)
+    if call is None:
+        raise UsageError(f"{module.__name__} makes no launch{f' of {kernel.__name__}' if kernel else ''}")
+    return call
 
 
 def load(path: Path) -> ModuleType:

@@ -4,11 +4,11 @@ In    a function of torch's tensors that checks its arguments, allocates, takes 
 Out   the same function, which keeps a `program` for each kind of call with tensors on a GPU
 
 Calls are of one kind if their tensors have equal shapes, strides, dtypes, devices and alignments and overlap in the
-same way, if all other arguments are equal, and if the stream is the same. The first `COUNTED` calls of a kind are
-counted: making a plan takes as long as some of them. The next is watched: what torch does in it must be views and
-allocations without contents. The one after makes the program, whose arguments are the tensors of the call and those
-that it allocates. Each later call reads its tensors, allocates, and has machine code issue the launches. That takes a
-sixth of the host's time: most of a call are checks and the choice of a configuration.
+same way, if all other arguments are equal, and if the stream is the same. The first `COUNTED` calls of a kind are only
+counted, because a plan takes as long to make as they take. The next one is watched: all that torch may do in it is to
+make views, and to allocate without contents. The one after makes the program, whose arguments are the tensors of the
+call and those that it allocates. Each later call reads its tensors, allocates, and has machine code issue the launches.
+That takes a sixth of the host's time: most of a call is checks and the choice of a configuration.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
 elements, and those in which torch computes something itself.
@@ -41,7 +41,7 @@ from cutelite_rt.arrays.memory import reach
 F = TypeVar("F", bound=Callable[..., Any])
 
 COUNTED = 4
-"""So many calls of a kind run as they are before one is planned."""
+"""Calls of a kind that run as they are before one is planned."""
 
 MOST = 512
 """At most this many kinds of calls are kept for a function; then all are dropped."""

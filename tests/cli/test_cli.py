@@ -191,6 +191,23 @@ def test_a_cached_kernel_has_its_warnings(files: Path, run: Run) -> None:
         assert status == 0 and err.count("warning[") == 1
 
 
+@pytest.mark.parametrize("made", ["module", "factory"])
+def test_a_kernel_that_is_not_complete_by_itself_is_compiled_as_its_file_launches_it(
+    files: Path, run: Run, made: str
+) -> None:
+    text = ONE.replace("@cl.kernel(block=128)", "@cl.kernel").removeprefix("\n")
+    head, _, body = text.partition("@cl.kernel\n")
+    if made == "factory":
+        body = "    ".join(["", *body.splitlines(keepends=True)])
+        text = f"{head}def make():\n    @cl.kernel\n{body}    return add\n\n"
+    launch = "import numpy as np\n\ndef main():\n    x = np.ones(4, np.float32)\n    KERNEL[1, 32](x, x)\n"
+    (files / "launched.py").write_text(text + launch.replace("KERNEL", "make()" if made == "factory" else "add"))
+    status, out, err = run("compile", "launched.py", "--emit", "ptx")
+    assert (status, ".reqntid 32" in out) == (0, True), err
+    if made == "module":
+        assert ".reqntid 64" in run("compile", "launched.py", "--block", "64", "--emit", "ptx")[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -282,7 +299,7 @@ def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypa
     def broken(*args: object) -> None:
         raise TypeError("not foreseen")
 
-    monkeypatch.setattr("cutelite.cli.compile.find_kernel", broken)
+    monkeypatch.setattr("cutelite.cli.compile.the_kernel", broken)
     with pytest.raises(TypeError, match="not foreseen"):
         run("compile", "one.py")
 
