@@ -235,7 +235,9 @@ class Op:
         copy = object.__new__(type(self))
         for field in self.fields:
             name = field.name
-            setattr(copy, name, changes[name] if name in changes else getattr(self, name))
+            setattr(copy, name, changes.pop(name) if name in changes else getattr(self, name))
+        if changes:
+            raise TypeError(f"{self.name} has no field {next(iter(changes))!r}")
         copy.span = self.span
         return copy
 

@@ -93,7 +93,7 @@ def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
         op.wide or op.scope == "cta",
         UNITS[op.scope],
         members if isinstance(members, Value) else None,
-        hasattr(op, "semantic") and op.name != "fence",
+        op.semantic is not None and op.name != "fence",
     )
 
 

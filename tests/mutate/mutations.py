@@ -181,7 +181,7 @@ def _asks_others(condition: Value) -> bool:
     todo = [condition]
     while todo:
         op = todo.pop().op
-        if op is not None and (Effect.ORDERS in op.effects or hasattr(op, "semantic")):
+        if op is not None and (Effect.ORDERS in op.effects or op.semantic is not None):
             return True
         if op is not None and op.is_pure:
             todo += op.operands
@@ -282,7 +282,9 @@ def _of_cluster(op: Op) -> bool:
 
 
 def op_is(op: Op, field: str, value: object) -> bool:
-    return hasattr(op, field) and op[field] == value and type(op[field]) is type(value)
+    """Return whether an op has a field with this value. What `Op` declares for all of them is no field."""
+    declared = any(one.name == field for one in op.fields)
+    return declared and op[field] == value and type(op[field]) is type(value)
 
 
 def _operands(op: Op, stages: dict[Value, int]) -> Iterator[Named]:
