@@ -63,7 +63,7 @@ def kernel_of(text: str, seed: object) -> Kernel:
     filename = f"<fuzz {seed}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space: dict[str, Any] = {"__name__": f"fuzz_{seed}"}
-    exec(compile(text, filename, "exec"), space)
+    exec(compile(text, filename, "exec", dont_inherit=True), space)
     made: Kernel = space["kernel"]
     return made
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import cases
+from tests.fuzz import cases, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -90,3 +90,26 @@ def test_random_functions_are_what_cpython_makes_of_them(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_functions_on_a_gpu(seed: int) -> None:
     assert not cases.mistakes(seed, PYTHON._replace(simulator=False, gpu=True))
+
+
+@pytest.mark.parametrize("first", [0, 8])
+def test_kernels_of_random_signatures_find_what_they_are_given(first: int) -> None:
+    assert not [said for seed in range(first, first + 8) for said in signatures.mistakes(seed)]
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_signatures_on_a_gpu(seed: int) -> None:
+    assert not signatures.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_do_what_their_launches_say(seed: int) -> None:
+    assert not sequences.mistakes(seed)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs_on_a_gpu(seed: int) -> None:
+    pytest.importorskip("torch")
+    assert not sequences.mistakes(seed, gpu=True)
