@@ -43,7 +43,7 @@ def tma_shared(like: TmaTensor, stages: int | None = None, halo: int = 0) -> Ten
     box = (box[0] + halo * descriptor(like).parts, *box[1:]) if halo else box
     align, bytes = ops.tile_align(swizzle), like.dtype.bytes
     pitch = ops.row_pitch(box[-1] * bytes, swizzle) // bytes
-    tile = Layout(box, (*(pitch // box[-1] * step for step in row_major(box).stride[:-1]), 1))
+    tile = Layout(box, (*(step // box[-1] * pitch for step in row_major(box).stride[:-1]), 1))
     layout = tile
     if stages is not None:
         step = -(-prod(box[:-1]) * pitch * bytes // align) * align // bytes

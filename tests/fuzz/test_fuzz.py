@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import cases, sequences, signatures
+from tests.fuzz import boxes, cases, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -113,3 +113,14 @@ def test_random_programs_do_what_their_launches_say(seed: int) -> None:
 def test_random_programs_on_a_gpu(seed: int) -> None:
     pytest.importorskip("torch")
     assert not sequences.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("first", [0, 12])
+def test_random_boxes_land_where_they_should(first: int) -> None:
+    assert not [said for seed in range(first, first + 12) for said in boxes.mistakes(seed)]
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_boxes_on_a_gpu(seed: int) -> None:
+    assert not boxes.mistakes(seed, gpu=True)
