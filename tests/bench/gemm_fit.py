@@ -54,7 +54,10 @@ OF_KIND = len(next(iter(RATES.values())))
 def brought_of(line: dict[str, Any]) -> tuple[float, float]:
     """The most rows that blocks without a cluster bring of A, and of B for swapped tiles."""
     (m, n, _), majors = line["shape"], {"K": "K K", "MN": "K MN"}.get(line["major"], line["major"]).split()
-    few = [[r for r in ROWS if extent <= r and major == "K"] for extent, major in zip((m, n), majors, strict=True)]
+    few = [
+        [r for r in ROWS if extent <= r and major == "K" and "counts" not in line]
+        for extent, major in zip((m, n), majors, strict=True)
+    ]
     return min(few[0], default=math.inf), min(few[1], default=math.inf)
 
 
@@ -69,6 +72,13 @@ def rival_of(line: dict[str, Any]) -> float:
     return float(min(us for text, us in line["us"].items() if text.startswith("cublas")))
 
 
+def sizes_of(line: dict[str, Any], config: Config) -> Sizes:
+    """The sizes of a line, of groups of so many rows ("counts"), or of one product."""
+    (m, n, k), high, counts = line["shape"], config.tile[0] * config.cluster[0], np.array(line.get("counts", [1]))
+    over = (-counts % high).sum() if "counts" in line else 0
+    return Sizes(m, n, k, 1, (counts > 0).sum(), over)
+
+
 def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, Work, tuple[Any, Any], Any]:
     """Whose each measurement is, all of them as the model reads them, what `in_bursts` takes besides, and the times."""
     whose = [
@@ -77,7 +87,7 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     ]  # fmt: skip
     configs = [config for _, config in whose]
     at_once = np.array([AT_ONCE.get(config.blocks, 1) for config in configs], np.float64)
-    sizes = np.array([lines[place]["shape"] for place, _ in whose], np.float64)
+    sizes = np.array([sizes_of(lines[place], config) for place, config in whose], np.float64)
     brought = np.array([brought_of(lines[place]) for place, _ in whose]).T
     load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])

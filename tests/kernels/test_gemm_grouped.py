@@ -12,8 +12,9 @@ import pytest
 
 import cutelite as cl
 from common import array, poisoned, to_numpy
-from cutelite import SimError
+from cutelite import SimError, f16, f32
 from cutelite.kernels.gemm import Config, grouped
+from cutelite.kernels.gemm.configs import Problem
 from tests.run.test_gemm import BF16, operand
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -43,6 +44,20 @@ def test_rows_behind_rows(config: Config) -> None:
     d = poisoned(rows + 3, 200, dtype="bfloat16")
     grouped.gemm(a, b, array(ends, "int32"), d, config=config)
     assert close(d[:rows], grouped.reference(to_numpy(a), to_numpy(b), ends)) and np.isnan(to_numpy(d[rows:])).all()
+
+
+@pytest.mark.parametrize(
+    ("groups", "rows", "n", "k", "tile"),
+    [(128, 8192, 1536, 2048, (128, 192)), (256, 256, 2048, 7168, (64, 128)), (32, 2048, 768, 2880, (128, 128))],
+)
+def test_tiles_are_picked_for_groups_that_are_not_alike(
+    groups: int, rows: int, n: int, k: int, tile: tuple[int, int]
+) -> None:  # fmt: skip
+    """What was the fastest on a GPU: no tile that all groups would fill if they had the same rows."""
+    nothing = np.zeros((), np.float16)
+    a, b, d = (np.broadcast_to(nothing, shape) for shape in ((rows, k), (groups, n, k), (rows, n)))
+    problem = Problem(f16, f16, f32, f16, None, batched=True, groups="rows")
+    assert grouped.fitting(grouped.CONFIGS, problem, a, b, np.zeros(groups, np.int32), d)[0].tile == tile
 
 
 def test_matrices_that_are_contiguous_along_n() -> None:

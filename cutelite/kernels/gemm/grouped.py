@@ -10,11 +10,8 @@ their products; pieces of 64 rows in which a group ends are stored row by row. I
 the next group are cleared.
 """
 
-from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from math import log
 from typing import Any, Literal
 
 import numpy as np
@@ -109,26 +106,29 @@ def fitting(
         area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups
         times = np.ceil(tiles / at_once_of(of, d)) * area * (1.0 + 4096 / area)
     else:
-        times = np.zeros(len(configs))
-        for shares in dealt(m, groups) if problem.groups == "rows" else (Counter([m] * groups),):
-            padded = sum(np.ceil(rows / of.high) * of.high * many for rows, many in shares.items())
-            each = Sizes(padded, n, k, 1, groups - shares[0])
-            times += microseconds(of, plain, each, at_once_of(of, d), stacks_of(d))
+        counts = dealt(m, groups) if problem.groups == "rows" else np.full((1, groups), m)
+        heights, which = np.unique(of.high, return_inverse=True)
+        over = np.stack([(-counts % high).sum(1) for high in heights], 1)[:, which]
+        sizes = Sizes(counts[0].sum(), n, k, 1, (counts > 0).sum(1)[:, None], over)
+        times = microseconds(of, plain, sizes, at_once_of(of, d), stacks_of(d)).mean(0)
     able = [i for i in times.argsort(kind="stable").tolist() if made_for(configs[i], fitted(configs[i], problem))]
     least = times[first_of(able, problem)]
     return [configs[i] for i in able if times[i] <= NEAR * least]
 
 
-@lru_cache(maxsize=1024)
-def dealt(rows: int, groups: int) -> tuple[Counter[int], ...]:
-    """Return how many groups may have how many rows, evenly and in less even ways, since only the device knows."""
-    places = [(i + 0.5) / groups for i in range(groups)]
-    ways = [1.0] * groups, [0.5 + x for x in places], [0.1 + 1.8 * x for x in places], [-log(1.0 - x) for x in places]
-    found = []
-    for shares in ways:
-        behind = [round(rows * share / sum(shares)) for share in accumulate(shares, initial=0.0)]
-        found.append(Counter(j - i for i, j in pairwise(behind)))
-    return tuple(found)
+DEALS = 8
+
+
+@lru_cache(maxsize=64)
+def dealt(rows: int, groups: int) -> Any:
+    """Return how many rows groups may have, (deals, groups): by chance, since only the device knows.
+
+    Some have many times the rows of others: were all alike, tiles would be picked that fit by a hair, and take another
+    round as soon as they are not. The generator is one whose numbers no release of NumPy changes.
+    """
+    places, source = (np.arange(groups) + 0.5) / groups, np.random.RandomState(groups)
+    ways = 0.1 + 1.8 * places, -np.log(1.0 - places)
+    return np.concatenate([source.multinomial(rows, way / way.sum(), DEALS) for way in ways])
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)

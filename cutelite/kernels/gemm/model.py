@@ -46,6 +46,7 @@ class Numbers(NamedTuple):
     restart               a further round of such
     product               a row and column of a tile, in a step: what tensor cores take
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
+    idle                  the part by which it takes longer, times the square of the share of clusters that lack
     """
 
     start: float = 0.9817
@@ -60,6 +61,7 @@ class Numbers(NamedTuple):
     restart: float = 2.237
     product: float = 1.908e-05
     apart: float = 0.2685
+    idle: float = 0.7
 
 
 NUMBERS = Numbers()
@@ -133,13 +135,15 @@ class Sizes(NamedTuple):
     """The sizes of a problem: rows, columns and depth of each batch, and the number of batches.
 
     matrices  how many matrices B there are in a batch, each for some of the rows
+    over      rows of tiles that lie beyond the ends of such groups of rows; they are those of others
     """
 
     m: Any
     n: Any
     k: Any
     batches: int = 1
-    matrices: int = 1
+    matrices: Any = 1
+    over: Any = 0
 
 
 def sizes_of(problem: Problem, a: Any, b: Any, d: Any) -> Sizes:
@@ -344,15 +348,16 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
 
     load   the GPU's of `LOAD`; it does not change the energy
     """
-    t, v, (m, n, k, batches, matrices) = table, table.numbers, work.sizes
+    t, v, (m, n, k, batches, matrices, over) = table, table.numbers, work.sizes
     turned = (n - m) * t.swapped
-    high, across = m + turned, n - turned
+    high, across = m + turned + over, n - turned
     units = np.ceil(high / t.high) * np.ceil(across / t.wide) * (t.splits * batches)
     filled, steps = units / at_once, np.ceil(k * work.bytes / 128)
     rounds = np.ceil(filled)
-    # Blocks without a cluster drift apart, and find less in L2.
-    many = np.minimum(m, n) > FEW
-    lone = 0 if work.loads else t.lone  # threads load for their block alone
+    # Blocks without a cluster drift apart, and find less in L2, unless threads load for their block alone; groups have
+    # a matrix each.
+    many = np.minimum(m + over, n) > FEW
+    lone = 0 if work.loads else t.lone * (matrices == 1)
     hopeless = (t.parts > steps) | (lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
     if t.streams:
         hopeless |= (t.stream > 0) & (filled == rounds)
@@ -368,13 +373,15 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
         step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
     loaded = loading * each * share
     written = m * n * work.result * (1.0 + v.partial * (t.ragged * (across > t.bn)))
-    moved = batches * ((m * k + matrices * n * k) * work.in_memory + written)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
+    # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
+    columns = np.where(matrices > 1, np.ceil(across / t.wide) * t.wide, n)
+    moved = batches * ((m + matrices * columns) * k * work.in_memory + written)
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks + v.idle * np.maximum(0.0, 1.0 - filled) ** 2)
     beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
     burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
     burst += t.fixed + t.again * rounds
     burst += t.summed * (batches * m * n)
-    energy = batches * m * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
+    energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[hopeless] = np.inf
     return burst, energy
 
