@@ -328,22 +328,26 @@ def constant(values: Any, dtype: DType) -> Tensor:
     """
     if not isinstance(dtype, DType) or dtype.kind == "barrier":
         raise mistake("dtype", f"an array in constant memory has numbers of a dtype, not {describe(dtype)}")
+    made_of = "a constant array is made of numbers known at compile time"
     try:
-        with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(values, numpy_dtype(dtype))
+        given = np.asarray(values)
+        if given.dtype.kind in "SUMmcO" and not all(isinstance(x, int | float) for x in given.flat):
+            raise TypeError(f"these are {given.dtype}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = given.astype(numpy_dtype(dtype), order="C")
     except (TypeError, ValueError) as error:
-        raise mistake("constant", f"a constant array is made of numbers known at compile time: {error}") from None
+        raise mistake("constant", f"{made_of}: {error}") from None
     except OverflowError as error:
         raise mistake("constant", f"a number does not fit {dtype}: {error}") from None
-    if dtype.is_int and not (array == np.asarray(values)).all():
+    if not given.ndim:
+        raise mistake("constant", f"{values!r} is no array", help="write `cl.constant((1, 2, 3), cl.f32)`")
+    if not dtype.is_float and not (array == given).all():
         raise mistake("constant", f"not all of these numbers are whole numbers that fit {dtype}")
-    numbers = np.asarray(values, np.float64) if dtype.is_float else array
+    numbers = given.astype(np.float64) if dtype.is_float else array
     if dtype.is_float and not (np.isfinite(array.astype(np.float64)) | ~np.isfinite(numbers)).all():
         raise mistake("constant", f"not all of these numbers fit {dtype}")
     if not array.size:
         raise mistake("constant", "an array in constant memory has at least one element")
-    if not array.ndim:
-        raise mistake("constant", f"{values!r} is no array", help="write `cl.constant((1, 2, 3), cl.f32)`")
     layout = row_major(array.shape)
     return emit(ops.ConstArray(TensorType(dtype, "const", layout, 16), array.tobytes().hex()))  # type: ignore[no-any-return]
 

@@ -88,8 +88,9 @@ def power_of_two(code: Any) -> Any:
 def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     """Return numbers in 32-bit words, as `unpack` takes them: a u32, or a vector of them.
 
-    values    a vector of as many numbers as fill words: integers for i4, u4 and b1, whose range they are clamped to;
-              else floats, which are clamped to the largest number of the format; f64 are rounded to f32 first
+    values    a vector of as many numbers as fill words: integers for i4, u4 and b1, whose range they are clamped to, or
+              floats, whose fractions are dropped; else floats, which are clamped to the largest number of the format.
+              f64 are rounded to f32 first
     kind      as for `unpack`
     rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
               even
