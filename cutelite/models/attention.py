@@ -23,7 +23,7 @@ from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
 from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken
-from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, written_out
+from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, parts_of, written_out
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
@@ -52,50 +52,53 @@ def forward(
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    lengths, starts, sinks, window = None, None, more.get("s_aux"), more.get("sliding_window")
-    if attention_mask is not None and is_lengths(attention_mask):
-        narrow = attention_mask.shape[3]
-        lengths, window = attention_mask[:, :1, :, :1], narrow if narrow > 1 else window
-        starts = attention_mask[:, 1:2, :, :1] if attention_mask.shape[1] > 1 else None
+    lengths, starts, window = parts_of(attention_mask, more.get("sliding_window"))
+    sinks, softcap = more.get("s_aux"), more.get("softcap")
     if more.get("output_attentions") and eager_of(module) is not None:
         if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
-            lengths = torch.full_like(query[:, :1, :1, :1], few, dtype=torch.int32)
+            lengths = all_keys(query.shape[0], few, query.device)
         seen = attention_mask if lengths is None else written_out(lengths, few, many, window, starts)
-        if seen is not None and seen.dtype == torch.bool:
-            seen = torch.where(seen, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
-        found: tuple[Tensor, Tensor] = eager_of(module)(
-            module, query, key, value, seen, dropout=dropout, scaling=scaling, **more
-        )
-        return found
+        return with_weights(module, query, key, value, seen, dropout=dropout, scaling=scaling, **more)
     rows = 0 if attention_mask is None else attention_mask.shape[1]
     alone = rows == ALONE if starts is not None else attention_mask is None and causal and few > 1
     if alone and few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
     whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
     decoding = (few == 1 < many) if lengths is None else not whole
-    differs = sinks is not None or more.get("softcap") is not None  # from torch's attention, which has neither
+    differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
     # rows of padding are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
     own = starts is not None and differs and wants_gradient(query, key, value)
     if own or not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
+        seen = attention_mask
         if lengths is not None:
             bare = few == many and window is None and starts is None
-            attention_mask = None if bare else written_out(lengths, few, many, window, starts)
-        if differs:
-            if attention_mask is None and causal and few > 1:
-                attention_mask = written_out(torch.full_like(query[:, :1, :1, :1], many, dtype=torch.int32), few, many)
-            return step_by_step(query, key, value, attention_mask, dropout, scaling, sinks, more.get("softcap")), None
-        return sdpa_attention_forward(  # type: ignore[no-any-return]
-            module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
-        )
+            seen = None if bare else written_out(lengths, few, many, window, starts)
+        if not differs:
+            return sdpa_attention_forward(  # type: ignore[no-any-return]
+                module, query, key, value, seen, dropout, scaling, is_causal, **more
+            )
+        if seen is None and causal and few > 1:
+            seen = written_out(all_keys(query.shape[0], many, query.device), few, many)
+        return step_by_step(query, key, value, seen, dropout, scaling, sinks, softcap), None
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
     sinks = None if sinks is None else sinks.float()
     if decoding:
         each, first = (None if x is None else x.reshape(-1) for x in (lengths, starts))
-        return decode(*given, each, None, sinks, "bottom-right", left, more.get("softcap"), scaling, first)[0], None
-    how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": more.get("softcap"), "sinks": sinks}
+        return decode(*given, each, None, sinks, "bottom-right", left, softcap, scaling, first)[0], None
+    how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": softcap, "sinks": sinks}
     if starts is not None:
         return behind(starts.reshape(-1), *given, **how), None
     return attention(*given, causal=causal and few > 1, **how), None
+
+
+def with_weights(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None, **more: Any
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Compute attention and its weights by the function "eager" of the module's file, which adds masks to scores."""
+    if seen is not None and seen.dtype == torch.bool:
+        seen = torch.where(seen, 0.0, torch.finfo(query.dtype).min).to(query.dtype)
+    found: tuple[Tensor, Tensor] = eager_of(module)(module, query, key, value, seen, **more)
+    return found
 
 
 def behind(starts: Tensor, q: Tensor, k: Tensor, v: Tensor, **how: Any) -> Tensor:

@@ -117,6 +117,17 @@ def is_lengths(mask: Tensor | None) -> bool:
     return mask is not None and mask.dtype == torch.int32 and mask.shape[1] <= ALONE and mask.shape[2] == 1
 
 
+def parts_of(mask: Tensor | None, window: int | None) -> tuple[Tensor | None, Tensor | None, int | None]:
+    """Return the lengths and first keys that a mask tells, (B, 1, 1, 1) each or None, and the window: its own, if any.
+
+    window  that of the layer
+    """
+    if mask is None or not is_lengths(mask):
+        return None, None, window
+    own = mask.shape[3]
+    return mask[:, :1, :, :1], mask[:, 1:2, :, :1] if mask.shape[1] > 1 else None, own if own > 1 else window
+
+
 def readable(mask: Tensor) -> bool:
     """Tell whether the host may look into a mask: while a graph is captured or traced it may not."""
     return not (torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()))
