@@ -97,7 +97,7 @@ class RowTile:
         """
         held = make_rmem_tensor(row.dtype, make_layout(self.shape))
         held.store(v)
-        if self.end is None:
+        if self.end is None or (self.pieces > 1 and self.begin + self.size <= self.end):
             mine = self.vectors(row)
             for i in static_range(self.pieces):
                 mine[None, i].store(held[None, i].load())

@@ -48,17 +48,18 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
                 total = total + v[j, i]
                 upto[j, i] = total
             sums[i] = total
-        before, all = cl.block_scan(sums.load(), cl.full((pieces,), 0, kind))
-        whole = all.reduce("sum")
+        team, whole, half = cl.Team.create(reductions=2), kind(0), pieces // 2
+        for start in (0, half):
+            before, all = team.scan(sums.load()[start : start + half], cl.full((half,), 0, kind))
+            for i in cl.static_range(half):
+                sums[start + i], whole = before[i] + whole, whole + all[i]
         if cl.thread_idx.x < 32:
             found = cl.look_back(states, number, whole, kind(0), first=row * tiles)
             if cl.thread_idx.x == 0:
                 share[0] = found
         cl.syncthreads()
-        base = share[0]
         for i in cl.static_range(pieces):
-            upto[None, i].store(upto[None, i].load() + (base + before[i]))
-            base = base + all[i]
+            upto[None, i].store(upto[None, i].load() + (share[0] + sums[i]))
         tile.store(upto.load().to(dtype), y[row, None])
 
     return cumulative

@@ -27,7 +27,8 @@ KEYS = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i64": i64}
 VALUES = KEYS | {"u32": u32, "u64": u64}
 BITS, DIGITS = 8, 256
 THREADS, BLOCKS = 512, 2  # of a block that moves keys; blocks of a multiprocessor
-EACH, ROOM = 16, 64  # keys of a thread; bytes of keys, and of values, that a thread has registers for
+EACH, NARROW = 16, 12  # keys of a thread; of 16 bits, for which registers run out sooner
+ROOM = 64  # bytes of keys, and of values, that a thread has registers for
 AHEAD = 4  # tiles that look-back reads together
 LOWEST = {"bf16": 16, "f16": 8}  # the first digit's bit of these as f32: the bits below are 0
 
@@ -124,7 +125,7 @@ def publish(states: Any, tile: Any, mine: Any, count: Any, flag: Any) -> None:
 def keys_of(key: Any, value: Any) -> int:
     """Return how many keys a thread moves."""
     each: int = ROOM // max(key.bytes, 0 if value is None else value.bytes)
-    return min(EACH, each)
+    return min(EACH if key.bytes > 2 else NARROW, each)
 
 
 @cache
