@@ -129,6 +129,26 @@ class BulkCopies:
         """Do nothing: `refill` has made the next row current."""
 
 
+def copied(part: RowPartition, row: Any) -> Any:
+    """Let each thread copy its vectors of `row` to shared memory; return a function that waits: its `RowPart`."""
+    bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0),))
+    if bytes != COPIED or part.n % part.vector or mine.value.type.align % COPIED:
+        return lambda _: RowPart(part, row, 0, True)
+    begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
+    place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
+    for i in static_range(part.pieces):
+        if part.inside(i) or part.first(i) < part.end():
+            there, here = row.tile((part.vector,), (part.number(i),)), part.number(i, begin)
+            cp_async(place.tile((part.vector,), (here,)), there, bytes, cache="ca")  # other blocks find them in L1
+    cp_async_commit_group()
+
+    def held(_: Any) -> RowPart:
+        cp_async_wait_group(0)
+        return RowPart(part, place, 0, True, begin)
+
+    return held
+
+
 @dataclass(frozen=True)
 class ThreadCopies:
     """Vectors that each thread copies for itself, those of a row and `ahead` more.

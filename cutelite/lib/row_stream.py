@@ -16,7 +16,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
-from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies
+from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, copied
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, RowVectors
 from cutelite.records import dataclass
@@ -166,6 +166,14 @@ class RowStream:
         for i in static_range(part.pieces):
             part.move(place, found, i, begin, into=True)
         return lambda _: RowPart(part, place, 0, True, begin)
+
+    def aside(self, row: Any) -> Any:
+        """Return what `hold` does, for teams that work on one row: each thread copies its part to shared memory.
+
+        Copies start now, and the function waits for them. What they cannot take is read from global memory piece by
+        piece: narrow or unaligned vectors, or those of rows that are no multiple of a vector.
+        """
+        return nothing if row is None else copied(self.part, row)
 
     def each(self, work: Any, ask: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.

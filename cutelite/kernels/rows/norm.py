@@ -157,6 +157,7 @@ def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool,
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
         p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None)
+        p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 

@@ -243,7 +243,7 @@ def forward(norm: Norm, p: Plan) -> Any:
         arrays = (x,) if residual is None else (x, residual)
         team, part = norm.team(p, arrays, (w, b))
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
-        given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
+        given = [stream.hold(w, p.held), stream.aside(b) if p.aside else stream.hold(b, p.held)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
 
@@ -258,7 +258,7 @@ def forward(norm: Norm, p: Plan) -> Any:
         def last(rows: Any, _: Any, before: Any, all: Any, *held: Any) -> None:
             vectors, kept = before
             held, kept = (held, kept) if at_once else norm.kept_sums(stream, held, kept)
-            early = BEFORE // p.rows if vectors is None and in_pieces and not kept[0] else 0
+            early = (BEFORE // p.rows if vectors is None else int(p.aside)) if in_pieces and not kept[0] else 0
             vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
 
             def written(row: Any, its: Any, kept: Any, held: Any) -> Written:

@@ -111,8 +111,9 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
-        registers = 128 if narrow else 80
-        return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
+        p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK)
+        aside = n > 16_384 and n % (p.cluster * p.threads * vector) == 0  # no registers for what tells where rows end
+        return replace(p, held=aside, aside=aside)
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
