@@ -97,7 +97,8 @@ def _call(frame: Frame, state: State, instr: Instr) -> None:
 def _call_ex(frame: Frame, state: State, instr: Instr) -> None:
     kwargs = state.stack.pop() if instr.arg else {}
     args, function = state.stack.pop(), state.stack.pop()
-    state.stack.append(call(frame, function, list(iterate_static(args)), dict(kwargs)))
+    given = frame.native(iterate_static, args)
+    state.stack.append(call(frame, function, list(given), frame.native(dict, kwargs)))
 
 
 @handles("WITH")

@@ -31,6 +31,7 @@ MISTAKES = [
     ("o[0] = a", "an element of a tensor is `t[i]`"),
     ("o[n / 2] = 1", "`//` divides integers"),
     ("t = ()\nfor i in range(n): t = (*t, i)\no[0] = t[0]", "a tuple of 1"),
+    ("f32(*3)", "'int' object is not iterable"),
     ("x.to(cl.e4m3) + 1.0", "e4m3 is a format to store and multiply"),
 ]
 
