@@ -230,6 +230,8 @@ _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen da
 
 
 class _Constexpr:
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
+
     def __getitem__(self, type: Any) -> ConstexprSpec:
         return ConstexprSpec(type)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import I32_DIM_LIMIT, i64
-from cutelite.lang.emit import describe, mistake, wrap
+from cutelite.lang.emit import describe, mistake, refuse_iteration, wrap
 from cutelite.lang.promotion import as_value, dim_type, is_number
 from cutelite.lang.shaped import Shaped
 from cutelite.lang.tensor import TmaTensor, _slices, _split, _widened
@@ -37,6 +37,8 @@ class CoordTensor(Shaped):
     origin: Any
     tma: Any = None
     wide: bool = False
+
+    __iter__ = refuse_iteration
 
     def __getitem__(self, key: Any) -> Any:
         """Return the coordinate at `key`; if that has Nones, a view."""

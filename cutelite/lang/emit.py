@@ -91,6 +91,13 @@ else:
     _Any = object
 
 
+def refuse_iteration(self: Any) -> Iterator[Any]:
+    """Refuse to iterate: the `__iter__` of what has `__getitem__`, by which Python would go on for ever."""
+    raise mistake(
+        "iteration", f"{describe(self)} cannot be iterated over", help="loop over indices: `for i in range(...)`"
+    )
+
+
 class Runtime(_Any):  # type: ignore[misc]
     """The base of all proxies: a wrapper around the SSA value `value`."""
 
@@ -133,10 +140,7 @@ class Runtime(_Any):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<run-time {self.type}>"
 
-    def __iter__(self) -> Iterator[Any]:
-        raise mistake(
-            "iteration", f"{describe(self)} cannot be iterated over", help="loop over indices: `for i in range(...)`"
-        )
+    __iter__ = refuse_iteration
 
     def __str__(self) -> str:
         raise mistake(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cutelite.target as target
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
+BARRIERS = 16  # bytes of the two mbarriers of a stage
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
 
 
@@ -47,9 +49,12 @@ def check_peers(peers: Any, turns: bool) -> None:
 
 
 def check_stages(stages: Any) -> None:
-    """Check that a ring has at least one buffer, and that their number is known at compile time. Errors: `pipeline`."""
+    """Check that a ring has at least one buffer, and no more than have room for barriers. Errors: `pipeline`."""
     if not isinstance(stages, int) or stages < 1:
         raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")
+    if BARRIERS * stages > target.smem_per_block:
+        title = f"the barriers of {stages} stages need {BARRIERS * stages} bytes, and a block has {target.smem_per_block}"
+        raise mistake("pipeline", title, help="`stages` are buffers, `tx_bytes` the bytes that fill one")
 
 
 def check_walk(tiles: Any, swizzle: Any, raster: Any, **counts: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.lang.emit import refuse_iteration
 from cutelite.records import dataclass
 
 
@@ -17,6 +18,8 @@ class PointerArray:
 
     addresses: Any
     to: Any
+
+    __iter__ = refuse_iteration
 
     def __getitem__(self, key: Any) -> Any:
         """Return the tensor whose address is at `key`; each thread loads it. Slices give an array of pointers."""

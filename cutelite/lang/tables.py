@@ -13,7 +13,7 @@ from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 from cutelite.lang import fragments
-from cutelite.lang.emit import Runtime, mistake
+from cutelite.lang.emit import Runtime, mistake, refuse_iteration
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector, vector, where
 from cutelite.records import dataclass
@@ -36,6 +36,8 @@ class Table:
 
     def described(self) -> str:
         return f"a whole array of {self.tensor.ndim} mode{'s' * (self.tensor.ndim != 1)} (take an element of it)"
+
+    __iter__ = refuse_iteration
 
     def __getitem__(self, key: Any) -> Any:
         coord = key if isinstance(key, tuple) else (key,)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from cutelite.lang.coord import CoordTensor
 from tests.front.lines import built, refusal
 
 MISTAKES = [
@@ -31,6 +34,8 @@ MISTAKES = [
     ("o[0] = a", "an element of a tensor is `t[i]`"),
     ("o[n / 2] = 1", "`//` divides integers"),
     ("t = ()\nfor i in range(n): t = (*t, i)\no[0] = t[0]", "a tuple of 1"),
+    ("list(cl.make_identity_tensor((4, 4)))", "cannot be iterated over"),
+    ("cl.PipelineTmaAsync.create(32768, 2, 32)", "the barriers of 32768 stages need 524288 bytes"),
     ("f32(*3)", "'int' object is not iterable"),
     ("x.to(cl.e4m3) + 1.0", "e4m3 is a format to store and multiply"),
 ]
@@ -56,3 +61,12 @@ NUMPY = [
 @pytest.mark.parametrize("line", NUMPY)
 def test_numbers_of_numpy_are_literals(line: str) -> None:
     built(line)
+
+
+def test_what_has_elements_says_how_it_is_iterated_over() -> None:
+    """Python iterates over a class with `__getitem__` alone until that raises IndexError, which ours do not."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(("cutelite.lang.", "cutelite.lib."))]
+    classes = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    ours = {each for each in classes if each.__module__.startswith(("cutelite.lang.", "cutelite.lib."))}
+    missing = {each for each in ours if hasattr(each, "__getitem__") and not hasattr(each, "__iter__")}
+    assert CoordTensor in ours and not missing
