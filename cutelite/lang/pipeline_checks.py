@@ -53,7 +53,7 @@ def check_stages(stages: Any) -> None:
     if not isinstance(stages, int) or stages < 1:
         raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")
     if BARRIERS * stages > target.smem_per_block:
-        title = f"the barriers of {stages} stages need {BARRIERS * stages} bytes, and a block has {target.smem_per_block}"
+        title = f"the barriers of {stages} stages need {BARRIERS * stages} bytes; a block has {target.smem_per_block}"
         raise mistake("pipeline", title, help="`stages` are buffers, `tx_bytes` the bytes that fill one")
 
 
