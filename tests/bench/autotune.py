@@ -26,6 +26,7 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch import Kernel
 from cutelite.tune.compile import compile_all
+from tests.bench.given import words
 
 CONFIGS = [
     cl.Config(bn=bn, stages=stages, band=band)
@@ -101,7 +102,7 @@ def tuning(m: int, n: int, k: int) -> None:
 
 
 def main() -> None:
-    m, n, k = (int(x) for x in sys.argv[1:4]) if len(sys.argv) > 3 else (4096, 4096, 4096)
+    m, n, k = words(__doc__, "N") or (4096, 4096, 4096)
     print(f"{len(CONFIGS)} configs, {len(os.sched_getaffinity(0))} CPUs")
     compiles()
     try:

@@ -21,6 +21,7 @@ import torch
 
 import cutelite as cl
 from cutelite.kernels.gemm import Prepare, gemm
+from tests.bench.given import words
 
 SIZES = "16x8192x8192", "256x8192x8192", "4096x4096x4096", "8192x8192x8192"
 
@@ -35,13 +36,14 @@ def spread(codes: Any, scales: Any) -> Any:
 
 
 def main() -> None:
+    asked = words(__doc__, "MxNxK", str)
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
     made_first = torch.compile(spread, dynamic=False)
 
     def first(codes: Any, scales: Any, w: Any, out: Any) -> None:
         gemm(made_first(codes, scales), w.T, out)
 
-    for text in sys.argv[1:] or SIZES:
+    for text in asked or SIZES:
         m, n, k = (int(extent) for extent in text.split("x"))
         codes = torch.randint(-127, 128, (m, k), device="cuda", dtype=torch.int8)
         scales = torch.rand(m, k // 128, device="cuda") / 100

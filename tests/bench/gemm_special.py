@@ -33,6 +33,7 @@ from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm import fp8_block as fp8
 from cutelite.kernels.gemm import grouped, mixed
 from tests.bench.clocks import steady
+from tests.bench.given import parser
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
 Calls = dict[str, Callable[[int], Any]]
@@ -202,12 +203,17 @@ PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {
 
 
 def main() -> None:
-    part, *numbers = [word for word in sys.argv[1:] if word not in ("--sweep", "--clocks")]
-    given = [int(x) for x in numbers]
-    shapes = [(given[i], given[i + 1], given[i + 2]) for i in range(0, len(given), 3)] or SHAPES[part]
+    asked = parser(__doc__)
+    asked.add_argument("part", choices=PARTS)
+    asked.add_argument("numbers", nargs="*", type=int, metavar="N")
+    asked.add_argument("--sweep", action="store_true")
+    asked.add_argument("--clocks", action="store_true")
+    given = asked.parse_args()
+    numbers: list[int] = given.numbers
+    shapes = [(numbers[i], numbers[i + 1], numbers[i + 2]) for i in range(0, len(numbers), 3)] or SHAPES[given.part]
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     for shape in shapes:
-        found = PARTS[part](*shape, "--sweep" in sys.argv)
+        found = PARTS[given.part](*shape, given.sweep)
         print(
             json.dumps({"shape": shape, **{key: round(v, 5 if v < 1 else 3) for key, v in found.items()}}), flush=True
         )

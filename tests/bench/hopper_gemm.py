@@ -21,6 +21,7 @@ import torch
 import cutelite as cl
 import hopper_gemm as example
 import hopper_gemm_tiled as tiled
+from tests.bench.given import words
 from tests.bench.rotating import rotating
 
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
@@ -53,7 +54,7 @@ def compare(m: int, n: int, k: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    given = [int(x) for x in sys.argv[1:]]
+    given = words(__doc__, "N")
     shapes = [tuple(given[i : i + 3]) for i in range(0, len(given), 3)] or SHAPES
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     for m, n, k in shapes:

@@ -17,6 +17,7 @@ import torch
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, f32, i32
+from tests.bench.given import words
 
 M, N = cl.dims("M N")
 FORMS = ((1, 0), (2, 0), (4, 0), (8, 0), (2, 1), (4, 3), (8, 7))
@@ -56,7 +57,7 @@ def table(name: str, calls: dict[str, Callable[[], Any]], size: int) -> None:
 
 
 def main() -> None:
-    n = int(float(sys.argv[1]) * 1e6 if sys.argv[1:] else 64e6) // COLUMNS * COLUMNS
+    n = int((words(__doc__, "MILLIONS", float) or [64])[0] * 1e6) // COLUMNS * COLUMNS
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; GB/s by (unroll, prefetch)")
     x, y = (torch.randn(n, device="cuda") for _ in range(2))
     for blocks in (132, 264, 528, 1056):

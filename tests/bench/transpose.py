@@ -17,6 +17,7 @@ import torch
 
 import cutelite as cl
 import tma_transpose as example
+from tests.bench.given import words
 
 SHAPES = [(8192, 8192), (16384, 16384), (4096, 32768)]
 
@@ -36,7 +37,7 @@ def rivals(m: int, n: int) -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    given = [int(x) for x in sys.argv[1:]]
+    given = words(__doc__, "N")
     shapes = [(given[i], given[i + 1]) for i in range(0, len(given), 2)] or SHAPES
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     names = ("cutelite transpose", "torch.add(x, 1)", "torch x.T.contiguous")

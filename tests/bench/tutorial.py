@@ -21,6 +21,7 @@ import torch
 
 import cutelite as cl
 from cutelite.kernels.gemm import gemm as library
+from tests.bench.given import parser
 from tests.bench.rotating import rotating
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +70,7 @@ def rivals(size: int) -> dict[str, Callable[[int], Any]]:
 
 
 def main() -> None:
+    parser(__doc__).parse_args()
     print(f"# {torch.cuda.get_device_name(0)}, torch {torch.__version__}: bf16, TFLOP/s, of cuBLAS")
     for size in (2048, 4096, 8192):
         calls = rivals(size)

@@ -208,7 +208,7 @@ def cross_entropy(
     """Compute the cross entropy of each row of logits; neither summed nor averaged.
 
     x          (..., n), bf16, f16 or f32
-    target     (...), int64, from 0 to n - 1, or `ignore`
+    target     (...), int64, from 0 to n - 1, or `ignore`; any other number stands for a column whose logit is 0
     smoothing  label smoothing, 0 to 1
     z          the weight of lse squared
     out        two arrays to write to, f32 without gaps; by default new ones
