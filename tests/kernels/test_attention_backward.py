@@ -256,7 +256,7 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
     arrays, rows = (dk, dv) if ragged else (None, None), (q, k, v, do)
     for kernel, grid, block, args in (
-        (kernels.prepare, blocks, 256, (o, do, lse, None, base, sums, turns, given, starts)),
+        (kernels.prepare, blocks, 256, (o, do, lse, None, base, sums, turns, given, starts, 140)),
         (kernels.gradients, 2, 384, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, (None, None))),
         (kernels.finish, blocks, 256, (dq, sums, 0.1, dq if ragged else None, starts)),
     ):

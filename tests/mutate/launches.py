@@ -416,7 +416,7 @@ def attention_backward(
         kernels, grid, dq = backward.build(plan), blocks * heads, np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
-            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts)
+            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
         elif which == 2:
             kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
         elif which == 3:

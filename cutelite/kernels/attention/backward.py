@@ -112,7 +112,7 @@ def gradients(plan: Plan) -> Any:
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         tiles = cl.TileQueue.create(
-            plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter, threads
+            plan.kind, lambda index: plan.place(index, given, starts, turns is not None), plan.count(), counter, threads
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
@@ -179,10 +179,12 @@ class Narrow(Worker):
             changes.consumer_wait(before)
             dq = self.start_dq(before)
             dk = self.start_dk(ds, q, dk, change)
+            self.await_turn(last)
             dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
             changes.consumer_release(before)
             self.add(dq, last)
             dk = cl.wgmma.wait_group(0, dk)
+            self.pass_turn(last)
         else:
             dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
         rows.consumer_release(state)
@@ -251,11 +253,14 @@ class Narrow(Worker):
         if not self.plan.gaps or self.steps > 0:
             change = changes.consumer_state_at(number)
             changes.consumer_wait(change)
-            dq = cl.wgmma.wait_group(0, self.start_dq(change))
+            dq = self.start_dq(change)
+            self.await_turn(at)
+            dq = cl.wgmma.wait_group(0, dq)
             changes.consumer_release(change)
             if once is not None:
                 self.pipes.keys.consumer_release(once)
             self.add(dq, at)
+            self.pass_turn(at)
         elif once is not None:
             self.pipes.keys.consumer_release(once)
 
@@ -310,9 +315,12 @@ class Apart(Narrow):
         rows.consumer_release(state)
         if behind:
             changes.consumer_wait(before)
-            dq = cl.wgmma.wait_group(0, self.start_dq(before))
+            dq = self.start_dq(before)
+            self.await_turn(last)
+            dq = cl.wgmma.wait_group(0, dq)
             changes.consumer_release(before)
             self.add(dq, last)
+            self.pass_turn(last)
         return dk, dv, number + 1, self.following(place), place[2]
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:

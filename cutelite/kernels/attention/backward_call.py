@@ -170,7 +170,7 @@ def launch(
     kernels = build(plan)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
-    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts)
+    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
     own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*own)

@@ -39,11 +39,11 @@ def prepare(plan: Plan) -> Any:
     @cl.kernel(block=256)
     def prepare(
         o: O, do: O, lse: ROW, dlse: ROW | None, base: BASE, sums: plan.sums, turns: TURNS,
-        given: Given, starts: Starts,
+        given: Given, starts: Starts, keys: i32,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         t, (m, head, batch) = cl.thread_idx.x, place(i32(H), i32(BLOCKS))
-        sequence, row = plan.queries(m, batch, starts)
+        sequence, row = plan.queries(m, batch, starts, keys)
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
         if t == 0:
@@ -52,9 +52,9 @@ def prepare(plan: Plan) -> Any:
             for tensor, tile in zip((o, do), tiles, strict=True):
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
             for g in cl.static_range(WORKERS if turns is not None else 0):
-                # The first block of keys that adds.
-                first = max(0, row + plan.offset(sequence, given.offset) - given.left) // plan.keys
-                turns[batch, head, m, g] = first
+                # The last block of keys that some query sees adds first.
+                end = row + BM - 1 + plan.offset(sequence, given.offset) + given.right
+                turns[batch, head, m, g] = max(0, min(end, sequence.keys - 1)) // plan.keys
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
             mine[None, t, i].store(cl.full((4,), 0.0, f32))

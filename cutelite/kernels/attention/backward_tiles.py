@@ -118,7 +118,7 @@ class Tiles(OfProblem):
         """The type of a tile's place."""
         return RaggedPlace if self.problem.ragged else Place
 
-    def place(self, index: Any, given: Given, starts: Starts) -> Any:
+    def place(self, index: Any, given: Given, starts: Starts, last_first: bool) -> Any:
         """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
 
         Where tiles differ in length, the last band has several for each thread block, so that all end together. So in
@@ -127,7 +127,7 @@ class Tiles(OfProblem):
         BN, heads, ragged = self.keys, i32(self.heads), self.problem.ragged
         several = 16 if ragged else 2 if self.problem.causal else 8 if self.problem.left and self.problem.right else 0
         last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
-        place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
+        place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, last_first, last)
         if ragged:
             sequence = self.ragged(sequence_at(starts.keys, place, BN), starts, i32(SK))
             key = (place - (sequence.key // BN + sequence.number)) * BN
@@ -170,14 +170,14 @@ class Tiles(OfProblem):
         """Tell whether a warpgroup passes by a first block that sees none of its keys. Others would spill."""
         return self.problem.right and self.config.rows < self.keys and not (self.problem.ragged or self.split)
 
-    def queries(self, place: Any, batch: Any, starts: Starts) -> tuple[Sequence, Any]:
+    def queries(self, place: Any, batch: Any, starts: Starts, keys: Any = 0) -> tuple[Sequence, Any]:
         """Return the sequence of a block of queries, given by its place in the sums, and its first row there.
 
-        Keys are known of ragged sequences alone.
+        keys  the number of keys in the arrays; 0: what is returned of keys is not used
         """
         if not self.problem.ragged:
-            return self.whole(batch, i32(SQ)), place * self.config.rows
-        sequence = self.ragged(sequence_at(starts.queries, place, self.config.rows), starts)
+            return self.whole(batch, i32(SQ), keys), place * self.config.rows
+        sequence = self.ragged(sequence_at(starts.queries, place, self.config.rows), starts, keys)
         return sequence, (place - sequence.block) * self.config.rows
 
     def whole(self, batch: Any, queries: Any = 0, keys: Any = 0) -> Sequence:

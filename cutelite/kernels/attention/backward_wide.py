@@ -100,6 +100,7 @@ class Wide(Worker):
         changes.consumer_wait(full)
         keys = cl.local_tile(cl.select(self.k, (1, 0)), (plan.columns, plan.keys), (self.group, 0))
         dq = multiply(of_ds, keys, cl.wgmma.zeros_accumulator(plan.columns), False)
+        self.await_turn(place[2])
         if has_dv:
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
             self.add(dq, place[2], self.late)
@@ -108,6 +109,7 @@ class Wide(Worker):
             self.add(dq, place[2], self.late)
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
+        self.pass_turn(place[2])
         rows.consumer_release(state)
         changes.consumer_release(full)
         # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's

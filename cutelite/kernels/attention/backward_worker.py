@@ -170,22 +170,28 @@ class Worker(Block):
             sees = ends if sees is None else sees & ends
         return sees
 
-    def add(self, dq: Any, at: Any, late: int = 0) -> None:
-        """Add this warpgroup's part of a block of dq, of index `at`, to the sums, but the last `late` groups of 4 f32.
+    def await_turn(self, at: Any) -> None:
+        """Wait until the blocks of keys behind this one have added to a block of dq, if that is asked for.
 
-        In turn, if there are turns: tile by tile, so that sums are the same bits each time.
+        In this order sums are the same bits each time, and a block of keys that begins where the mask does finds that
+        the next one, which began with later queries, has come by.
         """
-        turns, number, leads = self.results.turns, self.tile.key // self.plan.keys, cl.thread_idx.x % GROUP == 0
-        if turns is not None:
-            if leads:
-                while cl.load_acquire(turns[at, None], self.group) != number:
+        if self.results.turns is not None:
+            if cl.thread_idx.x % GROUP == 0:
+                while cl.load_acquire(self.results.turns[at, None], self.group) != self.tile.key // self.plan.keys:
                     cl.nanosleep(20)
             self.together.sync()
-        self.reduce(dq, at, 0, self.plan.columns // 8 - late)
-        if turns is not None:
+
+    def pass_turn(self, at: Any) -> None:
+        """Let the block of keys before this one add to a block of dq."""
+        if self.results.turns is not None:
             self.together.sync()
-            if leads:
-                cl.store_release(turns[at, None], self.group, number + 1)
+            if cl.thread_idx.x % GROUP == 0:
+                cl.store_release(self.results.turns[at, None], self.group, self.tile.key // self.plan.keys - 1)
+
+    def add(self, dq: Any, at: Any, late: int = 0) -> None:
+        """Add this warpgroup's part of a block of dq, of index `at`, to the sums, but the last `late` groups of 4 f32."""
+        self.reduce(dq, at, 0, self.plan.columns // 8 - late)
 
     def reduce(self, dq: Any, at: Any, first: int, end: int) -> None:
         """Add groups of 4 f32 of a part of a block of dq to the sums, `first` to `end` - 1."""
