@@ -400,7 +400,8 @@ def attention_backward(
         kind = "bfloat16" if plan.extended else "float32"
         base = random(1, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
         sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
-        turns = np.zeros((1, heads, blocks, 2), np.int32) if ordered else None
+        last = [min(made.rows * (m + 1), sk) - 1 for m in range(blocks)] if causal else [sk - 1] * blocks
+        turns = np.array([[[[x // plan.keys] * 2 for x in last]] * heads], np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
         dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, 1 << 30, 0, 1)
         starts = Starts(None, None)

@@ -7,7 +7,7 @@ Three kernels: `prepare` computes the sums of rows and clears f32 sums of dq, `g
 `finish` converts the sums to dq (`backward_outer`).
 
 In `gradients` a thread block takes tiles until none is left: 128 keys of a head. One thread loads them by TMA, and then
-the blocks of queries that see them, one after the other (`Block.load`). Each of two warpgroups has 64 of the keys, and
+the blocks of queries that see them, one after the other (`Loads`). Each of two warpgroups has 64 of the keys, and
 dk and dv of these in its registers. A step of it, for a block of queries (`Narrow.step`):
 
 1. Start S.T = K @ Q.T and dP.T = V @ dO.T. Their rows are keys: accumulators have the layout of wgmma's operand A in
@@ -24,17 +24,17 @@ Where registers do not suffice there are two other forms: `Apart`, at the end of
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
-from cutelite.kernels.attention.backward_block import Block, Pipes, Results
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import FACTORS, MB, TURNS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, B, Starts
+from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Wide
-from cutelite.kernels.attention.backward_worker import Worker, multiply
+from cutelite.kernels.attention.backward_worker import Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
@@ -59,7 +59,8 @@ def build(plan: Plan) -> Kernels:
 def shared_memory(plan: Plan) -> Any:
     """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
-    (of_k, of_q, of_v), (kind, count) = plan.spans, plan.of_row
+    (of_k, of_v, of_q), (kind, count) = plan.spans, plan.of_row
+    of_scores = plan.laid((BM, BN, config.held), math.gcd(64, plan.width))
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, plan.laid((BN, D, plan.ahead), of_k)]
@@ -67,8 +68,8 @@ def shared_memory(plan: Plan) -> Any:
         q: Smem[dtype, plan.laid((BM, D, config.stages), of_q)]
         do: Smem[dtype, plan.laid((BM, DV, config.stages), of_v)]
         if plan.wide:
-            p: Smem[dtype, plan.of_scores]
-        ds: Smem[dtype, plan.of_scores]
+            p: Smem[dtype, of_scores]
+        ds: Smem[dtype, of_scores]
         base: Smem[kind, cl.make_smem_layout(kind, (BM, count, config.stages)), 256]
         if not (plan.wide or plan.apart or plan.split):
             grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
@@ -79,13 +80,12 @@ def shared_memory(plan: Plan) -> Any:
 def gradients(plan: Plan) -> Any:
     """Return the kernel that computes all five products."""
     config, dtype, BM, BN = plan.config, plan.problem.dtype, plan.config.rows, plan.keys
-    d, e, (of_k, of_q, of_v) = plan.problem.dim, plan.problem.dim_v, plan.spans
-    leaves = BN if plan.wide else ROWS
+    d, e, (of_k, of_v, of_q), (kind, count) = plan.problem.dim, plan.problem.dim_v, plan.spans, plan.of_row
+    leaves, Storage = BN if plan.wide else ROWS, shared_memory(plan)
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, leaves, of_k)
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, leaves, of_v)
-    kind, count = plan.of_row
     BASE = TmaTensor[kind, (B, H, MB, count), (1, 1, BM, count), (None, None, None, 1)]
-    array_k, array_v, Storage = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e), shared_memory(plan)
+    array_k, array_v = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e)
 
     @cl.kernel(block=(1 + WORKERS) * GROUP)
     def gradients(
@@ -112,22 +112,82 @@ def gradients(plan: Plan) -> Any:
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         tiles = cl.TileQueue.create(
-            plan.kind, lambda index: plan.place(index, given, starts, turns is not None), plan.count(), counter, threads
+            plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None),
+            plan.tiles.count(), counter, threads,
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
-        results = Results(plan.by_block(sums), plan.by_block(turns), grads, arrays, parts, starts)
+        results = Results(by_block(sums), by_block(turns), grads, arrays, parts, starts)
         shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes), given, results
         if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(plan.regs[0])
+            cl.setmaxnreg_dec(40 if plan.wide else 24)
             if cl.make_warp_uniform(cl.warp_idx()) == 0 and cl.elect_one():
-                Block(*shared).produce(tiles, q, k, v, do, base)
+                Loads(*shared).load(tiles, q, k, v, do, base)
         else:
-            cl.setmaxnreg_inc(plan.regs[1])
+            cl.setmaxnreg_inc(232 if plan.wide else 240)
             (Wide if plan.wide else Apart if plan.apart else Narrow)(*shared, cl.warpgroup_idx() - 1).compute(tiles)
 
     return gradients
+
+
+def by_block(array: Any) -> Any:
+    """Return sums or turns with one index for the blocks of queries of all heads."""
+    if array is None:
+        return None
+    inner = tuple(array.shape[3:])
+    strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
+    return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
+
+
+class Loads(Block):
+    """The thread that loads."""
+
+    def load(self, tiles: Any, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
+        """Load tiles until none is left."""
+        once, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
+        tiles = tiles.begin()
+        while tiles.is_valid():
+            once, state = once.advance(), self.at(tiles.place, once.index).load_tile(q, k, v, do, base, once, state)
+            tiles = tiles.tell(tiles.take())  # as late as loads allow, so that no tile waits for a long one
+
+    def load_tile(self, q: Any, k: Any, v: Any, do: Any, base: Any, once: Any, state: Any) -> Any:
+        """Load the blocks of queries in their order, values and keys behind the first; return the next state of `rows`.
+
+        once, state   of `keys` and `values`, and of `rows`
+        """
+        (_, _, rows, _), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.sequence
+        for tensor in (k, v):  # into L2, while the tile before still has their places
+            cl.tma_prefetch(tensor, at=self.at_keys)
+        place = self.first
+        for i in range(self.steps):
+            m, head, _ = place
+            rows.producer_acquire(state)
+            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
+            cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
+            cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
+            of_rows = sequence.batch, head, (sequence.block + m) * config.rows, 0
+            cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
+            if i == 0:
+                self.bring(k, v, once)
+            place, state = self.following(place), state.advance()
+        if self.plan.tiles.gaps and self.steps == 0:
+            self.bring(k, v, once)
+        return state
+
+    @property
+    def at_keys(self) -> tuple[Any, ...]:
+        """The place of the tile's keys, and of its values."""
+        head = self.tile.kv // i32(self.plan.tiles.heads // HK)
+        return self.sequence.batch, head, self.sequence.key + self.tile.key, 0
+
+    def bring(self, k: Any, v: Any, once: Any) -> None:
+        """Load values and keys, once the tile before has done with them: with values first."""
+        (keys, values, *_), at = self.pipes, self.at_keys
+        values.producer_acquire(once)
+        cl.tma_load(v, self.v, at=at, barrier=values.barrier(once))
+        keys.producer_acquire(once)
+        cl.tma_load(k, self.k, at=at, barrier=keys.barrier(once))
 
 
 class Narrow(Worker):
@@ -143,9 +203,11 @@ class Narrow(Worker):
         self.await_keys(once)
         so_far = dk, dv, number, self.first, self.first[2]
         skipped: Any = i32(0)
-        if self.plan.skips:  # the first block, if its queries come before all that see one of this warpgroup's keys
-            offset = self.plan.offset(self.tile.sequence, self.given.offset)
-            end = (self.tile.begin + 1) * self.plan.config.rows + offset
+        problem, rows = self.plan.problem, self.plan.config.rows
+        if problem.right and rows < self.plan.keys and not (problem.ragged or self.plan.split):  # others would spill
+            # the first block, if its queries come before all that see one of this warpgroup's keys
+            offset = self.plan.tiles.offset(self.sequence, self.given)
+            end = (self.tile.begin + 1) * rows + offset
             if (self.steps > 0) & (end + self.given.right <= self.key):
                 so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, self.steps):
@@ -161,18 +223,16 @@ class Narrow(Worker):
         """
         (dk, dv, number, place, last), dtype, (*_, rows, changes) = so_far, self.plan.problem.dtype, self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
-        before, early = changes.consumer_state_at(number - 1), self.plan.early
+        before = changes.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
-        lse = self.of_rows(state, 0) if early else None
         s, dp = self.product(0, q, state), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
-        total = self.of_rows(state, 1) if early else None
+        p, slope = self.powers(s, self.of_rows(state, 0), place)
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
         dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        if early:  # all of dv is started before dS is computed, not its first part alone
+        if self.plan.extended:  # all of dv is started before dS is computed, not its first part alone
             dp, p = cl.wgmma.fence_operand(dp, p)
-        ds = self.score_gradients(p, dp, slope, total if early else self.of_rows(state, 1))
+        ds = self.score_gradients(p, dp, slope, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
         changes.producer_acquire(change)
         if behind:
@@ -235,34 +295,27 @@ class Narrow(Worker):
 
     def lay(self, ds: Any, change: Any) -> None:
         """Write this warpgroup's part of dS to shared memory."""
-        plan, target = self.plan, cl.select(self.storage.ds[None, None, change.index], (1, 0))
-        plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
-
-    def start_dq(self, state: Any) -> Any:
-        """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
-        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.k, (1, 0))
-        if plan.by_rows:
-            left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
-        else:
-            right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
-        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+        self.plan.put(ds, self.storage.ds[None, None, change.index], self.group, turned=True)
 
     def conclude(self, last: Any, once: Any = None) -> None:
         """Add this warpgroup's part of dq of the last block; ahead of that release the keys, of this state if any."""
-        (number, at), changes = last, self.pipes.changes
-        if not self.plan.gaps or self.steps > 0:
-            change = changes.consumer_state_at(number)
-            changes.consumer_wait(change)
-            dq = self.start_dq(change)
-            self.await_turn(at)
-            dq = cl.wgmma.wait_group(0, dq)
-            changes.consumer_release(change)
-            if once is not None:
-                self.pipes.keys.consumer_release(once)
-            self.add(dq, at)
-            self.pass_turn(at)
+        if not self.plan.tiles.gaps or self.steps > 0:
+            self.add_dq(self.pipes.changes.consumer_state_at(last[0]), last[1], once)
         elif once is not None:
             self.pipes.keys.consumer_release(once)
+
+    def add_dq(self, change: Any, at: Any, once: Any = None) -> None:
+        """Compute this warpgroup's part of dq of a block, release the keys as `conclude` does, and add the part."""
+        changes = self.pipes.changes
+        changes.consumer_wait(change)
+        dq = self.start_dq(change)
+        self.await_turn(at)
+        dq = cl.wgmma.wait_group(0, dq)
+        changes.consumer_release(change)
+        if once is not None:
+            self.pipes.keys.consumer_release(once)
+        self.add(dq, at)
+        self.pass_turn(at)
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block, release the keys, and write dk and dv of its own.
@@ -271,11 +324,10 @@ class Narrow(Worker):
         """
         self.pipes.values.consumer_release(once)
         self.conclude(last, once)
-        plan, own = self.plan, None
         for which in (1, 0):
-            if not plan.split:
-                shape = ROWS, plan.dims[which]
-                own = cl.with_layout(self.storage.grads[self.group, None], plan.laid(shape, plan.spans[2 * which]))
+            layout, own = self.plan.laid((ROWS, self.plan.dims[which]), self.plan.spans[which]), None
+            if not self.plan.split:
+                own = cl.with_layout(self.storage.grads[self.group, None], layout)
                 self.settle()
             self.leave(grads[which], own, which)
 
@@ -283,11 +335,10 @@ class Narrow(Worker):
         """Write dk (0) or dv (1), by way of shared memory of this warpgroup's own that no warp reads any more."""
         if self.plan.split:
             self.keep(grad, self.results.parts[which], self.group)
-            return
-        factor: Any = 2.0**-self.plan.lift
-        factor = self.given.scale * factor if which == 0 else factor
-        self.plan.put(grad * factor if which == 0 or self.plan.lift else grad, own)
-        self.send(own, self.key, which)
+        else:
+            factor: Any = self.given.scale if which == 0 else 1.0
+            self.plan.put(grad * (factor * 2.0**-self.plan.lift), own, 0)
+            self.send(own, self.key, which)
 
 
 class Apart(Narrow):
@@ -314,23 +365,15 @@ class Apart(Narrow):
         dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
         rows.consumer_release(state)
         if behind:
-            changes.consumer_wait(before)
-            dq = self.start_dq(before)
-            self.await_turn(last)
-            dq = cl.wgmma.wait_group(0, dq)
-            changes.consumer_release(before)
-            self.add(dq, last)
-            self.pass_turn(last)
+            self.add_dq(before, last)
         return dk, dv, number + 1, self.following(place), place[2]
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Do what `Narrow.finish` does."""
         self.leave(grads[1], self.own(1), 1)
         self.conclude(last)
-        if not self.plan.split:
-            self.everyone.sync()  # the others have read these keys
+        self.everyone.sync()  # the others have read these keys
         self.leave(grads[0], self.own(0), 0)
-        if not self.plan.split:
-            self.settle()
+        self.settle()
         self.pipes.keys.consumer_release(once)
         self.pipes.values.consumer_release(once)

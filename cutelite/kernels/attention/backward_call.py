@@ -11,8 +11,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import build
-from cutelite.kernels.attention.backward_plan import Config, Plan, banded, chosen, parted
-from cutelite.kernels.attention.backward_tiles import WORKERS, Starts
+from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
+from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given

@@ -9,8 +9,8 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, WORKERS, B, Starts
+from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
 from cutelite.kernels.attention.tiles import Given
 
@@ -43,7 +43,7 @@ def prepare(plan: Plan) -> Any:
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         t, (m, head, batch) = cl.thread_idx.x, place(i32(H), i32(BLOCKS))
-        sequence, row = plan.queries(m, batch, starts, keys)
+        sequence, row = plan.tiles.queries(m, batch, starts, keys)
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
         if t == 0:
@@ -53,7 +53,7 @@ def prepare(plan: Plan) -> Any:
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
             for g in cl.static_range(WORKERS if turns is not None else 0):
                 # The last block of keys that some query sees adds first.
-                end = row + BM - 1 + plan.offset(sequence, given.offset) + given.right
+                end = row + BM - 1 + plan.tiles.offset(sequence, given) + given.right
                 turns[batch, head, m, g] = max(0, min(end, sequence.keys - 1)) // plan.keys
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
@@ -97,7 +97,7 @@ def finish(plan: Plan, which: int) -> Any:
     """Return the kernel that adds up parts of dk (0) or dv (1), or converts the sums of dq (2), a block at a time."""
     dim, of_queries = plan.problem.dim_v if which == 1 else plan.problem.dim, which == 2
     heads, length, rows = (H, SQ, plan.config.rows) if of_queries else (HK, SK, plan.keys)
-    columns, span, turned = plan.dims[which % 2], plan.spans[0 if which != 1 else 2], plan.turned and not of_queries
+    columns, span, turned = plan.dims[which % 2], plan.spans[which % 2], plan.turned and not of_queries
     pieces, threads = WORKERS if of_queries else plan.pieces(columns), WORKERS * GROUP
     elements = rows * columns // pieces // GROUP  # of a thread
 
@@ -107,27 +107,28 @@ def finish(plan: Plan, which: int) -> Any:
         scale: f32, array: plan.array("G", heads, length, dim), starts: Starts,
     ) -> None:  # fmt: skip
         group, (m, head, batch) = cl.warpgroup_idx(), place(i32(heads), i32(sums.shape[2]))
-        sequence, row = plan.queries(m, batch, starts) if of_queries else (plan.whole(batch), m * rows)
+        found: Any = plan.tiles.queries(m, batch, starts, 0) if of_queries else (None, m * rows)
+        sequence, row = found
         tile = cl.shared(plan.problem.dtype, plan.laid((rows, columns), span), align=1024)
         cl.griddepcontrol_wait()
         for c in cl.static_range(-(-pieces // WORKERS)):
             piece, times = group + c * WORKERS, 1 if of_queries else i32(HP // HK)
             if pieces % WORKERS == 0 or piece < pieces:
-                first, fours = head * times, elements // 4
-                total = plan.accumulators(sums[batch, first, m, piece, None], fours).load()
+                part, fours = head * times, elements // 4
+                total = plan.accumulators(sums[batch, part, m, piece, None], fours).load()
                 for i in range(1, times):
-                    total = total + plan.accumulators(sums[batch, first + i, m, piece, None], fours).load()
-                plan.put_piece((total * scale).reshape((elements,)), tile, piece, turned)
+                    total = total + plan.accumulators(sums[batch, part + i, m, piece, None], fours).load()
+                plan.put((total * scale).reshape((elements,)), tile, piece, turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
+        first = sequence.query if plan.problem.ragged else 0
         if not plan.problem.ragged or row + rows <= sequence.queries:
             if cl.thread_idx.x == 0:
-                cl.tma_store(tile, grad, at=(batch, head, sequence.query + row, 0))
+                cl.tma_store(tile, grad, at=(batch, head, first + row, 0))
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=True)
         else:
-            written = plan.written(sequence.number, sequence.query, sequence.queries, starts.queries, i32(SQ))
-            at = batch, head, sequence.query + row
-            plan.store_rows(tile, array, at, written - row, sequence.queries - row, threads)
+            written = plan.tiles.written(sequence.number, sequence.query, sequence.queries, starts.queries, i32(SQ))
+            plan.store_rows(tile, array, (batch, head, first + row), written - row, sequence.queries - row, threads)
 
     return finish

@@ -6,13 +6,17 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_tiles import HP, WORKERS, B, Tiles
+from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
+from cutelite.lib.epilogue import piece_copy
 from cutelite.records import dataclass
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
+WORKERS = 2
+"""The number of computing warpgroups of a thread block: each for 64 keys, or both for the same (`Plan.wide`)."""
 TURNS: Any = Tensor[i32, (B, H, BLOCKS, WORKERS)] | None
-"""For each part of the sums of dq, the number of the block of keys that adds next. None: they add in any order."""
+"""For each part of the sums of dq, the number of the tile of keys that adds next. None: they add in any order."""
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
@@ -76,13 +80,8 @@ def banded(dim: int, sq: int, queries: int, heads: int) -> int:
     return min(1 << (fits.bit_length() - 1), heads)
 
 
-def spanned(columns: int) -> int:
-    """Return how many columns are contiguous in shared memory, for parts of so many."""
-    return next(n for n in (64, 32, 16) if columns % n == 0)
-
-
 @dataclass(frozen=True)
-class Plan(Tiles):
+class Plan(OfProblem):
     """A configuration for a problem, and the types and sizes derived from both.
 
     split   heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
@@ -93,6 +92,39 @@ class Plan(Tiles):
     problem: Problem
     split: bool = False
     arrays: bool = False
+
+    @property
+    def wide(self) -> bool:
+        """Tell whether computing warpgroups share their keys, and have dv and dk of them."""
+        problem, mods = self.problem, (self.problem.score_mod, self.problem.mask_mod)
+        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and mods == (None, None))
+
+    @property
+    def apart(self) -> bool:
+        """Tell whether scores and dP follow each other: a wide dk, or a mask, leaves no registers for both at once."""
+        return not self.wide and (self.problem.dim > 128 or self.problem.mask_mod is not None)
+
+    @property
+    def extended(self) -> bool:
+        """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
+        return self.problem.score_mod is None and not self.wide
+
+    @property
+    def width(self) -> int:
+        """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
+        if not self.wide:
+            return ROWS
+        return 48 if self.problem.dim <= 192 else 32
+
+    @property
+    def keys(self) -> int:
+        """The number of keys of a tile."""
+        return self.width * WORKERS
+
+    @property
+    def tiles(self) -> Tiles:
+        """The tiles: of all heads of keys, or of parts of their heads of queries."""
+        return Tiles(self.problem, self.config.rows, self.keys, HP if self.split else HK)
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -107,19 +139,19 @@ class Plan(Tiles):
         return self.config.rows > ROWS
 
     @property
+    def columns(self) -> int:
+        """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
+        return self.dims[0] * self.config.rows // (ROWS * WORKERS)
+
+    @property
     def spans(self) -> tuple[int, int, int]:
-        """The columns that are contiguous in shared memory, and a box of TMA: of k, of q, and of v and do.
+        """The columns that are contiguous in shared memory, and a box of TMA: of k, of v and do, and of q.
 
         They divide the columns of a warpgroup's part of a product.
         """
         D, DV = self.dims
-        k, q, v = (spanned(part) for part in (D if self.by_rows else self.columns, D, DV))
-        return k, q, v
-
-    @property
-    def of_scores(self) -> Any:
-        """The layout of blocks of dS, or P, in shared memory, of which each warpgroup writes its keys' columns."""
-        return self.laid((self.config.rows, self.keys, self.config.held), spanned(self.width))
+        k, v, q = (math.gcd(64, part) for part in (D if self.by_rows else self.columns, DV, D))
+        return k, v, q
 
     def laid(self, shape: tuple[int, ...], span: int) -> Any:
         """Return the layout of a tile (rows, columns), or of several, with `span` contiguous columns."""
@@ -127,18 +159,9 @@ class Plan(Tiles):
         return cl.tile_to_shape(atom, shape, (0, 1, 2)[: len(shape)])
 
     @property
-    def columns(self) -> int:
-        """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
-        return self.dims[0] * self.config.rows // (ROWS * WORKERS)
-
-    @property
-    def sums(self) -> Any:
-        """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
-        return Tensor[f32, (B, H, BLOCKS, WORKERS, ROWS * self.columns), cl.align(16)]
-
-    def parts(self, dim: int) -> Any:
-        """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
-        return Tensor[f32, (B, HP, NB, self.pieces(dim), self.keys * dim // self.pieces(dim)), cl.align(16)] | None
+    def ahead(self) -> int:
+        """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
+        return 2 if self.by_rows and not self.problem.ragged else 1
 
     @property
     def turned(self) -> bool:
@@ -148,6 +171,11 @@ class Plan(Tiles):
     def pieces(self, dim: int) -> int:
         """The number of accumulators that have dk or dv of a tile: for 64 keys each, or 64 columns."""
         return dim // ROWS if self.turned else self.keys // ROWS
+
+    @property
+    def lift(self) -> int:
+        """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
+        return 14 if self.apart and self.problem.dtype == bf16 else 0
 
     @property
     def of_row(self) -> tuple[Any, int]:
@@ -160,43 +188,37 @@ class Plan(Tiles):
         """
         return (self.problem.dtype, EXTRA) if self.extended else (f32, 4)
 
-    def by_block(self, array: Any) -> Any:
-        """Return sums or turns with one index for the blocks of queries of all heads."""
-        if array is None:
-            return None
-        inner = tuple(array.shape[3:])
-        strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
-        return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
+    @property
+    def sums(self) -> Any:
+        """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
+        return Tensor[f32, (B, H, BLOCKS, WORKERS, ROWS * self.columns), cl.align(16)]
+
+    def parts(self, dim: int) -> Any:
+        """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
+        return Tensor[f32, (B, HP, NB, self.pieces(dim), self.keys * dim // self.pieces(dim)), cl.align(16)] | None
 
     def array(self, name: str, heads: Any, length: Any, dim: int) -> Any:
         """Return the type of a gradient for access by rows, which ragged sequences need; None for others."""
         shape, strides = (B, heads, length, dim), (*cl.dims(f"{name}_B {name}_H {name}_S"), 1)
         return Tensor[self.problem.dtype, shape, strides] | None
 
-    @property
-    def regs(self) -> tuple[int, int]:
-        """Registers of a thread of the warpgroup that loads, and of one that computes."""
-        return (40, 232) if self.wide else (24, 240)
-
-    @property
-    def early(self) -> bool:
-        """Tell whether registers suffice to load logsumexps ahead of scores, and sums of rows ahead of dP."""
-        return self.extended or not self.by_rows
-
-    @property
-    def ahead(self) -> int:
-        """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
-        return 2 if self.by_rows and not self.problem.ragged else 1
-
-    @property
-    def lift(self) -> int:
-        """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
-        return 14 if self.apart and self.problem.dtype == bf16 else 0
-
     def accumulators(self, part: Any, fours: int) -> Any:
         """Return this thread's f32 of a part of the sums of dq, as (4, fours): its first `fours` groups of 4."""
         by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, fours), (1, 4, 4 * GROUP)))
         return by_thread[None, cl.thread_idx.x % GROUP, None]
+
+    def put(self, values: Any, tile: Any, piece: Any, turned: bool = False) -> None:
+        """Store a warpgroup's accumulator in its place of a tile in shared memory.
+
+        piece   which 64 rows it is, or which columns of all rows where the tile has 64
+        turned  the accumulator is transposed: its rows are columns of the tile
+        """
+        dtype, n, tile = self.problem.dtype, 2 * values.n, cl.select(tile, (1, 0)) if turned else tile
+        place = (piece, 0) if n == cl.size(tile.shape[1]) else (0, piece)
+        copy = piece_copy(cl.WarpgroupMmaOp(dtype, f32, n), dtype, turned)
+        mine, held = copy.get_slice(cl.thread_idx.x % GROUP), cl.make_rmem_tensor(dtype, ((2, 2, n // 8), 1, 1))
+        held.store(values.to(dtype))
+        cl.copy(copy, mine.retile(held), mine.partition_D(cl.local_tile(tile, (ROWS, n), place)))
 
     def store_rows(self, tile: Any, array: Any, at: Any, count: Any, valid: Any, threads: int) -> None:
         """Store rows of a tile of a ragged sequence, behind which are those of another, in an array.
@@ -213,19 +235,3 @@ class Plan(Tiles):
                     given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
                     target = cl.local_tile(array[batch, head, first + r, None], (2,), (pair,))
                     target.store(cl.where(r < valid, given, 0.0))
-
-    def put_piece(self, grad: Any, tile: Any, piece: Any, turned: bool) -> None:
-        """Store an accumulator in its place of a tile: 64 rows, of all columns or some; `turned`: 64 columns."""
-        tile = cl.select(tile, (1, 0)) if turned else tile
-        by_rows = 2 * grad.n == cl.size(tile.shape[1])
-        self.put(grad, cl.local_tile(tile, (ROWS, 2 * grad.n), (piece, 0) if by_rows else (0, piece)), turned)
-
-    def put(self, values: Any, target: Any, transpose: bool = False) -> None:
-        """Store an accumulator of a warpgroup in 64 rows of shared memory; `transpose`: in 64 columns."""
-        n = 2 * values.n
-        atom = cl.make_copy_atom(cl.StMatrix8x8x16bOp(transpose=transpose, num_matrices=4), self.problem.dtype)
-        copy = cl.make_tiled_copy_C(atom, cl.make_tiled_mma(cl.WarpgroupMmaOp(self.problem.dtype, f32, n)))
-        mine = copy.get_slice(cl.thread_idx.x % GROUP)
-        held = cl.make_rmem_tensor(self.problem.dtype, (n // 2,))
-        held.store(values.to(self.problem.dtype))
-        cl.copy(copy, mine.retile(held.view(cl.make_layout(((2, 2, n // 8), 1, 1)))), mine.partition_D(target))

@@ -10,7 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f32
-from cutelite.kernels.attention.backward_tiles import WORKERS
+from cutelite.kernels.attention.backward_plan import WORKERS
 from cutelite.kernels.attention.backward_worker import Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS
 
@@ -40,31 +40,26 @@ class Wide(Worker):
         for i in range(self.steps):
             so_far = self.step(so_far, i > 0)
         own, number, _, last = so_far
-        if not plan.gaps or self.steps > 0:
-            self.rest(*last)
-        if not plan.split:
-            self.everyone.sync()  # both have read these keys and values
+        if not plan.tiles.gaps or self.steps > 0:
+            self.add(last[0], last[1], self.early)
+        self.everyone.sync()  # both have read these keys and values
         for c, grad in enumerate(own):
             if plan.split:
                 self.keep(grad, parts[which], c)
             else:
-                plan.put_piece(grad if which else grad * self.given.scale, held, c, plan.turned)
+                plan.put(grad if which else grad * self.given.scale, held, c, plan.turned)
         if not plan.split:
             self.send(held, self.tile.key, which)
-            self.settle()
+        self.settle()
         keys.consumer_release(once)
         values.consumer_release(once)
         return number
 
     @property
-    def late(self) -> int:
-        """The number of groups of dq, the last ones, that are added during the next scores; in turn, all at once."""
-        return 0 if self.results.turns is not None else self.plan.columns // 32
-
-    def rest(self, dq: Any, at: Any) -> None:
-        """Add the late groups of a block of dq to the sums."""
+    def early(self) -> int:
+        """The number of groups of dq that are added at once; the others during the next scores. In turn: all."""
         groups = self.plan.columns // 8
-        self.reduce(dq, at, groups - self.late, groups)
+        return groups if self.results.turns is not None else groups * 3 // 4
 
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also add the rest of dq of the block before.
@@ -72,20 +67,20 @@ class Wide(Worker):
         Tensor cores have dP while P is made, dv while dS is made, and dk while dq is added.
         """
         (own, number, place, last), plan, storage = so_far, self.plan, self.storage
-        (_, _, rows, changes), half = self.pipes, (plan.config.rows, plan.width)
+        *_, rows, changes = self.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         full, has_dv = changes.consumer_state_at(number), self.group == 0
         q, do = self.await_queries(state, place)
         s = multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False)
         dp = multiply(do, self.own(1), cl.wgmma.zeros_accumulator(plan.width), False)
         if behind:
-            self.rest(*last)
+            self.add(last[0], last[1], self.early)
         lse, total = (self.of_rows(state, which) for which in range(2))
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, slope = self.powers(s, lse, place)
         of_p, of_ds = (t[None, None, change.index] for t in (storage.p, storage.ds))
         changes.producer_acquire(change)
-        plan.put(p, cl.local_tile(of_p, half, (0, self.group)))
+        plan.put(p, of_p, self.group)
         cl.fence_proxy_async("shared::cta")
         complete = cl.NamedBarrier(4, WORKERS * GROUP)
         if has_dv:
@@ -94,19 +89,18 @@ class Wide(Worker):
         else:
             complete.arrive()
             dp = cl.wgmma.wait_group(0, dp)
-        plan.put(self.score_gradients(p, dp, slope, total), cl.local_tile(of_ds, half, (0, self.group)))
+        plan.put(self.score_gradients(p, dp, slope, total), of_ds, self.group)
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
         changes.consumer_wait(full)
-        keys = cl.local_tile(cl.select(self.k, (1, 0)), (plan.columns, plan.keys), (self.group, 0))
-        dq = multiply(of_ds, keys, cl.wgmma.zeros_accumulator(plan.columns), False)
+        dq = self.start_dq(full)
         self.await_turn(place[2])
         if has_dv:
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
-            self.add(dq, place[2], self.late)
+            self.add(dq, place[2], 0, self.early)
         else:
             dq, *own = cl.wgmma.wait_group(1, dq, keep=self.times(q, of_ds, own))
-            self.add(dq, place[2], self.late)
+            self.add(dq, place[2], 0, self.early)
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
         self.pass_turn(place[2])

@@ -1,19 +1,22 @@
-"""A warpgroup of attention's backward pass that computes: what the forms in `backward` and `backward_wide` share.
+"""A thread block of attention's backward pass at a tile: what loads and the forms of computing warpgroups share.
 
 In    results of products in registers
 Out   operands of products; parts of dq, and dk and dv, on their way to global memory
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import f32, i32
-from cutelite.kernels.attention.backward_block import Block
-from cutelite.kernels.attention.backward_tiles import SK, WORKERS
-from cutelite.kernels.attention.scores import GROUP, LN2
+from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
+from cutelite.kernels.attention.tiles import Given
 from cutelite.lang.given import given_by
 from cutelite.lang.places import places
+from cutelite.records import dataclass
 
 LOG2E = 1 / LN2
 NEVER = 1 << 30
@@ -26,6 +29,90 @@ ROWS_OF_THREAD = (0, 8), (1, 2, 1)
 def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return the same of the columns of an accumulator with `n` of them."""
     return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
+
+
+class Pipes(NamedTuple):
+    """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS."""
+
+    keys: Any
+    values: Any
+    rows: Any
+    changes: Any
+
+
+class Results(NamedTuple):
+    """The arrays that warpgroups write.
+
+    sums     of dq (`Plan.sums`)
+    turns    for each part of these the number of the tile that adds next; None: they add in any order
+    tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence; `starts` of these
+    parts    of dk and dv (`Plan.parts`), which take their places where heads of queries are split
+    """
+
+    sums: Any
+    turns: Any
+    tensors: tuple[Any, Any]
+    arrays: tuple[Any, Any]
+    parts: tuple[Any, Any]
+    starts: Starts
+
+
+@dataclass(frozen=True)
+class Block:
+    """State of a thread block, at a tile.
+
+    group  the index of a warpgroup that computes
+    tile   a place, whose keys and values are those of number `held`
+    """
+
+    plan: Plan
+    storage: Any
+    pipes: Pipes
+    given: Given
+    results: Results
+    group: Any = None
+    tile: Any = None
+    held: Any = None
+
+    def at(self, place: Any, held: Any) -> Any:
+        """Return the state for the tile at a place, whose keys and values are in buffer `held`."""
+        return replace(self, tile=place, held=held)
+
+    @property
+    def sequence(self) -> Sequence:
+        """The tile's sequence."""
+        return self.plan.tiles.sequence(self.tile)
+
+    @property
+    def k(self) -> Any:
+        """The tile's keys in shared memory."""
+        return self.storage.k[None, None, self.held]
+
+    @property
+    def v(self) -> Any:
+        """Its values."""
+        return self.storage.v[None, None, self.held]
+
+    @property
+    def steps(self) -> Any:
+        """The number of blocks of queries, over all heads."""
+        return i32(H // self.plan.tiles.heads) * (self.tile.end - self.tile.begin)
+
+    @property
+    def first(self) -> Any:
+        """The first block of queries, its head, and its index among the blocks of all heads, as in the sums."""
+        m, head = self.tile.begin, self.tile.kv * i32(H // self.plan.tiles.heads)
+        return m, head, (self.sequence.batch * i32(H) + head) * i32(BLOCKS) + self.sequence.block + m
+
+    def following(self, place: Any) -> Any:
+        """Return the place of the block of queries after one."""
+        m, head, at = place
+        last, again = m + 1 == self.tile.end, i32(BLOCKS) + self.tile.begin - self.tile.end
+        return (
+            cl.where(last, self.tile.begin, m + 1),
+            cl.where(last, head + 1, head),
+            cl.where(last, at + again, at) + 1,
+        )
 
 
 class Worker(Block):
@@ -71,12 +158,12 @@ class Worker(Block):
         plan, tile = self.plan, self.tile
         self.pipes.keys.consumer_wait(once)
         self.pipes.values.consumer_wait(once)
-        if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
-            self.clear_behind((self.k, self.v), plan.keys, tile.sequence.keys - tile.key)
+        if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
+            self.clear_behind((self.k, self.v), plan.keys, self.sequence.keys - tile.key)
 
     def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
-        plan, storage, queries = self.plan, self.storage, self.tile.sequence.queries
+        plan, storage, queries = self.plan, self.storage, self.sequence.queries
         self.pipes.rows.consumer_wait(state)
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
         if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
@@ -88,8 +175,7 @@ class Worker(Block):
         n = p.n
         p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
         ds = p * (dp if total is None else dp - total)
-        ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
-        return ds.reshape((n,)).to(self.plan.problem.dtype)
+        return (ds * slope).reshape((n,)).to(self.plan.problem.dtype)
 
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of a block's queries, for each element of scores.
@@ -110,7 +196,7 @@ class Worker(Block):
 
         Probabilities are 2 to the power `Plan.lift` times as large. `lse`: see `of_rows`.
         """
-        (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.tile.sequence, self.plan.wide
+        (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
         problem, n, slope = plan.problem, 2 * s.n, 1.0
         low, (spot, *_) = m * plan.config.rows, cl.wgmma.coordinates(8)
         rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
@@ -140,8 +226,8 @@ class Worker(Block):
 
     def masked(self, low: Any) -> Any:
         """Return whether some query of the block that begins at `low` does not see some key of this warpgroup's."""
-        plan, sequence, given = self.plan, self.tile.sequence, self.given
-        offset = plan.offset(sequence, given.offset)
+        plan, sequence, given = self.plan, self.sequence, self.given
+        offset = plan.tiles.offset(sequence, given)
         masked = self.modified or self.key + plan.width > sequence.keys
         if plan.problem.right:
             masked = masked or low + offset + given.right < self.key + plan.width - 1
@@ -154,9 +240,9 @@ class Worker(Block):
 
         row    the indices of its rows; `first`: that of its first column, of `n`
         """
-        problem, given, sequence, wide = self.plan.problem, self.given, self.tile.sequence, self.plan.wide
+        problem, given, sequence, wide = self.plan.problem, self.given, self.sequence, self.plan.wide
         left, right = (given.left if problem.left else None), (given.right if problem.right else None)
-        offset = self.plan.offset(sequence, given.offset)
+        offset = self.plan.tiles.offset(sequence, given)
         # a row sees so many columns before its own place, and behind it
         before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
         count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
@@ -170,11 +256,19 @@ class Worker(Block):
             sees = ends if sees is None else sees & ends
         return sees
 
+    def start_dq(self, state: Any) -> Any:
+        """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
+        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.k, (1, 0))
+        if plan.by_rows:
+            left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        else:
+            right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
+        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+
     def await_turn(self, at: Any) -> None:
         """Wait until the blocks of keys behind this one have added to a block of dq, if that is asked for.
 
-        In this order sums are the same bits each time, and a block of keys that begins where the mask does finds that
-        the next one, which began with later queries, has come by.
+        So sums are the same bits each time. Under causal masks the next keys began with later queries, and come first.
         """
         if self.results.turns is not None:
             if cl.thread_idx.x % GROUP == 0:
@@ -189,14 +283,14 @@ class Worker(Block):
             if cl.thread_idx.x % GROUP == 0:
                 cl.store_release(self.results.turns[at, None], self.group, self.tile.key // self.plan.keys - 1)
 
-    def add(self, dq: Any, at: Any, late: int = 0) -> None:
-        """Add this warpgroup's part of a block of dq, of index `at`, to the sums, but the last `late` groups of 4 f32."""
-        self.reduce(dq, at, 0, self.plan.columns // 8 - late)
+    def add(self, dq: Any, at: Any, first: int = 0, end: int | None = None) -> None:
+        """Add groups of 4 f32, from `first` to before `end`, of this warpgroup's part of a block of dq to the sums.
 
-    def reduce(self, dq: Any, at: Any, first: int, end: int) -> None:
-        """Add groups of 4 f32 of a part of a block of dq to the sums, `first` to `end` - 1."""
-        sums = self.plan.accumulators(self.results.sums[at, self.group, None], self.plan.columns // 8)
-        for c in cl.static_range(first, end):
+        at  the index of the block
+        """
+        groups = self.plan.columns // 8
+        sums = self.plan.accumulators(self.results.sums[at, self.group, None], groups)
+        for c in cl.static_range(first, groups if end is None else end):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
     def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
@@ -213,13 +307,13 @@ class Worker(Block):
     def keep(self, grad: Any, parts: Any, piece: Any) -> None:
         """Store a piece of the tile's part of dk or dv."""
         tile, fours = self.tile, grad.n // 4
-        own = parts[tile.sequence.batch, tile.kv, tile.key // self.plan.keys, piece, None]
+        own = parts[self.sequence.batch, tile.kv, tile.key // self.plan.keys, piece, None]
         self.plan.accumulators(own, fours).store(grad.reshape((4, fours)))
 
     def send(self, tile: Any, key: Any, which: int) -> None:
         """Send rows of dk (0) or dv (1), from `key` on, that this warpgroup has put in shared memory."""
-        kv, sequence, rows = self.tile.kv, self.tile.sequence, cl.size(tile.shape[0])
-        length = self.plan.written(sequence.number, sequence.key, sequence.keys, self.results.starts.keys, i32(SK))
+        kv, sequence, rows, starts = self.tile.kv, self.sequence, cl.size(tile.shape[0]), self.results.starts
+        length = self.plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
         self.together.sync()
         if not self.plan.problem.ragged or key + rows <= sequence.keys:
