@@ -25,7 +25,6 @@ REDUCED = {
     "i32": ("add", "min", "max", "and", "or", "xor"),
     "u32": ("add", "min", "max", "and", "or", "xor", "inc", "dec"),
     "u64": ("add", "min", "max", "and", "or", "xor"),
-    "i64": ("and", "or", "xor"),
     "f16": ("add", "min", "max"),
     "bf16": ("add", "min", "max"),
     "f32": ("add",),

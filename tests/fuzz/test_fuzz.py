@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import boxes, cases, sequences, signatures
+from tests.fuzz import boxes, cases, misuse, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -124,3 +124,8 @@ def test_random_boxes_land_where_they_should(first: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_boxes_on_a_gpu(seed: int) -> None:
     assert not boxes.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("first", [0, 12])
+def test_random_mistakes_are_told_at_a_line(first: int) -> None:
+    assert not [said for seed in range(first, first + 12) for said in misuse.mistakes(seed)]
