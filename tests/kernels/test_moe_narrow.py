@@ -62,6 +62,8 @@ def test_refused() -> None:
         narrow.pack(values, scales, "e2m1", 128)
     with pytest.raises(ValueError, match="cannot be packed"):
         narrow.pack(values[:, :24], scales[:, :24], "i4", gated=True)
+    with pytest.raises(ValueError, match="of MXFP4's bytes"):
+        narrow.pack(values, np.full(scales.shape, 127, np.uint8), "i4")
     with pytest.raises(ValueError, match="two more"):
         narrow.build(Config(stages=2), Problem("i4", 32))
     packed, x = narrow.pack(values, scales, "i4"), np.zeros((3, 64), BF16)

@@ -215,7 +215,8 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     values  (E, N, K): integers from -8 to 7 ('i4'), or codes of e2m1 from 0 to 15: sign, two of exponent, one of
             fraction
     kind    of the weights: 'i4' or 'e2m1'
-    scales  (E, N, ceil(K / each)), rounded to bf16, which is exact for powers of two
+    scales  (E, N, ceil(K / each)), floats: of MXFP4's bytes, ``2.0 ** (bytes - 127.0)``. They are rounded to bf16,
+            which is exact for powers of two
     each    the number of weights along K that share a scale: 32, or 128 for 'i4'
     gated   the first half of N is a gate's; both halves are a multiple of 8
     Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
@@ -226,6 +227,8 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     problem = Problem(kind, each, gated=gated)
     if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
         raise ValueError(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
+    if scales.dtype.kind in "iu":
+        raise ValueError(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
     nt, kt = -(-n // ROWS), -(-k // DEPTH)
     whole, factors = (
         np.zeros((count, nt * ROWS, kt * DEPTH), np.int64),
