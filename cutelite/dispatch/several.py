@@ -38,7 +38,7 @@ class StructParameter(Parameter):
 
     def bind(self, call: Call, argument: Any) -> Struct:
         if argument is not MISSING and not isinstance(argument, self.cls):
-            raise self.data.wrong(call, argument)
+            raise kinds.Struct(self.name, self.cls.__name__, ()).wrong(call, argument)
         given = {n: self._default(n) if argument is MISSING else getattr(argument, n) for n in self.fields}
         return Struct(self.cls, tuple((n, p.bind(call, given[n])) for n, p in self.fields.items()))
 

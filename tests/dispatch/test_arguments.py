@@ -492,12 +492,18 @@ class Pair(NamedTuple):
     many: int
 
 
+@dataclass(frozen=True)
+class Listed:
+    scales: list[f32]
+
+
 def params(x: Any, scale: Any) -> Params:
     return Params(x, scale)
 
 
 def struct(p: Params, out: Tensor[f32, (N,)]) -> None: ...
 def struct_of_structs(p: Pair) -> None: ...
+def struct_with_a_list(p: Listed) -> None: ...
 
 
 def test_structs_are_their_fields() -> None:
@@ -512,6 +518,7 @@ def test_structs_are_their_fields() -> None:
 def test_structs_that_do_not_fit() -> None:
     x = floats(8)
     assert "argument `p` must be a Params, not (" in refused(struct, (x, 2.0), x)
+    assert "argument `p` must be a Listed, not 3" in refused(struct_with_a_list, 3)
     assert "argument `p.scale` must be a number of dtype f32, not 'a'" in refused(struct, params(x, "a"), x)
     assert "argument `out` has extent 9, but N is 8, from `p.x`" in refused(struct, params(x, 1.0), floats(9))
 

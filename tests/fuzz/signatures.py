@@ -4,11 +4,13 @@ python -m tests.fuzz.signatures --count 500 --gpu        # from a seed on; says 
 python -m tests.fuzz.signatures --seed 17 --count 1 --show
 
 Each kernel reads all that it is given, numbers, the first and last element of tensors, their extents, and stores it. On
-a GPU later launches are those of machine code (`cutelite_rt/launcher`).
+a GPU later launches are those of machine code (`cutelite_rt/launcher`). In the simulator each is also launched with
+an argument, or a part of one, that is wrong: it may be refused, in no other way than by an error of ours.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import traceback
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite as cl
+from cutelite import ArgumentError, CompileError, SimError
 from cutelite.dispatch import Kernel
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
@@ -30,6 +33,15 @@ LEAVES = ("number", "tensor", "tensor", "optional", "pointer", "constant", "poin
 NESTS = ("sequence", "pair", "record")
 LAUNCHES, LAUNCHES_ON_A_GPU = 2, 14
 ABSENT = -99.0
+
+WRONG: list[Any] = [
+    *(None, "x", b"x", 3, -1, 2**40, 2**70, 1.5, math.nan, True, (), [], {}, (1, 2), [1], object(), np.float32(3), ...),
+    *(cl.f32, type, range(3), memoryview(b"abcd"), np.array(3), np.broadcast_to(np.float32(1), (3, 3))),
+    *(np.zeros(4, dtype) for dtype in (np.complex64, object, "U3", ">f4")),
+    *(np.zeros(shape, np.float32) for shape in ((0,), (2, 0), (1,) * 6)),
+    *(np.zeros((4, 4), np.float32)[part] for part in ((slice(None, None, 2), slice(None, None, 2)), np.s_[:, ::-1])),
+]
+"""Arguments that hardly any parameter takes."""
 
 Stage = Callable[[np.ndarray[Any, Any]], Any]  # an array to where the kernel runs
 
@@ -262,7 +274,31 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
         staged.bring()
         if out.tolist() != given.found:
             return [f"launch {launch} finds {out.tolist()}, not {given.found}", signature.source]
+        if not gpu and (said := misfit(signature, kernel, list(given.argument))):
+            return [*said, signature.source]
     return []
+
+
+def misfit(signature: Signature, kernel: Kernel, arguments: list[Any]) -> list[str]:
+    """Launch the kernel with a wrong argument; return what is wrong about the answer."""
+    at = signature.random.randrange(len(arguments))
+    arguments[at] = spoilt(signature.random, arguments[at])
+    try:
+        kernel[1](np.zeros(400), *arguments)
+    except (ArgumentError, CompileError, SimError):
+        pass
+    except Exception:
+        return [f"with {arguments[at]!r} as p{at}:\n{traceback.format_exc(limit=-4)}"]
+    return []
+
+
+def spoilt(random: Random, argument: Any) -> Any:
+    """Return something else, or the argument with something else in it."""
+    if isinstance(argument, tuple | list) and argument and random.random() < 0.7:
+        parts, at = list(argument), random.randrange(len(argument))
+        parts[at] = spoilt(random, parts[at])
+        return type(argument)(*parts) if hasattr(argument, "_fields") else type(argument)(parts)
+    return random.choice(WRONG)
 
 
 if __name__ == "__main__":
