@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from cutelite.lang.emit import refuse_iteration
 from cutelite.records import dataclass
 
 
@@ -19,7 +19,10 @@ class PointerArray:
     addresses: Any
     to: Any
 
-    __iter__ = refuse_iteration
+    def __iter__(self) -> Iterator[Any]:
+        from cutelite.lang.emit import refuse_iteration  # which a launch by the cache does not load
+
+        return refuse_iteration(self)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the tensor whose address is at `key`; each thread loads it. Slices give an array of pointers."""
