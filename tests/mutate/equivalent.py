@@ -779,9 +779,8 @@ ROWS: tuple[Row, ...] = (
         "drop",
         ARRIVE,
         "",
-        "keys.consumer_release(once)",
+        "keys.consumer_release(once) <! self.conclude(",
         "the last tile alone has no queries",
-        (-1,),
     ),
     *(
         Row(
