@@ -247,21 +247,32 @@ class MmaAsync(Op):
         a, b, d = (PTX_NAMES.get(t.name, t.name) for t in (self.elem_a, self.elem_b, self.elem_d))
         shape = f"m{M}n{self.n}k{k_of(self.elem_a, self.sparse)}"
         call = f"{self.name}.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
-        lines = ["{ .reg .pred again; .reg .b64 da, db; setp.eq.b32 again, 0, 0;"]
+        lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 low, high; setp.eq.b32 again, 0, 0;"]
         lines += ["wgmma.fence.sync.aligned;"] if self.fence else []
         for i, (to_a, to_b) in enumerate(self.steps):
             scale = "$accumulate" if i == 0 else "again"
-            left = f"{{$a.{4 * i}, $a.{4 * i + 1}, $a.{4 * i + 2}, $a.{4 * i + 3}}}"
-            if not self.a_in_registers:
-                left = "$a"
-                if to_a:
-                    lines.append(f"add.s64 da, $a, {to_a >> 4};")
-                    left = "da"
-            if to_b:
-                lines.append(f"add.s64 db, $b, {to_b >> 4};")
-            right = "db" if to_b else "$b"
+            before = self.steps[i - 1] if i else None
+            right = self._moved(lines, "b", to_b, before and before[1])
+            if self.a_in_registers:
+                left = f"{{$a.{4 * i}, $a.{4 * i + 1}, $a.{4 * i + 2}, $a.{4 * i + 3}}}"
+            else:
+                left = self._moved(lines, "a", to_a, before and before[0])
             lines.append(f"{call} $d, {left}, {right}{self._metadata(i)}, {scale}{self._immediates()};")
         return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out"))
+
+    def _moved(self, lines: list[str], field: str, to: int, before: int | None) -> str:
+        """Append what moves the descriptor of a or b to a step, and return its name.
+
+        It moves in place, from the step before, and by its low half alone, which the address does not leave. So ptxas
+        has one instruction for it: for sums of 64 bits it has two, and copies them.
+        """
+        name = f"d{field}"
+        if before is None:
+            lines.append(f"mov.b64 {name}, ${field};")
+        if more := to - (before or 0):
+            half = f"add.s32 low, low, {more >> 4};"
+            lines.append(f"mov.b64 {{low, high}}, {name}; {half} mov.b64 {name}, {{low, high}};")
+        return name
 
     def _metadata(self, step: int) -> str:
         """Return the operands that only sparse products have."""
