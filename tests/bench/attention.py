@@ -12,6 +12,7 @@ mods      the same, of functions that are compiled in, beside none
 picks     us, of the model's configurations for sizes that it was not fitted to; the one it picks is named
 made      us, of scores made against the guess (docs/how-attention-is-computed.md), causal and not
 decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
+latents   us, of DeepSeek's absorbed form, one query for each of so many heads (no rival here has it on this GPU)
 
 ``--cells`` takes a part of them, by a regular expression that their names are searched for.
 """
@@ -32,7 +33,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode
+from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 from cutelite.kernels.attention.model import Work, costs, picked
 from tests.bench.chart import bars
 from tests.bench.timing import Replay, rounds
@@ -61,7 +62,8 @@ SIZES = (
     (1, 6000, 6000, 5),
 )
 """Batch, queries, keys and heads that the model was not fitted to."""
-DECODED = (1, 1024), (1, 8192), (1, 131072), (8, 1024), (8, 8192), (8, 65536), (32, 8192), (128, 1024), (128, 8192)
+DECODED = tuple((batch, keys) for keys in (1024, 4096, 8192, 32768, 131072) for batch in (1, 2, 4, 8, 16, 32, 64, 128))
+LATENTS = (1, 1024), (1, 8192), (1, 65536), (2, 4096), (16, 4096), (64, 4096), (128, 2048)
 Call = Callable[[int], Any]
 
 
@@ -279,6 +281,9 @@ def decoded() -> Iterator[Cell]:
     heads, kv_heads, dim, page = 64, 8, 128, 64
     for batch, keys in DECODED:
         bytes = 4 * batch * keys * kv_heads * dim
+        torch.cuda.empty_cache()
+        if bytes > 0.9 * torch.cuda.mem_get_info()[0]:
+            continue
         sets = [made(batch, 1, keys, heads, kv_heads, dim, dim) for _ in range(max(1, min(8, int(4e8 / bytes))))]
         slots = keys // page
         table = torch.randperm(batch * slots, device="cuda", dtype=torch.int32).view(batch, slots)
@@ -298,9 +303,25 @@ def decoded() -> Iterator[Cell]:
     yield Cell("copy", 2 * a.numel(), "GB/s", {"torch": lambda i: b.copy_(a)})
 
 
+def latents() -> Iterator[Cell]:
+    page = 64
+    for heads in (128, 16):
+        for batch, keys in LATENTS:
+            bytes = 2 * batch * keys * 576
+            queries = [normal(batch, 1, heads, 576) for _ in range(max(1, min(8, int(4e8 / bytes))))]
+            sets = [[q, normal(batch, keys, 576)] for q in queries]
+            table = torch.randperm(batch * keys // page, device="cuda", dtype=torch.int32).view(batch, -1)
+            pages = [[q, c.view(-1, page, 576)] for q, c in sets]
+            calls = {
+                "cutelite": of_sets(sets, decode_latent),
+                "cutelite, paged": of_sets(pages, decode_latent, table=table),
+            }
+            yield Cell(f"{heads} heads {batch} x {keys}", 1.0, "us", calls)
+
+
 KINDS = {
     "forward": forward, "fp8": fp8, "varlen": varlen, "masks": masks, "mods": mods, "picks": picks,
-    "made": against_guess, "decode": decoded,
+    "made": against_guess, "decode": decoded, "latents": latents,
 }  # fmt: skip
 
 
@@ -315,7 +336,8 @@ def measured(cell: Cell) -> dict[str, float]:
             start = time.perf_counter()
             call(0)
             torch.cuda.synchronize()
-            trials[name] = Replay(call, 2, 3e-3, max(1e-6, time.perf_counter() - start))
+            each = max(1e-6, time.perf_counter() - start)
+            trials[name] = Replay(call, max(2, min(8, int(3e-3 / each))), 3e-3, each)
         except Exception as error:  # a rival that does not do that
             if name.startswith("cutelite"):
                 raise
@@ -387,7 +409,7 @@ def main() -> None:
             print(f"picks take {statistics.mean(missed):.3f} of the best in the mean, {max(missed):.3f} at most")
         if given.svg is not None:
             given.svg.mkdir(parents=True, exist_ok=True)
-            unit = {"decode": "GB/s", "made": "us", "picks": "us"}.get(kind, "TFLOP/s")
+            unit = {"decode": "GB/s", "made": "us", "picks": "us", "latents": "us"}.get(kind, "TFLOP/s")
             (given.svg / f"attention-{kind}.svg").write_text(bars(f"Attention, {kind}", unit, groups))
 
 

@@ -123,9 +123,24 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     report = kernel.check((1, 2), None, *arrays, lengths, starts, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
     results = q.copy(), sums[..., 0].copy()
-    combine = combining.of_rows(cl.bf16, 64, 64, False)
-    report = combine.check((1, 2, 2), None, parts, sums, *results, lengths, starts, None, 300, 1 << 30, 3)
+    combine = combining.of_rows(cl.bf16, 64, 64, False, 2 if page else 1, 4)
+    report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
+
+
+@pytest.mark.parametrize(("splits", "dim", "at_once"), [(5, 136, 1), (20, 40, 132), (128, 512, 132)])
+def test_parts_are_combined_by_one_warp_or_several(splits: int, dim: int, at_once: int) -> None:
+    numbers = np.random.default_rng(splits)
+    parts, sums = numbers.standard_normal((1, 2, 3, splits, dim)), numbers.standard_normal((1, 3, 2, splits))
+    sinks = np.array([1.0, -np.inf, 3.0])
+    o, lse = np.zeros((1, 2, 3, dim), BF16), np.zeros((1, 3, 2), np.float32)
+    *how, grid = combining.chosen(6, dim, splits, at_once)
+    arrays = (*(x.astype(np.float32) for x in (parts, sums)), o, lse, None, None, sinks.astype(np.float32))
+    combining.of_rows(cl.bf16, dim, 64, False, *how)[grid](*arrays, 0, 0, 1)
+    total = np.log(np.exp(sums).sum(-1) + np.exp(sinks[:, None]))
+    np.testing.assert_allclose(lse, total, atol=1e-5)
+    want = np.einsum("bhqs,bqhsd->bqhd", np.exp(sums - total[..., None]), parts)
+    np.testing.assert_allclose(o.astype(np.float64), want, atol=8e-3, rtol=8e-3)
 
 
 def test_no_race_in_clusters() -> None:

@@ -16,6 +16,6 @@ def test_picks_for_latents_are_near_the_fastest() -> None:
         work = Work(batch * -(-rows // 64), -(-keys // 64), 576 + 512, batch * rows, 512, batch * keys * 576 * 2)
         if (taken := cell["us"].get(str(fastest(work, 132)))) is not None:
             ratios.append(taken / min(cell["us"].values()))
-    assert len(ratios) > 600
+    assert len(ratios) > 300
     assert sum(ratios) / len(ratios) < 1.005
     assert max(ratios) < 1.1

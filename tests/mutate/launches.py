@@ -352,7 +352,7 @@ def attention_latent(keys: int) -> Run:
     return run
 
 
-def attention_combine(dim_v: int) -> Run:
+def attention_combine(dim_v: int, sharing: int) -> Run:
     """The kernel of attention's decoding, of latents too, that combines parts: two rows of six parts, with sinks."""
 
     def run() -> None:
@@ -361,8 +361,8 @@ def attention_combine(dim_v: int) -> Run:
         random, splits = of_examples("common").random, 6
         parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
-        kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False), splits * 64
-        launch = cl.Launch((1, 1, 2), combining.WARPS * 32, pdl=True)
+        kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False, sharing, 4), splits * 64
+        launch = cl.Launch(-(-dim_v // combining.WIDE) * sharing // 2, 128, pdl=True)
         kernel[launch](parts, sums, o, lse, None, None, sinks, keys, keys, 1)
 
     return run
@@ -594,8 +594,8 @@ LARGE: dict[str, Run] = {
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(359, 17),
     "attention_gather": attention_gather,
-    "attention_combine": attention_combine(64),
-    "attention_combine_wide": attention_combine(512),
+    "attention_combine": attention_combine(64, 2),
+    "attention_combine_wide": attention_combine(512, 1),
     "attention_ragged": attention_ragged,
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),

@@ -11,9 +11,10 @@ from cutelite.kernels.attention.scores import INF, LN2
 B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
 OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
 LENGTHS = Tensor[i32, (B,), (None,)] | None
-WARPS = 4  # of a block of threads
-MOST_SPLITS = WARPS * 32
-TOGETHER = 8  # splits that a warp loads at once
+WIDE = 128  # columns of a warp, four of each thread
+TOGETHER = 16  # parts that a warp loads at once
+WARPS = 8  # of a block of threads, at most
+MOST_SPLITS = WARPS * TOGETHER
 
 
 def weights(tops: Any, top: Any) -> tuple[Any, Any]:
@@ -36,46 +37,54 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     return each * inverse, cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
 
 
-def share(parts: Any, sums: Any, first: Any, count: Any, DV: int) -> tuple[Any, Any, Any]:
-    """Return a warp's share of a row: the greatest logsumexp, the sum of weights, and this thread's columns.
+def range_of(length: Any, start: Any, columns: int, blocks: Any) -> tuple[Any, Any]:
+    """Return the first part of a sequence with keys that are seen, which are those from `start` on, and how many."""
+    seen = max(1, (length + columns - 1) // columns)
+    first = min(seen - 1, start // columns) // blocks
+    return first, (seen + blocks - 1) // blocks - first
 
-    parts   (SPLITS, DV), of which `count` from `first` on are combined; every fourth one is the warp's
-    sums    (SPLITS,): their logsumexps
-    Result  four columns of each 128; 0 where there are none
+
+def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
+    """Return logsumexps and four columns of a warp's share of parts: -inf and 0 where there is none.
+
+    parts    (SPLITS, DV), of which `count` from `first` on are combined; `sharing` warps take turns at them
+    sums     (SPLITS,): their logsumexps
+    column   the first of this thread's columns; 0 from DV on
     """
-    warp, lane, wide = cl.thread_idx.x // 32, cl.thread_idx.x % 32, -(-DV // 128)
-    top, total, out = f32(-INF), f32(0.0), cl.full((4 * wide,), 0.0, f32)
-    for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
-        tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, wide, TOGETHER))
-        tops.fill(-INF)
-        held.fill(0.0)
-        for j in cl.static_range(TOGETHER):  # logsumexps too: so there is one wait for memory
-            split = (i * TOGETHER + j) * WARPS + warp
-            if split < count:
-                tops[j] = sums[first + split]
-                part = parts[first + split, None]
-                for c in cl.static_range(wide):
-                    if c * 128 + lane * 4 < DV:
-                        held[None, c, j].store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
-        each, greatest = weights(tops.load(), top)
-        keep, _ = weights(cl.full((1,), top, f32), greatest)
-        out, total, top = out * keep[0], total * keep[0] + each.reduce("sum"), greatest
-        for j in cl.static_range(TOGETHER):
-            out = out + held[None, None, j].load().reshape((4 * wide,)) * each[j]
-    return top, total, out
+    tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, TOGETHER))
+    tops.fill(-INF)
+    held.fill(0.0)
+    for j in cl.static_range(TOGETHER):
+        split = j * sharing + cl.thread_idx.x // 32 % sharing
+        if split < count:
+            tops[j] = sums[first + split]
+            if column < parts.shape[1]:
+                held[None, j].store(cl.local_tile(parts[first + split, None], (4,), (column // 4,)).load())
+    return tops.load(), held
+
+
+def added(held: Any, each: Any) -> Any:
+    """Return the sum of the columns of `held` by their factors."""
+    out = held[None, 0].load() * each[0]
+    for j in cl.static_range(1, each.n):
+        out = out + held[None, j].load() * each[j]
+    return out
 
 
 @lru_cache(maxsize=256)
-def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
-    """Return the kernel that combines parts: a block of threads for each row, whose warps share the parts.
+def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: int) -> Any:
+    """Return the kernel that combines parts.
 
     DV       columns of a part
     columns  keys of a block
     left     queries do not see the first keys
-    Grid     (sequences, queries, heads)
+    sharing  warps that combine `WIDE` columns of a row; of up to `TOGETHER` parts each
+    warps    of a block of threads, a multiple of that
+    Grid     (rows of all sequences, queries and heads, times DV / WIDE and `sharing`,), of warps
     """
+    CHUNKS = -(-DV // WIDE)
 
-    @cl.kernel(block=WARPS * 32)
+    @cl.kernel(block=warps * 32)
     def combine(
         parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
@@ -87,34 +96,48 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
-        added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
-        batch, query, head = (i32(x) for x in cl.block_idx)
-        thread, warp, lane = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
+        warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
+        place = i32(cl.block_idx.x) * (warps // sharing) + warp // sharing
+        row, chunk = place // CHUNKS, place % CHUNKS
+        there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
+        head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
         first, count = i32(0), i32(SPLITS)
         if lengths is not None or starts is not None or left:
-            length: Any = keys if lengths is None else min(keys, lengths[batch])
-            seen = max(1, (length + columns - 1) // columns)
-            if left or starts is not None:
-                low = max(0, length - low) if left else i32(0)
-                low = low if starts is None else max(low, starts[batch])
-                first = min(seen - 1, low // columns) // blocks
-            count = (seen + blocks - 1) // blocks - first
+            length = keys if lengths is None else min(keys, lengths[batch])
+            start: Any = max(0, length - low) if left else i32(0)
+            first, count = range_of(length, start if starts is None else max(start, starts[batch]), columns, blocks)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
-        top, total, out = share(*of_row, first, count, DV)
-        for c in cl.static_range(out.n // 4):
-            if c * 128 + lane * 4 < DV:
-                cl.local_tile(added[None, warp], (4,), (c * 32 + lane,)).store(out[4 * c : 4 * c + 4])
-        if lane == 0:
-            of_warps[warp, 0], of_warps[warp, 1] = top, total
-        cl.syncthreads()
-        sink = None if sinks is None else sinks[head]
-        each, total = factors(of_warps[None, 0].load(), of_warps[None, 1].load(), sink)
-        for c in cl.static_range(-(-DV // (WARPS * 32))):
-            column = c * WARPS * 32 + thread
+        column, sink = chunk * WIDE + lane * 4, None if sinks is None else sinks[head]
+        tops, held = load(*of_row, first, count, column, sharing)
+        totals = None
+        if sharing > 1:
+            kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))
+            each, top = weights(tops, f32(-INF))
+            cl.local_tile(kept[None, warp], (4,), (lane,)).store(added(held, each))
+            if lane == 0:
+                of_warps[0, warp], of_warps[1, warp] = top, each.reduce("sum")
+            cl.syncthreads()
+            group = warp // sharing
+            tops, totals = (cl.local_tile(of_warps[i, None], (sharing,), (group,)).load() for i in (0, 1))
+            held = cl.local_tile(kept, (4, sharing), (lane, group))
+        each, total = factors(tops, totals, sink)
+        if there & (warp % sharing == 0):
             if column < DV:
-                o[batch, query, head, column] = (added[column, None].load() * each).reduce("sum").to(dtype)
-        if thread == 0:
-            lse[batch, head, query] = total
+                cl.local_tile(o[batch, query, head, None], (4,), (column // 4,)).store(added(held, each).to(dtype))
+            if column == 0:
+                lse[batch, head, query] = total
 
     return combine
+
+
+def chosen(rows: int, DV: int, splits: int, at_once: int) -> tuple[int, int, cl.Launch]:
+    """Return `sharing`, `warps` and the launch, for a GPU that runs `at_once` blocks of threads at once.
+
+    Blocks are small, since large ones find no room while parts are computed, and come late; where rows are many, they
+    are larger, since each block takes its time to start.
+    """
+    sharing = next(n for n in (1, 2, 4, WARPS) if splits <= n * TOGETHER)
+    every = rows * -(-DV // WIDE) * sharing
+    warps = sharing if sharing > 1 else 2 if every < WARPS * at_once else 4
+    return sharing, warps, cl.Launch(-(-every // warps), warps * 32, pdl=True)

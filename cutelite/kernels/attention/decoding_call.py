@@ -10,8 +10,8 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
+from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
-from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS, of_rows
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -113,8 +113,7 @@ def attend_decode(
     if splits is None:
         at_once = clusters_at_once(1, q) * config.beside
         splits = cluster if cluster > 1 else balanced(tiles, count, at_once, config.beside)
-    blocks = -(-count // splits)
-    splits = -(-count // blocks)
+    blocks, splits = shares(count, splits)
     clusters = cluster > 1
     through_memory = splits > 1 and not clusters
     kernel = build(config, problem, together, 0 if table is None else page, through_memory, clusters)
@@ -127,6 +126,12 @@ def attend_decode(
         low = None if left is None or causal == "top-left" else left + sq
         combine(*to, out, lse, lengths, sinks, keys, low, blocks, block, starts)
     return (out, lse) if return_lse else out
+
+
+def shares(blocks: int, splits: int) -> tuple[int, int]:
+    """Return the blocks of keys of a part, and how many parts a sequence of `blocks` then has: up to `splits`."""
+    each = -(-blocks // min(splits, combining.MOST_SPLITS))
+    return each, -(-blocks // each)
 
 
 def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
@@ -144,8 +149,8 @@ def combine(
     It starts while the kernel that computes parts still runs.
     """
     batch, sq, heads, dim = out.shape
-    kernel = of_rows(dtype_of(code_of(out)), dim, columns, low is not None)
-    grid = cl.Launch((batch, sq, heads), WARPS * 32, pdl=True)
+    sharing, warps, grid = combining.chosen(batch * sq * heads, dim, parts.shape[3], clusters_at_once(1, out))
+    kernel = combining.of_rows(dtype_of(code_of(out)), dim, columns, low is not None, sharing, warps)
     kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, low or 0, blocks)
 
 
@@ -196,7 +201,7 @@ def balanced(tiles: int, blocks: int, at_once: int, beside: int = 1) -> int:
         waves = tiles * splits / at_once
         return waves / -(-tiles * splits // at_once)
 
-    most = range(1, min(blocks, MOST_SPLITS, max(1, 2 * at_once // tiles)) + 1)
+    most = range(1, min(blocks, combining.MOST_SPLITS, max(1, 2 * at_once // tiles)) + 1)
     best = max(map(busy, most))
     few, whole = next(splits for splits in most if busy(splits) >= 0.9 * best), at_once // tiles
     return whole if few < whole < most.stop and blocks >= LONG * whole else few  # a part more costs little of long ones

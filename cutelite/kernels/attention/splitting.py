@@ -10,19 +10,19 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from cutelite.kernels.attention.combining import MOST_SPLITS
+from cutelite.kernels.attention.combining import MOST_SPLITS, TOGETHER
 
-START = 3.1
+START = 2.48
 """us of a block of threads beside its blocks of keys. All numbers are fitted to tests/kernels/attention_parts.jsonl."""
-COLUMN = 1.64 / 1088
+COLUMN = 1.56e-3
 """us of a block of keys, for each column of keys and values."""
-ALONE = 0.52
+ALONE = 1.01
 """us less, where a part is one block of keys."""
-FIRST, RATE = 2.9, 3.8e6
+FIRST, RATE = 2.0, 3.85e6
 """us until the cache's bytes come, and how many come in one."""
-ROW, SHARE = 5.6e-3, 0.42
-"""us of combining: for each row, and for each 32 parts of one."""
-PARTS_RATE = 4.8e6
+ROW, SHARE = 2.5e-6, 0.55
+"""us of combining: for each column of each row, and for each 16 parts."""
+PARTS_RATE = 4.3e6
 """Bytes of parts that are written and read in a us."""
 
 
@@ -60,4 +60,5 @@ def predicted(splits: int, work: Work, at_once: int) -> float:
     time = math.sqrt(math.sqrt(math.hypot(loads**4, own**4)))  # the longer of both, or a little more
     if splits == 1:
         return time
-    return time + ROW * work.rows + SHARE * -(-splits // 32) + 8 * work.rows * splits * work.width / PARTS_RATE
+    numbers = work.rows * work.width
+    return time + ROW * numbers + SHARE * -(-splits // TOGETHER) + 8 * numbers * splits / PARTS_RATE
