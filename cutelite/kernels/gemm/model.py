@@ -98,7 +98,7 @@ LOAD = {5: 5.0, 6: 1.0}
 five, an H200 six."""
 H200 = 6
 
-Kind = tuple[int, bool, tuple[int, int]]
+Kind = tuple[Any, ...]
 Rates = tuple[float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
@@ -122,14 +122,19 @@ RATES: dict[Kind, Rates] = {
     (256, False, (1, 1)): (0.6180, 0.0001, 0.293, 0.029),
     (256, False, (1, 2)): (0.1143, 0.00306, 0.567, 0.0157),
     (256, False, (2, 1)): (0.4216, 0.0007, 2.791, 0.00111),
+    (256, False, (1, 2), "full"): (0.51, 0.0, 3.3, 0.0),
+    (256, False, (2, 1), "full"): (0.51, 0.0, 3.3, 0.0),
 }
 """(rows of a tile, ping-pong, cluster) -> what tensor cores and loads do not set, by a tile's columns: a step takes a
-constant and so much for each column; a tile besides its steps a constant, and so much for each column."""
+constant and so much for each column; a tile besides its steps a constant, and so much for each column. "full": tiles
+of 256 rows and more than `FULL` columns, by products at the limit of power (docs/lab/models.md)."""
+FULL = 176
 
 
 def kind_of(config: Config) -> Kind:
     """Return the key of `RATES`."""
-    return config.tile[0], config.pingpong, config.cluster
+    kind = config.tile[0], config.pingpong, config.cluster
+    return (*kind, "full") if config.tile[0] == 256 and config.tile[1] > FULL else kind
 
 
 class Sizes(NamedTuple):
