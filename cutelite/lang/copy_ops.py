@@ -311,9 +311,9 @@ class CopyReduceBulkTensorTileS2GOp(TileOp):
     cache: str | None = None
 
     def source(self, dtype: DType) -> Layout:
-        taken = ops.cp_async.REDUCTIONS.get(self.kind, {})
+        taken = ops.cp_async.TENSOR_REDUCTIONS.get(self.kind, {})
         if dtype.name not in taken:
-            kinds = ", ".join(kind for kind, types in ops.cp_async.REDUCTIONS.items() if dtype.name in types)
+            kinds = ", ".join(kind for kind, types in ops.cp_async.TENSOR_REDUCTIONS.items() if dtype.name in types)
             raise mistake("copy-atom", f"TMA does not {self.kind} {dtype}", help=f"it can {kinds}" if kinds else "")
         return Layout((1, 1), (0, 0))
 

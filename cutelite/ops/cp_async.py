@@ -489,12 +489,20 @@ REDUCTIONS: dict[str, dict[str, str]] = {
 """The operations of a reducing bulk copy, the elements that each takes, and their PTX types."""
 
 
-def reduction_problems(kind: str, elem: Scalar) -> Iterator[Problem]:
-    """Find problems of combining elements of `elem` by `kind`."""
+TENSOR_REDUCTIONS = {
+    kind: {name: ptx for name, ptx in types.items() if name != "i64" or kind in ("min", "max")}
+    for kind, types in REDUCTIONS.items()
+}
+"""The same of a copy by a tensor map, which names the type: the rest of i64 is an illegal instruction on an H200."""
+
+
+def reduction_problems(kind: str, elem: Scalar, table: dict[str, dict[str, str]] = REDUCTIONS) -> Iterator[Problem]:
+    """Find problems of combining elements of `elem` by `kind`, an operation of `table`."""
     if kind not in REDUCTIONS:
         yield Problem("kind", f"{kind!r} is none of {', '.join(REDUCTIONS)}")
-    elif elem.name not in REDUCTIONS[kind]:
-        yield Problem("elem", f"a bulk {kind} does not take {elem}; it takes {', '.join(REDUCTIONS[kind])}")
+    elif elem.name not in table[kind]:
+        help = "declare it as u64 and pass a view of the array: these bits are the same" if elem.name == "i64" else ""
+        yield Problem("elem", f"a bulk {kind} does not take {elem}; it takes {', '.join(table[kind])}", help)
 
 
 @op("cp.reduce.async.bulk", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.reduce.async.bulk")

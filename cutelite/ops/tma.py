@@ -28,7 +28,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
 from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
-from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
+from cutelite.ops.cp_async import ASYNC_COPY, TENSOR_REDUCTIONS, Arrivals, arrival_places, modifiers, reduction_problems
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, span_of
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Stored(TileForm):
         problems = list(self.tile_problems("src"))
         yield from problems
         if not problems and self.action is not None:
-            yield from reduction_problems(self.action, self.tensor_map.elem)
+            yield from reduction_problems(self.action, self.tensor_map.elem, TENSOR_REDUCTIONS)
         yield from scalar_problems(self, "policy", u64)
 
     def ptx(self) -> Ptx:

@@ -108,8 +108,9 @@ def other_attribute(random: Random, kernel: ast.FunctionDef, nodes: list[ast.AST
 
 def fewer_statements(random: Random, kernel: ast.FunctionDef, nodes: list[ast.AST]) -> None:
     bodies = [b for node in (kernel, *nodes) if isinstance(b := getattr(node, "body", None), list) and len(b) > 1]
-    body = random.choice(bodies)
-    del body[random.randrange(len(body))]
+    if bodies:
+        body = random.choice(bodies)
+        del body[random.randrange(len(body))]
 
 
 def other_operator(random: Random, kernel: ast.FunctionDef, nodes: list[ast.AST]) -> None:

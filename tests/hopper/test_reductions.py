@@ -12,7 +12,7 @@ from cutelite import Tensor, TmaTensor
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.ops.cluster import RED_ASYNC
-from cutelite.ops.cp_async import REDUCTIONS
+from cutelite.ops.cp_async import REDUCTIONS, TENSOR_REDUCTIONS
 from tests.places import Place
 
 COUNT = 32
@@ -52,7 +52,7 @@ TYPES = sorted({name for types in REDUCTIONS.values() for name in types})
 @pytest.mark.parametrize("name", TYPES)
 def test_tiles_are_combined_into_global_memory(name: str, way: str, place: Place) -> None:
     dtype: Any = SCALARS[name]
-    kinds = kinds_of(REDUCTIONS, name)
+    kinds = kinds_of(TENSOR_REDUCTIONS if way == "tma" else REDUCTIONS, name)
     Rows: Any = TmaTensor[dtype, (len(kinds), COUNT), (1, COUNT), "none"]
 
     @cl.kernel(block=32)

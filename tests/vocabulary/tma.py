@@ -14,6 +14,7 @@ from tests.vocabulary.row import of
 
 Row = partial(row.Row, alone=True, tested="tests/hopper/test_tma.py")
 RANKS = range(1, 6)
+I64_TILE = Tensor(i64, "smem", Layout((64, 64), (64, 1)), 1024, TILE.swizzle)
 U32_TILE = Tensor(u32, "smem", Layout((64, 64), (64, 1)), 1024, TILE.swizzle)
 ROWS_MAP, ROWS_TILE = replace(MAP, box=(1, 64)), replace(TILE, layout=Layout((4, 64), (64, 1)))
 REACHES = ("cta", "cluster", "gpu", "sys")
@@ -178,7 +179,10 @@ ROWS = [
         tma.TensorReduce,
         "cl.tma_reduce",
         [of(tensor_map(2, u32), PAIR, kind, U32_TILE) for kind in cp_async.REDUCTIONS],
-        refuses=[(of(MAP, PAIR, "and", TILE), "a bulk and does not take bf16")],
+        refuses=[
+            (of(MAP, PAIR, "and", TILE), "a bulk and does not take bf16"),
+            (of(tensor_map(2, i64), PAIR, "add", I64_TILE), "a bulk add does not take i64"),
+        ],
     ),
     Row(tma.TensorPrefetch, "cl.tma_prefetch", [of(tensor_map(rank), (i32,) * rank, u64) for rank in RANKS]),
     Row(tma.PrefetchTensormap, "cl.prefetch_tensormap", [of(tensor_map(2))]),
