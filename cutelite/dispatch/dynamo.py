@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EXTENSION = "torch._C._dynamo.eval_frame"
+"""The part of torch's C extension that executes frames."""
+
 _untold: list[CodeType] = []
 """Code of marked functions, which torch does not know of yet."""
 
@@ -33,8 +36,8 @@ def untraced(function: F) -> F:
 
 def _tell() -> None:
     """Have torch, if it is imported, execute marked functions and all that they call as they are."""
-    frames = sys.modules.get("torch._C._dynamo.eval_frame")
-    if frames is None or not hasattr(frames, "set_code_exec_strategy"):  # versions before compile more than they must
+    frames = sys.modules.get(EXTENSION)
+    if frames is None or not hasattr(frames, "set_code_exec_strategy"):  # earlier versions compile more than they must
         return
     as_it_is = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
     while _untold:
@@ -50,5 +53,5 @@ class _BeforeCompiler:
             _tell()
 
 
-if "torch" not in sys.modules:
+if EXTENSION not in sys.modules:
     sys.meta_path.insert(0, _BeforeCompiler)
