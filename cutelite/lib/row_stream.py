@@ -167,13 +167,13 @@ class RowStream:
             part.move(place, found, i, begin, into=True)
         return lambda _: RowPart(part, place, 0, True, begin)
 
-    def aside(self, row: Any) -> Any:
+    def aside(self, row: Any, wanted: bool) -> Any:
         """Return what `hold` does, for teams that work on one row: each thread copies its part to shared memory.
 
-        Copies start now, and the function waits for them. What they cannot take is read from global memory piece by
-        piece: narrow or unaligned vectors, or those of rows that are no multiple of a vector.
+        Copies start now if it is `wanted`, and the function waits for them. What they cannot take is read from global
+        memory piece by piece: narrow or unaligned vectors, or those of rows that are no multiple of a vector.
         """
-        return nothing if row is None else copied(self.part, row)
+        return copied(self.part, row) if wanted and row is not None else nothing
 
     def each(self, work: Any, ask: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.

@@ -243,12 +243,12 @@ def forward(norm: Norm, p: Plan) -> Any:
         arrays = (x,) if residual is None else (x, residual)
         team, part = norm.team(p, arrays, (w, b))
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
-        given = [stream.hold(w, p.held), stream.aside(b) if p.aside else stream.hold(b, p.held)]
+        given, beside = [stream.hold(each, p.held) for each in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
 
         def first(rows: Any, _: Any, *held: Any) -> Any:
-            early = p.held or (stream.outside and (stream.loops or not in_pieces))  # under way during the reduction
+            early = p.held or p.aside or (stream.outside and (stream.loops or not in_pieces))  # before the reduction
             vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
             outs = [None if total is None else total[row, None] for row in rows]
             known, kept = norm.looked_at(stream, list(zip(*held, strict=True)), outs, at_once, vectors and vectors[0])
@@ -259,7 +259,7 @@ def forward(norm: Norm, p: Plan) -> Any:
             vectors, kept = before
             held, kept = (held, kept) if at_once else norm.kept_sums(stream, held, kept)
             early = (BEFORE // p.rows if vectors is None else int(p.aside)) if in_pieces and not kept[0] else 0
-            vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
+            vectors = [vectors[0], beside(0)] if p.aside else vectors or weights_of(part, given, (w, b), not in_pieces)
 
             def written(row: Any, its: Any, kept: Any, held: Any) -> Written:
                 known, top = its if at_once else (its, None)

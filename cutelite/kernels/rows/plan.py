@@ -33,7 +33,7 @@ class Plan:
     held          with stages: weights are kept in shared memory; otherwise they are read with each row. Without stages:
                   weights are read before a row's reduction; otherwise after it
     aside         without stages: of weights that are read before the reduction, each thread copies the bias to shared
-                  memory while the row is on its way; registers hold the others
+                  memory while the row is on its way, and waits for it behind the reduction; registers hold the others
     outside       rows stay in memory, from which each pass reads them: shared memory with stages, else global memory,
                   so that rows may be of any length. Default: with two or more stages
     early         without stages: a team works on one row after the other, and loads the next row early
