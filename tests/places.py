@@ -68,6 +68,7 @@ class Staged:
 
     def __init__(self) -> None:
         self.copies: dict[int, tuple[np.ndarray[Any, Any], rt.DeviceArray]] = {}
+        self.kept: list[Any] = []  # what the memory belongs to: others must not get its address
 
     def there(self, x: Any) -> Any:
         """Return an argument of a launch with its arrays on the GPU, of however deep a structure."""
@@ -94,6 +95,7 @@ class Staged:
         if low not in self.copies:
             memory = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)
             self.copies[low] = memory, rt.to_device(memory)
+            self.kept.append(base)
         copy = self.copies[low][1]
         found = rt.DeviceArray(x.shape, BY_NUMPY[str(x.dtype)], copy.device, copy.pointer + x.ctypes.data - low, copy)
         found.strides = tuple(step // x.itemsize for step in x.strides)

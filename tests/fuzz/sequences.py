@@ -3,7 +3,7 @@
 python -m tests.fuzz.sequences --count 500 --gpu        # from a seed on; says which programs leave other numbers
 python -m tests.fuzz.sequences --seed 17 --count 1 --show
 
-On a GPU later calls are those of machine code, and one is captured in a CUDA graph and replayed, if torch is there.
+On a GPU, with torch's tensors, later calls are those of machine code, and one is captured in a CUDA graph and replayed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 import cutelite as cl
 from cutelite import Tensor
 from tests.fuzz import by_seed
-from tests.places import Staged
 
 Array = np.ndarray[Any, Any]
 N = cl.dims("N")
@@ -142,14 +141,10 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
         arrays = [np.array([random.randint(-5, 5) for _ in range(n)], sequence.held) for _ in range(3)]
         right = sequence.by_numpy(arrays, s, flag)
         try:
-            if not gpu:
-                program(*arrays, s, flag)
-            elif call == CAPTURED:
-                captured(program, arrays, s, flag)
+            if gpu:
+                on_gpu(program, arrays, s, flag, call == CAPTURED)
             else:
-                staged = Staged()
-                program(*map(staged.array, arrays), s, flag)
-                staged.bring()
+                program(*arrays, s, flag)
         except Exception:
             return [f"call {call}:\n{traceback.format_exc(limit=-4)}", *map(str, sequence.steps)]
         for name, found, wanted in zip("ABC", arrays, right, strict=True):
@@ -158,22 +153,25 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
     return []
 
 
-def captured(program: Callable[..., None], arrays: list[Array], s: int, flag: bool) -> None:
-    """Call the program within a CUDA graph, and replay that once."""
+def on_gpu(program: Callable[..., None], arrays: list[Array], s: int, flag: bool, captured: bool) -> None:
+    """Call the program on torch's tensors, or within a CUDA graph, which is replayed once."""
     import torch
 
     there = [torch.from_numpy(x).cuda() for x in arrays]
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        program(*there, s, flag)
-        stream.synchronize()
-        for x, array in zip(there, arrays, strict=True):
-            x.copy_(torch.from_numpy(array))
-        stream.synchronize()
-        with torch.cuda.graph(graph, stream=stream):
+    if captured:
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        with torch.cuda.stream(stream):
             program(*there, s, flag)
-        graph.replay()
-        stream.synchronize()
+            stream.synchronize()
+            for x, array in zip(there, arrays, strict=True):
+                x.copy_(torch.from_numpy(array))
+            stream.synchronize()
+            with torch.cuda.graph(graph, stream=stream):
+                program(*there, s, flag)
+            graph.replay()
+            stream.synchronize()
+    else:
+        program(*there, s, flag)
     for x, array in zip(there, arrays, strict=True):
         array[...] = x.cpu().numpy()
 
