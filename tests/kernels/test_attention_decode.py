@@ -9,7 +9,6 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.attention import combining, decode, reference
 from cutelite.kernels.attention.decoding import build
-from cutelite.kernels.attention.decoding_call import clustered
 from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
@@ -151,13 +150,6 @@ def test_no_race_in_clusters() -> None:
     given = np.array([100], np.int32), None, None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
     report = kernel.check((1, 2), None, *arrays, *given, cluster=(1, 2), seeds=2, notes=False)
     assert not report.kinds, str(report)
-
-
-def test_clusters_where_they_fill_the_gpu_or_parts_are_short() -> None:
-    at_once = {1: 132, 2: 66, 3: 39, 4: 30}.__getitem__
-    found = {tiles: [clustered(tiles, blocks, at_once) for blocks in (16, 64, 1024)] for tiles in (8, 24, 32, 64, 128)}
-    assert found == {8: [1, 1, 1], 24: [4, 4, 1], 32: [3, 1, 1], 64: [2, 2, 2], 128: [1, 1, 1]}
-    assert clustered(64, 1, at_once) == 1
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
@@ -15,16 +14,13 @@ from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, posit
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
+from cutelite.kernels.attention.splitting import HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import planned
 
 MOST_KEYS = (1 << 31) - 512
 """Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
-LONG = 12
-"""Blocks of keys of a part that takes long beside the combination of parts."""
-SHORT = 16
-"""Blocks of keys of a part that takes short beside a second kernel."""
-CLUSTERS = 4, 3, 2
+CLUSTERS = 2, 3, 4
 """Blocks of threads of a cluster that combines the parts of a tile. Larger ones leave multiprocessors idle."""
 
 
@@ -46,7 +42,7 @@ def decode(
     starts   (B,) i32: the first key of each sequence, as of padding in front; None: 0. What is before it must be finite
     table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
-    splits   the most parts that the keys of a sequence are split into; None: as many as fill the GPU
+    splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
     Memory   4 bytes for each element of `out` and each split, while it runs
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
@@ -109,23 +105,28 @@ def attend_decode(
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
     count = -(-keys // block)
-    cluster = clustered(tiles, count, lambda size: clusters_at_once(size, q)) if splits is None else 1
-    if splits is None:
-        at_once = clusters_at_once(1, q) * config.beside
-        splits = cluster if cluster > 1 else balanced(tiles, count, at_once, config.beside)
-    blocks, splits = shares(count, splits)
-    clusters = cluster > 1
-    through_memory = splits > 1 and not clusters
-    kernel = build(config, problem, together, 0 if table is None else page, through_memory, clusters)
+    split = picked(q, v, keys, tiles, count, config.beside) if splits is None else Split(splits)
+    blocks, splits = shares(count, split.parts)
+    through_memory = splits > 1 and not split.cluster
+    kernel = build(config, problem, together, 0 if table is None else page, through_memory, split.cluster)
     far = (FAR if x is None else x for x in (left, right))
     rest = lengths, starts, table, sinks, problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
-    grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if clusters else None)
+    grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
     if through_memory:
         low = None if left is None or causal == "top-left" else left + sq
         combine(*to, out, lse, lengths, sinks, keys, low, blocks, block, starts)
     return (out, lse) if return_lse else out
+
+
+def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int) -> Split:
+    """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting.Work` has others."""
+    (batch, sq, heads, dim), (*_, kv_heads, dim_v) = q.shape, v.shape
+    read, outputs = 2 * batch * keys * kv_heads * (dim + dim_v), batch * heads * sq * dim_v
+    numbers = HEADS[min(known for known in HEADS if known >= dim)]
+    runs = tuple(clusters_at_once(size, q) for size in (1, *CLUSTERS))
+    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside), numbers, runs)
 
 
 def shares(blocks: int, splits: int) -> tuple[int, int]:
@@ -168,40 +169,3 @@ def room_for(pages: int, page: int, table: Any) -> int:
     if keys > MOST_KEYS:
         raise ArrayError(f"a sequence has room for {keys} keys: {MOST_KEYS} are possible")
     return keys
-
-
-def clustered(tiles: int, blocks: int, at_once: Callable[[int], int]) -> int:
-    """Return the number of parts of a tile that a cluster computes and combines; 1 where that is not faster.
-
-    It saves the launch of a second kernel and the way of parts through memory, but has at most one block of threads on
-    each multiprocessor: where these are not nearly all busy, that pays for short parts.
-
-    tiles    tiles of rows, of all sequences
-    blocks   blocks of keys of a sequence
-    at_once  a function of the blocks of threads of a cluster: how many of such run at once
-    """
-    for size in CLUSTERS:
-        busy = tiles * size / at_once(1)
-        if tiles <= at_once(size) and blocks >= size and (busy >= 0.9 or (busy >= 0.7 and blocks <= SHORT * size)):
-            return size
-    return 1
-
-
-def balanced(tiles: int, blocks: int, at_once: int, beside: int = 1) -> int:
-    """Return the number of parts to split keys into, so that few multiprocessors idle at the end.
-
-    tiles    tiles of rows, of all sequences
-    blocks   blocks of keys of a sequence
-    at_once  blocks of threads that run at once, `beside` of them on a multiprocessor: one alone keeps its memory busy
-    """
-    if 0.9 * at_once / beside <= tiles <= at_once:
-        return 1
-
-    def busy(splits: int) -> float:
-        waves = tiles * splits / at_once
-        return waves / -(-tiles * splits // at_once)
-
-    most = range(1, min(blocks, combining.MOST_SPLITS, max(1, 2 * at_once // tiles)) + 1)
-    best = max(map(busy, most))
-    few, whole = next(splits for splits in most if busy(splits) >= 0.9 * best), at_once // tiles
-    return whole if few < whole < most.stop and blocks >= LONG * whole else few  # a part more costs little of long ones

@@ -14,7 +14,7 @@ from cutelite.kernels.attention.decoding_call import check_cache, combine, room,
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
-from cutelite.kernels.attention.splitting import Work, fastest
+from cutelite.kernels.attention.splitting import LATENTS, Work, fastest
 from cutelite.kernels.planning import planned
 
 
@@ -85,8 +85,8 @@ def attend_latent(
     block = keys_of_block(config.columns, 0 if table is None else page)
     tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // block)
     if splits is None:
-        work = Work(tiles, count, dim + dim_v, sq * heads * batch, dim_v, 2 * batch * keys * dim)
-        splits = fastest(work, clusters_at_once(1, q))
+        work = Work(tiles, count, dim + dim_v, batch * heads * sq * dim_v, 2 * batch * keys * dim, 1)
+        splits = fastest(work, LATENTS, (clusters_at_once(1, q),)).parts
     blocks, splits = shares(count, splits)
     kernel = build(config, problem, heads, 0 if table is None else page, splits > 1)
     numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right, blocks

@@ -1,7 +1,7 @@
 """The number of parts that the keys of a sequence are split into, by a model of their time, without timing.
 
-In    the work, as `Work` counts it, and how many blocks of threads run at once
-Out   the number of parts that is predicted to be the fastest
+In    the work, as `Work` counts it; measured numbers of the kernel; how many blocks of threads run at once
+Out   the parts that are predicted to take the least time, and whether a cluster combines them
 """
 
 from __future__ import annotations
@@ -12,18 +12,39 @@ from typing import NamedTuple
 
 from cutelite.kernels.attention.combining import MOST_SPLITS, TOGETHER
 
-START = 2.48
-"""us of a block of threads beside its blocks of keys. All numbers are fitted to tests/kernels/attention_parts.jsonl."""
-COLUMN = 1.56e-3
-"""us of a block of keys, for each column of keys and values."""
-ALONE = 1.01
-"""us less, where a part is one block of keys."""
-FIRST, RATE = 2.0, 3.85e6
-"""us until the cache's bytes come, and how many come in one."""
-ROW, SHARE = 2.5e-6, 0.55
-"""us of combining: for each column of each row, and for each 16 parts."""
-PARTS_RATE = 4.3e6
-"""Bytes of parts that are written and read in a us."""
+
+class Numbers(NamedTuple):
+    """Measured numbers of a kernel: us, and bytes of one us.
+
+    start   of a block of threads beside its blocks of keys
+    lone    of a block of keys, for 1000 columns of keys and values, where one block of threads has a multiprocessor
+    beside  the same, where two have it
+    alone   less, where a part is one block of keys
+    first   until bytes of the cache come, and how many come then: `rate`
+    row     of combining, for 1000 columns of rows of the output; `share`: for each 16 parts
+    parts   bytes of parts that are written and read
+    gather  of combining in a cluster
+    """
+
+    start: float
+    lone: float
+    beside: float
+    alone: float
+    first: float
+    rate: float
+    row: float
+    share: float
+    parts: float
+    gather: float
+
+
+LATENTS = Numbers(3.0, 1.46, 1.46, 0.92, 0.62, 3.76e6, 2.43e-3, 0.63, 4.52e6, math.inf)
+HEADS = {
+    64: Numbers(1.95, 3.69, 4.65, 2.01, 2.87, 4.22e6, 5.02e-3, 0.424, 7.49e6, 0.5),
+    128: Numbers(2.82, 1.94, 4.05, 1.13, 2.88, 4.25e6, 1.12e-3, 0.154, 1.53e6, 1.55),
+    256: Numbers(1.24, 2.01, 2.01, 1.9, 3.08, 4.22e6, 0.73e-3, 0.152, 24.5e6, 4.14),
+}
+"""By head dim, as fitted to tests/kernels/attention_parts.jsonl."""
 
 
 class Work(NamedTuple):
@@ -32,33 +53,56 @@ class Work(NamedTuple):
     tiles    of rows, of all sequences
     blocks   of keys, of a sequence
     columns  of a key and a value together
-    rows     of the output, of all queries and heads; `width` columns of each
+    outputs  columns of all rows of the output
     bytes    of keys and values that are read from memory
+    beside   blocks of threads that run on one multiprocessor
     """
 
     tiles: int
     blocks: int
     columns: int
-    rows: int
-    width: int
+    outputs: int
     bytes: int
+    beside: int
+
+
+class Split(NamedTuple):
+    """A number of parts, of blocks of threads that are a cluster or not."""
+
+    parts: int
+    cluster: bool = False
 
 
 @lru_cache(maxsize=4096)
-def fastest(work: Work, at_once: int) -> int:
-    """Return the number of parts for a GPU that runs so many blocks of threads at once."""
-    most = max(1, min(work.blocks, MOST_SPLITS, 2 * at_once // work.tiles))
-    each = {-(-work.blocks // splits) for splits in range(1, most + 1)}
-    return min((-(-work.blocks // blocks) for blocks in each), key=lambda splits: predicted(splits, work, at_once))
+def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
+    """Return the split that is predicted to be the fastest.
+
+    runs   clusters of 1, 2 and more blocks that run at once with a multiprocessor for each block
+    """
+    most = max(1, min(work.blocks, MOST_SPLITS, 2 * runs[0] * work.beside // work.tiles))
+    each = {-(-work.blocks // parts) for parts in range(1, most + 1)}
+    splits = [Split(-(-work.blocks // blocks)) for blocks in sorted(each, reverse=True)]
+    for size, at_once in enumerate(runs[1:], 2):
+        if work.tiles <= at_once and -(-work.blocks // -(-work.blocks // size)) == size:
+            splits.append(Split(size, True))
+    return min(splits, key=lambda split: predicted(split, work, numbers, runs[0]))
 
 
-def predicted(splits: int, work: Work, at_once: int) -> float:
-    """Return the time in us, without what all numbers of parts cost alike."""
-    blocks, rounds = -(-work.blocks // splits), -(-work.tiles * splits // at_once)
-    own = rounds * (START + COLUMN * work.columns * blocks - (ALONE if blocks == 1 else 0.0))
-    loads = FIRST + work.bytes / RATE
-    time = math.sqrt(math.sqrt(math.hypot(loads**4, own**4)))  # the longer of both, or a little more
-    if splits == 1:
+def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int) -> float:
+    """Return the time in us, without what all splits cost alike: of one round of blocks of threads after the other."""
+    blocks, count = -(-work.blocks // split.parts), work.tiles * split.parts
+    at_once = multiprocessors * (1 if split.cluster else work.beside)
+
+    def together(some: int) -> float:
+        """Return the time of so many blocks of threads at once: by their own steps or by memory, or a little longer."""
+        column = numbers.lone if some <= multiprocessors else numbers.beside
+        own = numbers.start + (numbers.gather if split.cluster else 0.0) - (numbers.alone if blocks == 1 else 0.0)
+        own += blocks * work.columns * column / 1000
+        loads = numbers.first + work.bytes / count * some / numbers.rate
+        return math.sqrt(math.sqrt(math.hypot(own**4, loads**4))) if some else 0.0
+
+    time = count // at_once * together(at_once) + together(count % at_once)
+    if split.cluster or split.parts == 1:
         return time
-    numbers = work.rows * work.width
-    return time + ROW * numbers + SHARE * -(-splits // TOGETHER) + 8 * numbers * splits / PARTS_RATE
+    time += numbers.row * work.outputs / 1000 + numbers.share * -(-split.parts // TOGETHER)
+    return time + 8 * work.outputs * split.parts / numbers.parts
