@@ -44,7 +44,7 @@ HEADS = {
     128: Numbers(2.82, 1.94, 4.05, 1.13, 2.88, 4.25e6, 1.12e-3, 0.154, 1.53e6, 1.55),
     256: Numbers(1.24, 2.01, 2.01, 1.9, 3.08, 4.22e6, 0.73e-3, 0.152, 24.5e6, 4.14),
 }
-"""By head dim, as fitted to tests/kernels/attention_parts.jsonl."""
+"""By head dim, as fitted to tests/kernels/attention_parts.jsonl by tests/bench/attention_parts.py."""
 
 
 class Work(NamedTuple):
