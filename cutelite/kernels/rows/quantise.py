@@ -125,6 +125,8 @@ def quantise(
     chosen = plan(rows.n, wide, each)
     if rows.n > LONG and more is None and aligned == wide:
         chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
+    elif rows.n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
+        chosen = plan(rows.n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
     p = replace(how or replace(chosen, lead=1), aligned=aligned)
     build(rows.dtype, rows.n, narrow, function, p)[p.launch(rows)](*given, *made, p.counter(rows))
     return Quantised(q, scale)
