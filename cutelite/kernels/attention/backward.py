@@ -18,6 +18,7 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
    that dS, even if it is half a step behind. So the two take turns in computing powers and in multiplying.
 5. Start dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory.
 
+Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`).
 Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_row`).
 Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `Wide` in
 `backward_wide`. docs/lab/attention-backward.md counts what bounds the kernel, and says what did not help.
@@ -113,7 +114,7 @@ def gradients(plan: Plan) -> Any:
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None),
-            plan.tiles.count(), counter, threads,
+            plan.tiles.count(), counter, threads + (0 if turns is None else 32 * WORKERS),
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
@@ -122,8 +123,12 @@ def gradients(plan: Plan) -> Any:
         shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes), given, results
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(40 if plan.wide else 24)
-            if cl.make_warp_uniform(cl.warp_idx()) == 0 and cl.elect_one():
-                Loads(*shared).load(tiles, q, k, v, do, base)
+            warp = cl.make_warp_uniform(cl.warp_idx())
+            if warp == 0:
+                if cl.elect_one():
+                    Loads(*shared).load(tiles, q, k, v, do, base)
+            elif turns is not None and warp <= WORKERS:
+                Turns(*shared, warp - 1).serve(tiles)
         else:
             cl.setmaxnreg_inc(232 if plan.wide else 240)
             (Wide if plan.wide else Apart if plan.apart else Narrow)(*shared, cl.warpgroup_idx() - 1).compute(tiles)
@@ -190,6 +195,34 @@ class Loads(Block):
         cl.tma_load(k, self.k, at=at, barrier=keys.barrier(once))
 
 
+class Turns(Block):
+    """A warp that waits for the turns of a computing warpgroup, where dq is to be the same bits each time.
+
+    The last keys add first. Under causal masks they began with later queries than those before, which need not wait.
+    """
+
+    def serve(self, tiles: Any) -> None:
+        """Serve tiles until none is left."""
+        tiles = tiles.advance()
+        while tiles.is_valid():
+            self.at(tiles.place, 0).serve_tile()
+            tiles = tiles.advance()
+
+    def serve_tile(self) -> None:
+        """Serve the blocks of queries in their order."""
+        turns, number, (*_, at) = self.results.turns, self.tile.key // self.plan.keys, self.first
+        for _ in range(i32(H // self.plan.tiles.heads)):
+            for m in range(self.tile.begin, self.tile.end):
+                turn = turns[at + (m - self.tile.begin), None]
+                while cl.load_acquire(turn, self.group) != number:
+                    cl.nanosleep(20)
+                cl.syncwarp()
+                self.turn.arrive()
+                self.added.sync()
+                cl.store_release(turn, self.group, number - 1)
+            at = at + i32(BLOCKS)
+
+
 class Narrow(Worker):
     """A warpgroup with keys of its own, for head dims up to 128."""
 
@@ -239,12 +272,10 @@ class Narrow(Worker):
             changes.consumer_wait(before)
             dq = self.start_dq(before)
             dk = self.start_dk(ds, q, dk, change)
-            self.await_turn(last)
             dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
             changes.consumer_release(before)
             self.add(dq, last)
             dk = cl.wgmma.wait_group(0, dk)
-            self.pass_turn(last)
         else:
             dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
         rows.consumer_release(state)
@@ -308,14 +339,11 @@ class Narrow(Worker):
         """Compute this warpgroup's part of dq of a block, release the keys as `conclude` does, and add the part."""
         changes = self.pipes.changes
         changes.consumer_wait(change)
-        dq = self.start_dq(change)
-        self.await_turn(at)
-        dq = cl.wgmma.wait_group(0, dq)
+        dq = cl.wgmma.wait_group(0, self.start_dq(change))
         changes.consumer_release(change)
         if once is not None:
             self.pipes.keys.consumer_release(once)
         self.add(dq, at)
-        self.pass_turn(at)
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block, release the keys, and write dk and dv of its own.

@@ -94,7 +94,6 @@ class Wide(Worker):
         changes.producer_commit(change)
         changes.consumer_wait(full)
         dq = self.start_dq(full)
-        self.await_turn(place[2])
         if has_dv:
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
             self.add(dq, place[2], 0, self.early)
@@ -103,7 +102,6 @@ class Wide(Worker):
             self.add(dq, place[2], 0, self.early)
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
-        self.pass_turn(place[2])
         rows.consumer_release(state)
         changes.consumer_release(full)
         # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's

@@ -114,6 +114,16 @@ class Block:
             cl.where(last, at + again, at) + 1,
         )
 
+    @property
+    def turn(self) -> Any:
+        """The named barrier at which a computing warpgroup waits for its turn to add."""
+        return cl.NamedBarrier(5 + self.group, GROUP + 32)
+
+    @property
+    def added(self) -> Any:
+        """The named barrier at which it tells that it has added."""
+        return cl.NamedBarrier(7 + self.group, GROUP + 32)
+
 
 class Worker(Block):
     """A computing warpgroup.
@@ -265,33 +275,19 @@ class Worker(Block):
             right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
-    def await_turn(self, at: Any) -> None:
-        """Wait until the blocks of keys behind this one have added to a block of dq, if that is asked for.
-
-        So sums are the same bits each time. Under causal masks the next keys began with later queries, and come first.
-        """
-        if self.results.turns is not None:
-            if cl.thread_idx.x % GROUP == 0:
-                while cl.load_acquire(self.results.turns[at, None], self.group) != self.tile.key // self.plan.keys:
-                    cl.nanosleep(20)
-            self.together.sync()
-
-    def pass_turn(self, at: Any) -> None:
-        """Let the block of keys before this one add to a block of dq."""
-        if self.results.turns is not None:
-            self.together.sync()
-            if cl.thread_idx.x % GROUP == 0:
-                cl.store_release(self.results.turns[at, None], self.group, self.tile.key // self.plan.keys - 1)
-
     def add(self, dq: Any, at: Any, first: int = 0, end: int | None = None) -> None:
         """Add groups of 4 f32, from `first` to before `end`, of this warpgroup's part of a block of dq to the sums.
 
-        at  the index of the block
+        at  the index of the block. Blocks of which all groups are added at once, in turn (`Turns`) or not
         """
-        groups = self.plan.columns // 8
+        groups, in_turn = self.plan.columns // 8, self.results.turns is not None
         sums = self.plan.accumulators(self.results.sums[at, self.group, None], groups)
+        if in_turn and first < groups:
+            self.turn.sync()
         for c in cl.static_range(first, groups if end is None else end):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
+        if in_turn and first < groups:
+            self.added.arrive()
 
     def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
