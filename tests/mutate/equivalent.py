@@ -844,6 +844,23 @@ ROWS: tuple[Row, ...] = (
     Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
+    *(
+        Row(
+            RAGGED_BACKWARD,
+            kind,
+            op,
+            detail,
+            line,
+            "keys of the tile before, whose place this one takes, were released since",
+        )
+        for kind, op, detail, line in (
+            ("drop", "mbarrier.wait", "", "tiles.tell("),
+            ("weaken", "mbarrier.wait", RELAXED, "tiles.tell("),
+            ("late", "mbarrier.wait", "", "tiles.tell("),
+            ("weaken", ARRIVE, RELAXED, "number, tiles = cl.u32(0), tiles.advance()"),
+            ("drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()"),
+        )
+    ),
     Row(f"{LOADED} {RAGGED_BACKWARD}", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
