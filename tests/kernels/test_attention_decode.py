@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import combining, decode, reference
+from cutelite.kernels.attention import combining, decode, decoding_call, reference
 from cutelite.kernels.attention.decoding import build
 from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, Problem
+from cutelite.kernels.attention.splitting import Split
 from cutelite.toolchain import find
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -97,10 +98,11 @@ def test_functions_may_capture_arrays() -> None:
     )
 
 
-def test_a_sequence_without_keys_and_sinks() -> None:
+def test_a_sequence_without_keys_and_sinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding_call, "picked", lambda *_: Split(2, True))
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
     sinks = np.array([0.5, -np.inf], np.float32)
-    for splits in (1, 2, None):  # two tiles are two clusters in the simulator
+    for splits in (1, 2, None):  # None: two tiles are two clusters
         far = np.array([-(1 << 31), (1 << 31) - 1], np.int32)  # as 0 and 200
         o, lse = decode(q, k, v, lengths=far, splits=splits, return_lse=True)
         assert (o[0] == 0).all()
