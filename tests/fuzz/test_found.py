@@ -465,3 +465,35 @@ def test_storage_formats_are_chosen_and_joined_and_a_bool_is_a_byte(place: Place
     place(chosen_bytes[1, 32], x, flags, out, same)
     np.testing.assert_array_equal(out.astype(np.float32), np.where(flags, x.astype(np.float32), 0.5))
     np.testing.assert_array_equal(same, flags)
+
+
+SIDE_BY_SIDE = cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.i8, cl.i32, n=16), (1, 1, 1))
+
+
+@cl.kernel(block=128)
+def of_one_stage(
+    a: Tensor[cl.i8, (2, 64, 32)], b: Tensor[cl.i8, (2, 32, 32)], c: Tensor[cl.i32, (64, 32)], stage: cl.i32
+) -> None:
+    t = cl.thread_idx.x
+    left = cl.shared(cl.i8, cl.make_smem_layout(cl.i8, (64, 32, 2)))
+    right = cl.shared(cl.i8, cl.make_smem_layout(cl.i8, (32, 32, 2)))
+    for s in range(2):
+        for i in range(t, 64 * 32, 128):
+            left[i // 32, i % 32, s] = a[s, i // 32, i % 32]
+        for i in range(t, 32 * 32, 128):
+            right[i // 32, i % 32, s] = b[s, i // 32, i % 32]
+    cl.fence_proxy_async()
+    cl.syncthreads()
+    mine = SIDE_BY_SIDE.get_slice(t)
+    x, y = mine.partition_A(left)[None, None, None, stage], mine.partition_B(right)[None, None, None, stage]
+    acc = SIDE_BY_SIDE.make_fragment_C(mine.partition_C(c))
+    mine.partition_C(c).store(cl.gemm(SIDE_BY_SIDE, acc, x, y).wait().load())
+
+
+def test_products_of_a_stage_that_is_known_at_run_time(place: Place) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.integers(-8, 8, (2, 64, 32)).astype(np.int8), draw.integers(-8, 8, (2, 32, 32)).astype(np.int8)
+    for stage in range(2):
+        c = np.zeros((64, 32), np.int32)
+        place(of_one_stage[1], a, b, c, stage)
+        np.testing.assert_array_equal(c, a[stage].astype(np.int32) @ b[stage].astype(np.int32).T)

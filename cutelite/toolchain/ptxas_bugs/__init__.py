@@ -29,6 +29,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
+    "far_constants": ("wgmma.mma_async",),
     "atomic_loops": tuple(
         f"shared{where}.{update}." for where in ("", "::cta") for update in ("add", "min", "max", "and", "or", "xor")
     ),

@@ -25,6 +25,7 @@ from cutelite.toolchain.ptxas_bugs.bug import Bug, parse_version
 from tests.toolchain.ptxas_bugs import (
     absolute_sign,
     atomic_loops,
+    far_constants,
     high_half_difference,
     logic_read_late,
     lop3_repeated_operand,
@@ -39,6 +40,7 @@ from tests.toolchain.ptxas_bugs.frames import STRAIGHT
 MODULES = (
     absolute_sign,
     atomic_loops,
+    far_constants,
     high_half_difference,
     logic_read_late,
     lop3_repeated_operand,
