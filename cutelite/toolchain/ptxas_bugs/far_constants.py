@@ -22,7 +22,7 @@ def _rewrite(ptx: str) -> str:
     for line in ptx.split("\n"):
         if line.startswith(("$", ".", "}", "{")) or "\tbra" in line or "bra." in line:
             first = {}
-        found = _ADD.compiled.search(line)
+        found = None if "@" in line else _ADD.compiled.search(line)  # a sum under a predicate may not be there
         if found is not None:
             out, base, constant = found[1], found[2], int(found[3])
             known, near = first.get(base, ("", 0))

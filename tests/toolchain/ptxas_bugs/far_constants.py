@@ -13,6 +13,7 @@ UNCHANGED = [
     f"add.s64 \t%rd2, %rd1, {FAR};\n\tmov.b64 \t%rd2, %rd5;\n\tadd.s64 \t%rd3, %rd1, {FARTHER};",
     f"add.s64 \t%rd2, %rd1, {FAR};\n$L__1:\n\tadd.s64 \t%rd3, %rd1, {FARTHER};",
     f"add.s64 \t%rd2, %rd1, {FAR};\n\tadd.s64 \t%rd3, %rd1, {-FAR};",
+    f"@%p1 add.s64 \t%rd2, %rd1, {FAR};\n\tadd.s64 \t%rd3, %rd1, {FARTHER};",
     "add.s64 \t%rd2, %rd1, 64;\n\tadd.s64 \t%rd3, %rd1, 96;",
 ]
 FRAME = """.version 8.0
