@@ -21,9 +21,8 @@ def text_of(flags: str, width: int, precision: int | None, letter: str, number: 
     else:
         sign, prefix, digits = _integer(flags, precision, letter, int(number))
         zeros = precision is None
-    if letter in "diaAeEfFgGp" and not sign:
+    if letter in "diaAeEfFgGp" and not sign and digits != "(nil)":
         sign = "+" if "+" in flags else " " if " " in flags else ""
-        sign = "" if digits == "(nil)" else sign
     missing = max(0, width - len(sign) - len(prefix) - len(digits))
     if "-" in flags:
         return f"{sign}{prefix}{digits}{' ' * missing}"

@@ -14,19 +14,19 @@ from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
 
-SPECIFIER = r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))"
-"""A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""
+SPECIFIER = r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?(hh|h|ll|l)?([diouxXeEfFgGaAcp]))"
+"""A conversion of C's printf that CUDA's vprintf knows; groups: flags, width, precision, size, letter. None for %%."""
 
 INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
 
 
-def letters(fmt: str) -> list[str]:
-    """Return the conversions of a printf format, by letter. ValueError for a % that starts none."""
+def conversions(fmt: str) -> list[re.Match[str]]:
+    """Return the conversions of a printf format but %%: matches of `SPECIFIER`. ValueError for a % that starts none."""
     rest = re.sub(SPECIFIER, "", fmt)
     if "%" in rest:
         unknown = rest[rest.index("%") :][:8]
         raise ValueError(f"{unknown!r} is no conversion that printf knows; write %% for a percent sign")
-    return [found[1] for found in re.finditer(SPECIFIER, fmt) if found[1]]
+    return [found for found in re.finditer(SPECIFIER, fmt) if found[5]]
 
 
 @op("printf", effects=Effect.HOST_VISIBLE, source="CUDA C++ Programming Guide: formatted output")
@@ -51,16 +51,15 @@ class Printf(Op):
 def format_problems(fmt: str, args: tuple[Value, ...], field: str) -> Iterator[Problem]:
     """Yield what is wrong with a printf format, which is the field of that name, and the values for it."""
     try:
-        wanted = letters(fmt)
+        wanted = conversions(fmt)
     except ValueError as error:
         yield Problem(field, str(error))
         return
     if len(wanted) != len(args):
         yield Problem("args", f"the format has {len(wanted)} conversions, but there are {len(args)} values")
         return
-    long = re.findall(r"%(?!%)[^a-zA-Z%]*(ll|l)?[a-zA-Z]", fmt.replace("%%", ""))
-    for letter, size, arg in zip(wanted, long, args, strict=True):
-        yield from _argument_problems(letter, bool(size), arg)
+    for found, arg in zip(wanted, args, strict=True):
+        yield from _argument_problems(found[5], found[4] in ("l", "ll"), arg)
 
 
 def formatted(lanes: Lanes, fmt: str, args: tuple[Value, ...]) -> list[str]:
@@ -69,37 +68,24 @@ def formatted(lanes: Lanes, fmt: str, args: tuple[Value, ...]) -> list[str]:
 
     pieces: list[str] = []  # a text before each conversion, and one behind the last
     columns: list[list[str]] = []
-    end, before = 0, ""
-    for found in re.finditer(SPECIFIER, fmt):
-        before += fmt[end : found.start()]
-        end = found.end()
-        if found[1] is None:
-            before += "%"
-            continue
-        arg = args[len(columns)]
-        flags, width, precision, size, letter = _parts(found[0])
+    end = 0
+    for found, arg in zip(conversions(fmt), args, strict=True):
+        flags, width, digits, size, letter = found.groups()
+        precision = None if digits is None else int(digits)
         numbers = [_as_c(letter, size, arg, x) for x in lanes.get(arg).tolist()]
-        columns.append([text_of(flags, width, precision, letter, number) for number in numbers])
-        pieces.append(before)
-        before = ""
-    pieces.append(before + fmt[end:])
+        columns.append([text_of(flags, int(width or 0), precision, letter, number) for number in numbers])
+        pieces.append(fmt[end : found.start()].replace("%%", "%"))
+        end = found.end()
+    pieces.append(fmt[end:].replace("%%", "%"))
     rows = zip(*columns, strict=True) if columns else [()] * len(lanes.mask)
     return ["".join([p for pair in zip(pieces, row, strict=False) for p in pair] + pieces[-1:]) for row in rows]
 
 
-def _parts(conversion: str) -> tuple[str, int, int | None, str, str]:
-    """Return flags, width, precision, size and letter of a conversion."""
-    found = re.fullmatch(r"%([-+ #0]*)(\d*)(?:\.(\d+))?(hh|h|ll|l)?(\w)", conversion)
-    assert found is not None
-    flags, width, precision, size, letter = found.groups()
-    return flags, int(width or 0), None if precision is None else int(precision), size or "", letter
-
-
-def _as_c(letter: str, size: str, arg: Value, x: Any) -> Any:
+def _as_c(letter: str, size: str | None, arg: Value, x: Any) -> Any:
     """Return `x` as C takes it: integers wrap to the size and sign of their conversion."""
     if letter not in INTEGER:
         return x
-    bits = {"hh": 8, "h": 16}.get(size) or max(32, elem_of(arg.type).bits)
+    bits = {"hh": 8, "h": 16}.get(size or "") or max(32, elem_of(arg.type).bits)
     unsigned = int(x) % (1 << bits)
     return unsigned - (1 << bits) if letter in "di" and unsigned >> bits - 1 else unsigned
 
@@ -278,9 +264,9 @@ __all__ = [
     "Record",
     "Trap",
     "Variable",
+    "conversions",
     "format_problems",
     "formatted",
-    "letters",
     "mark_names",
     "record_words",
     "recordable",

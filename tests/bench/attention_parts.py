@@ -9,7 +9,6 @@ such lines.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import math
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cutelite.kernels.attention.splitting import Numbers, Split, Work, fastest, predicted
+from tests.bench.given import parser
 from tests.kernels.test_attention_splitting import RUNS, heads, latents
 
 Cell = dict[str, Any]
@@ -148,13 +148,13 @@ def fitted(given: list[Cell], numbers: Numbers, steps: int) -> Numbers:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("times", type=Path)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--steps", type=int, default=400)
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("times", type=Path)
+    asked.add_argument("--seconds", type=float, default=60.0)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--fit", action="store_true")
+    asked.add_argument("--steps", type=int, default=400)
+    given = asked.parse_args()
     if given.fit:
         known = [json.loads(line) for line in given.times.read_text().splitlines()]
         for dim in (None, 64, 128, 256):

@@ -26,9 +26,9 @@ HIGHEST = 50.0
 SMALL = 10.0
 """Below this cap, usual scores' sums say nothing, and the largest score is looked for instead."""
 CHUNK = 24
-"""So many scores are computed at a time: that ptxas begins with powers early, and has registers."""
+"""Scores that are computed at a time: few, so that ptxas begins with powers early and has registers."""
 SPECIAL = 2
-"""So many of them take the special function, whose unit has time for them."""
+"""Of these, scores that take the special function, whose unit has time for them."""
 REACH = 0.6
 """Of x: up to there the polynomial is within 1.9e-5 of tanh."""
 LOST = 2.0**-10

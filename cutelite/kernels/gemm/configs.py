@@ -315,11 +315,11 @@ CONFIGS += [
     *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
     *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
     *(replace(swapped(rows, 192, False, 2), stages=4, piece=piece) for rows, piece in ((224, 56), (240, 40))),
-]
-CONFIGS += [
-    Config((192, columns), False, (1, 2), 4, piece, buffers=1, regs=(24, 240), swapped=turned)
-    for columns, piece in ((144, 72), (160, 80), (176, 88), (192, 96), (208, 104), (224, 56))
-    for turned in (False, True)
+    *(
+        Config((192, columns), False, (1, 2), 4, piece, buffers=1, regs=(24, 240), swapped=turned)
+        for columns, piece in ((144, 72), (160, 80), (176, 88), (192, 96), (208, 104), (224, 56))
+        for turned in (False, True)
+    ),
 ]
 """Tiles of 192 rows: each warpgroup has all of them, of a tile of its own or of half of its columns."""
 

@@ -117,6 +117,7 @@ def fitting(
 
 
 DEALS = 8
+"""Deals by chance of each of two uneven ways, over which a tile's predicted time is averaged."""
 
 
 @lru_cache(maxsize=64)

@@ -98,7 +98,7 @@ LOAD = {5: 5.0, 6: 1.0}
 five, an H200 six."""
 H200 = 6
 
-Kind = tuple[Any, ...]
+Kind = tuple[int, bool, tuple[int, int]] | tuple[int, bool, tuple[int, int], str]
 Rates = tuple[float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
