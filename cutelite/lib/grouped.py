@@ -146,9 +146,11 @@ class ProblemTileScheduler:
         sizes   (problems, 3) of i32 in global memory: rows, columns and depth, which may be 0
         Launch  a one-dimensional grid, which may have more blocks than there are tiles
         Who     any threads; each one that calls reads `sizes` for itself
+        Errors  an assertion fails where a size is negative
         """
         index, step = i32(block_idx.x), i32(grid_dim.x)
-        return ProblemTileScheduler(sizes, tile, swizzle, index, step, 0, sizes[0, 0], sizes[0, 1], 0)._found()
+        at_first = ProblemTileScheduler(sizes, tile, swizzle, index, step, 0, 0, 0, 0)
+        return at_first._at(index, 0, *at_first._size_of(0), 0)._found()
 
     def is_valid(self) -> Any:
         """Return whether there is a tile left for this block."""
@@ -179,10 +181,15 @@ class ProblemTileScheduler:
         down, across = self._counts(rows, columns)
         while problem < self.sizes.shape[0] and self.index >= first + down * across:
             problem, first = problem + 1, first + down * across
-            last = min(problem, self.sizes.shape[0] - 1)
-            rows, columns = self.sizes[last, 0], self.sizes[last, 1]
+            rows, columns = self._size_of(min(problem, self.sizes.shape[0] - 1))
             down, across = self._counts(rows, columns)
         return self._at(self.index, problem, rows, columns, first)
+
+    def _size_of(self, problem: Any) -> tuple[Any, Any]:
+        """Return the rows and columns of a problem."""
+        rows, columns, depth = (self.sizes[problem, i] for i in range(3))
+        assert min(rows, columns, depth) >= 0, f"problem {problem} is {rows} x {columns}, of depth {depth}"
+        return rows, columns
 
     def _at(self, index: Any, problem: Any, rows: Any, columns: Any, first: Any) -> ProblemTileScheduler:
         return ProblemTileScheduler(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.kernels.attention.scores import Problem
-from cutelite.kernels.attention.tiles import Given, sequence_at
+from cutelite.kernels.attention.tiles import Given, rows_of, sequence_at
 from cutelite.records import dataclass
 
 B, HK, HP, SQ, SK, ENDS = cl.dims("B HK HP SQ SK ENDS")
@@ -138,9 +138,8 @@ class Tiles:
 
     def ragged(self, number: Any, starts: Starts, keys: Any) -> Sequence:
         """Return a ragged sequence. It ends where the arrays do, which have `keys` keys."""
-        query, key = starts.queries[number], starts.keys[number]
-        queries, end = min(starts.queries[number + 1], i32(SQ)) - query, min(starts.keys[number + 1], keys)
-        return Sequence(number, 0, query, queries, key, end - key, query // self.rows + number)
+        query, queries = rows_of(starts.queries, number, i32(SQ))
+        return Sequence(number, 0, query, queries, *rows_of(starts.keys, number, keys), query // self.rows + number)
 
     def written(self, number: Any, first: Any, count: Any, starts: Any, total: Any) -> Any:
         """Return how many rows of gradients to write for a sequence; zeros follow the last one to the arrays' end."""

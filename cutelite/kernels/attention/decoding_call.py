@@ -40,7 +40,9 @@ def decode(
     lengths  (B,) i32: keys of each sequence, those of the queries included: from 0 to SK, or SLOTS * PAGE, and what is
              beyond counts as these; None: as many
     starts   (B,) i32: the first key of each sequence, as of padding in front; None: 0. What is before it must be finite
-    table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
+    table    (B, SLOTS) i32: the pages of each sequence, one after the other. Entries behind its last page, and of pages
+             before `starts` or the window, may be anything. Others that are no page's are reported in the simulator,
+             and on a GPU with assertions; without, they count as pages of zeros
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
     splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
     Memory   4 bytes for each element of `out` and each split, while it runs

@@ -163,8 +163,20 @@ class OfParts(OfProblem):
         keys = [first + c * self.chunk for c in range(count)]
         if table is None:
             return [(part.batch, key) for key in keys]
-        pages = [table[part.batch, min(key // self.page, i32(SLOTS) - 1)] for key in keys]
+        slots = [min(key // self.page, i32(SLOTS) - 1) for key in keys]
+        pages = [table[part.batch, slot] for slot in slots]
+        for slot, page, key in zip(slots, pages, keys, strict=True):
+            there = (page >= 0) & (page < i32(PAGES)) | self.unseen(part, key)
+            assert there, f"table[{part.batch}, {slot}] is page {page} of {i32(PAGES)}"
         return [(page, key % self.page) for page, key in zip(pages, keys, strict=True)]
+
+    def unseen(self, part: Part, key: Any) -> Any:
+        """Return whether lengths and windows leave no query a key of the chunk from `key` on."""
+        sight, behind = part.sight, key + self.chunk
+        unseen = key >= sight.end
+        if self.problem.left:
+            unseen = unseen | (behind <= sight.offset - sight.left)
+        return unseen if sight.start is None else unseen | (behind <= sight.start)
 
     def rows(self, part: Part) -> list[tuple[Any, Any, Any]]:
         """Return this thread's two rows of accumulators: each one's number among its head's, its query and its head."""

@@ -46,11 +46,20 @@ def sequence_at(starts: Any, place: Any, rows: int) -> Any:
     high: Any = i32(starts.shape[0]) - 1
     while high - low > 1:
         middle = (low + high) // 2
-        if starts[middle] // rows + middle <= place:
+        first, here, end = starts[low], starts[middle], starts[high]
+        assert first <= here <= end, f"sequences {low}, {middle} and {high} begin at {first}, {here} and {end}"
+        if here // rows + middle <= place:
             low = middle
         else:
             high = middle
     return low
+
+
+def rows_of(starts: Any, number: Any, total: Any) -> tuple[Any, Any]:
+    """Return the first row of a sequence, and how many it has: it ends where the array does, which has `total` rows."""
+    first, end = starts[number], starts[number + 1]
+    assert 0 <= first <= end, f"sequence {number} begins at {first} and ends at {end}"
+    return first, min(end, total) - first
 
 
 class Tile(NamedTuple):
@@ -128,6 +137,7 @@ class Tiles:
         tile = self.place(min(index, last), given)  # `cl.TileQueue` asks for more
         here = counts[self.listed(tile, counts)]
         full, all_of = here[0], here[1]
+        assert 0 <= full <= all_of, f"a block mask lists {all_of} blocks of keys, and {full} of them seen as a whole"
         parts = width // self.columns
         return BlockTile(*tile[:3], 0, max(all_of, 1) * parts, full * parts)
 
@@ -144,7 +154,10 @@ class Tiles:
             return j * self.columns
         width = self.problem.blocks[1]
         parts = width // self.columns
-        return order[self.listed(tile, order)][j // parts] * width + j % parts * self.columns
+        block = order[self.listed(tile, order)][j // parts]
+        blocks = i32(order.shape[3])
+        assert 0 <= block <= blocks, f"a block mask lists block {block} of {blocks} of keys"
+        return block * width + j % parts * self.columns
 
     def ragged_place(self, index: Any, of_queries: Any, of_keys: Any, given: Given) -> RaggedTile:
         """Return the tile of a number: head by head, sequence by sequence, longest rows first.
@@ -156,8 +169,7 @@ class Tiles:
         places = i32(SQ) // BM + count
         head, place = index // places, index % places
         low = sequence_at(of_queries, place, BM)
-        first, first_key = of_queries[low], of_keys[low]
-        queries, keys = min(of_queries[low + 1], i32(SQ)) - first, min(of_keys[low + 1], i32(SK)) - first_key
+        (first, queries), (first_key, keys) = rows_of(of_queries, low, i32(SQ)), rows_of(of_keys, low, i32(SK))
         row = (place - (first // BM + low)) * BM
         if self.problem.right:
             row = (queries - 1) // BM * BM - row

@@ -31,7 +31,8 @@ def attention_varlen(
     cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
     score_mod, mask_mod  `b` is the number of the sequence; the indices count from its start
     return_lse    also return (H, TQ) f32
-    Errors        ValueError for shapes that do not fit
+    Errors        ValueError for shapes that do not fit. Starts that descend are reported in the simulator, and on a GPU
+                  with assertions; without, results are wrong
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
     if type(q).__module__.startswith("torch"):

@@ -72,18 +72,19 @@ class Heads:
         """Return what a piece needs besides its sums: cosines, sines, the norm's factors, and the length."""
         at = piece if self.each else replace(piece, shape=(1, piece.shape[1]))  # all rows have the first one's angles
         cosines, sines = (at.by_element(table, cl.dim(piece.column % self.half, 8, min=0)) for table in tables)
-        factor, start = None if self.norm is None else factors_of(piece, squares[0], *self.norm), cl.i32(0)
+        factor, start = None if self.norm is None else factors_of(piece, squares[0], *self.norm), cl.i64(0)
         head = piece.column // self.half
         if head >= self.queries and head < self.heads:
-            start = length[0].to(cl.i32)
+            start = length[0]
         return cosines, sines, factor, start
 
     def write(
         self, piece: Any, loaded: tuple[Any, ...], cache: tuple[Any, Any], length: Any, counted: Any
     ) -> None:  # fmt: skip
         """Store half a head's piece, and that of its other half."""
-        c, s, factor, start = loaded
+        c, s, factor, held = loaded
         left, right = (x if factor is None else x * factor for x in (piece.sums, piece.others))
+        start = cl.where(held < 0, self.places, min(held, self.places)).to(cl.i32)  # as in `rope_append`
         head, within = piece.column // self.half, cl.dim(piece.column % self.half, 8, min=0)
         turned, others = left * c - right * s, right * c + left * s
         if head < self.queries:
@@ -101,7 +102,7 @@ class Heads:
             if piece.ring.thread == 0:  # all threads of the warpgroup have read the length
                 pieces = 2 * self.keys * (self.half // piece.columns) * cl.ceil_div(piece.shape[0], ROWS)
                 if cl.atomic_add(counted, 0, 1, semantic="acq_rel") == pieces - 1:
-                    counted[0], length[0] = cl.i32(0), (start + 1).to(cl.i64)
+                    counted[0], length[0] = cl.i32(0), held + 1
 
 
 @cache
@@ -141,7 +142,7 @@ def appended_product(
     cosines, sines  (1, n / 2) for all sequences alike, or (B, n / 2): bf16, f16 or f32; halves of a head are turned
                     together, as `rope` does
     keys, values    (B, heads, places, n): the cache, without gaps. Nothing is written beyond its end
-    length          (1,) i64: the tokens that it holds, of each sequence; one more afterwards
+    length          (1,) i64: the tokens that it holds, of each sequence; one more afterwards. Below 0 none is written
     squares, eps    of `summed_product`, whose `weighted` x is then: the norm of that is multiplied
     Gives           the queries, turned, (..., columns of queries): `out`, or a new array
     config, early   as for `gemm` and its `multiply`

@@ -164,7 +164,8 @@ def gemm(a: Any, b: Any, out: Any, sizes: Any, *, dtype: str = "bf16", config: C
                columns and depth are multiples of 8. Without depth the results are 0
     dtype      'bf16' or 'f16'
     config     how it is cut up; None: the default
-    Errors     ValueError for shapes that do not fit. Nothing checks what the device holds, but the simulator
+    Errors     ValueError for shapes that do not fit. What the device holds is checked in the simulator alone, but for
+               negative sizes, which assertions find on a GPU too
     """
     of, chosen = DTYPES[one_of("dtype", dtype, DTYPES)], instance("config", config, Config) or Config()
     given = Arguments()

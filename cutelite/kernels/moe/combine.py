@@ -57,7 +57,7 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, in f32.
 
     x        (rows, n) bf16, f16 or f32, row-major; n a multiple of 8
-    place    (tokens, k) i32; -1 counts as a row of zeros
+    place    (tokens, k) i32; a number that is no row's, such as -1, counts as a row of zeros
     weights  (tokens, k), f32, bf16 or f16; None: ones
     out      (tokens, n); made where it is not given
     Errors   `cl.ArgumentError` for other arrays

@@ -107,7 +107,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     """Compute the gradient of the table from the gradient dy of ``embedding(table, places)``.
 
     dy       (..., n), bf16, f16 or f32, added up in f32
-    places   (...), int32 or int64
+    places   (...), int32 or int64; those outside of 0 to words - 1 add nothing
     words    rows of the table, below 2**31
     padding  the number of a row that gets no gradient; below 0: there is none
     Gives    (words, n)

@@ -54,7 +54,7 @@ def linear_cross_entropy(
 
     x         (..., k), bf16 or f16
     weight    (n, k), of the dtype of x
-    target    (...), int64, from 0 to n - 1, or `ignore`
+    target    (...), int64: as for `cross_entropy`
     gradient  (...), f32: the gradient of each row's loss; None for losses alone
     smoothing, z, ignore   as for `cross_entropy`
     rows      how many rows' logits are in memory at a time; default: a tenth of all, in multiples of 256

@@ -125,7 +125,7 @@ def rope_append(
                     halves of a head are turned with each other
     cosines, sines  (tokens, n / 2) for all sequences alike, or (sequences * tokens, n / 2)
     keys, values    (sequences, heads, places, n): the cache. Nothing is written beyond its end
-    length          (1,) i64: the tokens that it holds, of each sequence
+    length          (1,) i64: the tokens that it holds, of each sequence. Below 0 nothing is written
     Gives           the queries, turned: `out`, or a new array
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
