@@ -67,6 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
             text += "; here: --set NAME=VALUE"
         elif isinstance(error, LaunchError) and "no block is given" in text:
             text += "; here: --block"
+        elif isinstance(error, LayoutError) and "give the dims values" in text:
+            text += "; here: --set NAME=VALUE"
         print(text, file=sys.stderr)
         return 1
     return status

@@ -13,6 +13,7 @@ from typing import Any
 import cutelite
 import cutelite_rt as rt
 from cutelite import config
+from cutelite.cli.errors import UsageError
 from cutelite.dispatch.specialise import cache_directory, open_cache
 from cutelite.toolchain.tools import tools
 
@@ -116,6 +117,8 @@ def _day(seconds: float) -> str:
 
 def cache(given: argparse.Namespace) -> int:
     """Run `cutelite cache`: describe the disk cache, list, show or verify its entries, or clear it."""
+    if given.key and given.action != "show":
+        raise UsageError(f"`cutelite cache {given.action}` is for the whole cache: it takes no key")
     kept = open_cache(config.read())
     if kept is None:
         print("the disk cache is off (CUTELITE_CACHE=0)")

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     doctor.set_defaults(run="doctor:doctor")
     cache = commands.add_parser("cache", help="look after the disk cache of compiled kernels")
     cache.add_argument("action", choices=("info", "list", "show", "verify", "clear"))
-    cache.add_argument("key", nargs="?", default="", help="the key of the entry to show, or enough of its first digits")
+    cache.add_argument("key", nargs="?", default="", help="of `show`: the entry's key, or enough of its first digits")
     cache.set_defaults(run="doctor:cache")
     return parser
 

@@ -150,8 +150,18 @@ class TiledCopy:
             raise mistake("partition", f"{layout} cannot be cut into tiles of {self.tiler}: {why}") from None
         atom_tv = zipped_divide(self.layout_tv, (self.atom.threads, self.atom.values))
         part = composition(atom_tv[0], composition(right_inverse(self.atom.layout_ref_tv), side))
-        threads = composition(divided[0], make_layout(part[0], atom_tv[1][0]))
-        values = composition(divided[0], make_layout(part[1], atom_tv[1][1]))
+        try:
+            threads = composition(divided[0], make_layout(part[0], atom_tv[1][0]))
+            values = composition(divided[0], make_layout(part[1], atom_tv[1][1]))
+        except LayoutError as why:
+            op, count = self.atom.op, self.atom.threads * self.atom.values
+            raise mistake(
+                "partition",
+                f"{op} takes {count} elements at once, which run over the end of a mode of the tile {self.tiler} in "
+                f"a tensor {layout}",
+                str(why),
+                help=f"a tile whose extents are multiples of what the instruction takes{_narrower(op)}",
+            ) from None
         rests = list(divided[1]) if isinstance(divided[1].shape, tuple) else [divided[1]]
         return threads, values, rests
 
@@ -202,6 +212,16 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
                 f"the tile has {extent(layout_tv, mode)} {what}, but {atom.op} needs a multiple of {need}",
                 f"the (thread, value) layout is {layout_tv}",
             )
+        try:
+            logical_divide(layout_tv[mode], Layout(need))
+        except LayoutError:
+            raise mistake(
+                "tiled-copy",
+                f"{atom.op} takes {need} {what} at once, and {what} of shape {layout_tv[mode].shape} do not divide "
+                f"into groups of that size",
+                f"the (thread, value) layout is {layout_tv}",
+                help=f"{what} whose extents, from the first on, multiply to {need}{_narrower(atom.op)}",
+            ) from None
     inside, reach = extent(Layout(tiler)), static_value(cosize(layout_tv)) or 0
     covered = static_value(size(filter_zeros(layout_tv))) or 0
     if reach != inside or covered < inside:
@@ -280,6 +300,10 @@ def _like_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
         )
     made = make_tiled_copy(atom, layout_tv, tiler)
     return TiledCopy(atom, made.layout_tv, made.tiler, fragment)
+
+
+def _narrower(op: CopyOp) -> str:
+    return ", or an atom of fewer `bits`" if getattr(op, "bits", 0) else ""
 
 
 # The plan of a copy, which `copy` executes.

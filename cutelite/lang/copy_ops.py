@@ -41,6 +41,12 @@ class CopyOp:
     ways: ClassVar[tuple[tuple[str, str], ...]] = ()
     threads: ClassVar[int] = 1
 
+    def __str__(self) -> str:
+        """Return the call that makes it, without arguments that are the defaults."""
+        fields = getattr(self, "__dataclass_fields__", {}).values()
+        given = [f"{field.name}={x!r}" for field in fields if (x := getattr(self, field.name)) != field.default]
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def source(self, dtype: DType) -> Layout:
         raise NotImplementedError
 

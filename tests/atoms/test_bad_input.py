@@ -99,6 +99,20 @@ def threads_beyond_shared_memory(a: Any) -> None:
     cl.local_partition(cl.shared(cl.f32, (6, 6)), Layout((4, 4)), 0)
 
 
+def values_of_no_whole_accesses(a: Any) -> None:
+    cl.make_tiled_copy_tv(ROWS.atom, Layout((8, 4)), Layout((3, 8)))
+
+
+def threads_of_no_whole_warps(a: Any) -> None:
+    atom = cl.make_copy_atom(cl.LdMatrix8x8x16bOp(num_matrices=2), cl.f16)
+    cl.make_tiled_copy_tv(atom, Layout((16, 12), (12, 1)), Layout((1, 4)))
+
+
+def accesses_over_the_end_of_a_column(a: Any) -> None:
+    tiled = cl.make_tiled_copy_tv(ROWS.atom, Layout((1, 3), (0, 1)), Layout((3, 8)))
+    tiled.get_slice(cl.thread_idx.x).partition_S(cl.shared(cl.f32, (3, 24)))
+
+
 def tile_smaller_than_its_layout(a: Any) -> None:
     cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((32, 2)), (8, 7))
 
@@ -295,6 +309,21 @@ CASES = [
     (tiles_that_do_not_divide, "zipped_divide: mode 1 of the smem tensor (8,12):(12,1) is 12", "cl.zipped_divide"),
     (partition_beyond_shared_memory, "partition: mode 0 of the smem tensor (4,16):(16,1) is 4", "partition_S"),
     (threads_beyond_shared_memory, "local_partition: mode 0 of the smem tensor (6,6):(6,1) is 6", "local_partition"),
+    (
+        values_of_no_whole_accesses,
+        "CopyUniversalOp(bits=128) takes 4 values at once, and values of shape (3, 8) do not divide into groups",
+        "make_tiled_copy_tv",
+    ),
+    (
+        threads_of_no_whole_warps,
+        "LdMatrix8x8x16bOp(num_matrices=2) takes 32 threads at once, and threads of shape (12, 16) do not",
+        "make_tiled_copy_tv",
+    ),
+    (
+        accesses_over_the_end_of_a_column,
+        "CopyUniversalOp(bits=128) takes 4 elements at once, which run over the end of a mode of the tile (3, 24)",
+        "partition_S",
+    ),
     (tile_smaller_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 7) 56", "make_tiled_copy(cl"),
     (tile_larger_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 16) 128", "make_tiled_copy(cl"),
     (

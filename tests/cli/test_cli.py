@@ -326,6 +326,13 @@ def test_a_wrong_command_line(run: Run, arguments: list[str], said: str) -> None
     assert said in err
 
 
+def test_a_layout_of_unknown_extents_asks_for_them_by_the_flag(run: Run) -> None:
+    status, _, err = run("layout", "(M,8)")
+    assert status == 1 and err.endswith(
+        "(M,8):(1,M) is known at launch only: give the dims values; here: --set NAME=VALUE\n"
+    )
+
+
 def test_a_wrong_environment_is_said(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_OPT", "fast")
     status, _, err = run("compile", "one.py")
@@ -351,6 +358,8 @@ def test_cache(files: Path, run: Run) -> None:
     (entry,) = (files / "cache").glob("*.entry")
     (files / "cache" / f"{'0' * 40}.entry").write_bytes(entry.read_bytes())  # under a key that is not its own
     assert run("cache", "verify")[:2] == (0, "1 entries are intact; 1 were damaged and have been removed\n")
+    status, _, err = run("cache", "clear", entry.name[:8])
+    assert status == 1 and "`cutelite cache clear` is for the whole cache: it takes no key" in err
     assert run("cache", "clear")[:2] == (0, "1 entries removed\n")
     assert "entries    0" in run("cache", "info")[1]
 

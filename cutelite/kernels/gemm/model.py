@@ -101,6 +101,9 @@ H200 = 6
 Kind = tuple[int, bool, tuple[int, int]] | tuple[int, bool, tuple[int, int], str]
 Rates = tuple[float, float, float, float]
 
+ROWS_192: Rates = (0.2674, 0.00157, 0.680, 0.0066)
+WIDE_256: Rates = (0.51, 0.0, 3.3, 0.0)
+"""Those of two kinds in `RATES` whose clusters were fitted together."""
 RATES: dict[Kind, Rates] = {
     (64, True, (1, 1)): (0.1164, 0.00184, 0.031, 0.0119),
     (64, True, (1, 2)): (0.1403, 0.00144, 0.008, 0.00861),
@@ -116,14 +119,14 @@ RATES: dict[Kind, Rates] = {
     (128, True, (1, 2)): (0.1503, 0.00137, 0.880, 0.00967),
     (128, True, (2, 1)): (0.3298, 8.23e-05, 0.818, 0.00735),
     (128, True, (4, 1)): (0.2352, 9.21e-05, 0.298, 0.00978),
-    (192, False, (1, 2)): (0.2674, 0.00157, 0.680, 0.0066),
-    (192, False, (2, 1)): (0.2674, 0.00157, 0.680, 0.0066),
+    (192, False, (1, 2)): ROWS_192,
+    (192, False, (2, 1)): ROWS_192,
     (192, True, (2, 1)): (0.2336, 0.00171, 0.872, 0.0168),
     (256, False, (1, 1)): (0.6180, 0.0001, 0.293, 0.029),
     (256, False, (1, 2)): (0.1143, 0.00306, 0.567, 0.0157),
     (256, False, (2, 1)): (0.4216, 0.0007, 2.791, 0.00111),
-    (256, False, (1, 2), "full"): (0.51, 0.0, 3.3, 0.0),
-    (256, False, (2, 1), "full"): (0.51, 0.0, 3.3, 0.0),
+    (256, False, (1, 2), "full"): WIDE_256,
+    (256, False, (2, 1), "full"): WIDE_256,
 }
 """(rows of a tile, ping-pong, cluster) -> what tensor cores and loads do not set, by a tile's columns: a step takes a
 constant and so much for each column; a tile besides its steps a constant, and so much for each column. "full": tiles
