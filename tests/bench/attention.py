@@ -19,7 +19,6 @@ latents   us, of DeepSeek's absorbed form, one query for each of so many heads (
 
 from __future__ import annotations
 
-import argparse
 import functools
 import math
 import re
@@ -36,6 +35,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 from cutelite.kernels.attention.model import Work, costs, picked
 from tests.bench.chart import bars
+from tests.bench.given import parser
 from tests.bench.timing import Replay, rounds
 
 try:
@@ -377,13 +377,13 @@ def apart(causal: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--cells", type=re.compile, default=re.compile(""), help="a regular expression of names")
-    parser.add_argument("--unchecked", action="store_true", help="compute no errors first")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so long")
-    parser.add_argument("--svg", type=Path, help="where to put pictures")
-    given, start = parser.parse_args(), time.perf_counter()
+    asked = parser(__doc__)
+    asked.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    asked.add_argument("--cells", type=re.compile, default=re.compile(""), help="a regular expression of names")
+    asked.add_argument("--unchecked", action="store_true", help="compute no errors first")
+    asked.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so long")
+    asked.add_argument("--svg", type=Path, help="where to put pictures")
+    given, start = asked.parse_args(), time.perf_counter()
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
     if not given.unchecked:

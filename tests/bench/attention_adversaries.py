@@ -18,7 +18,6 @@ cost      time of the scores above, of that of normal ones
 
 from __future__ import annotations
 
-import argparse
 import functools
 import math
 import traceback
@@ -35,6 +34,7 @@ from cutelite.kernels.attention import (
     attention_varlen,
     decode,
 )
+from tests.bench.given import parser
 
 try:
     from flash_attn.cute import flash_attn_func as flash  # type: ignore[import-not-found]
@@ -354,13 +354,13 @@ KINDS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument(
+    asked = parser(__doc__)
+    asked.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    asked.add_argument(
         "--dims", nargs="+", type=int, default=[128, 64, 256], help="head dims, where kinds have several"
     )
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    asked.add_argument("--seed", type=int, default=1)
+    given = asked.parse_args()
     torch.manual_seed(given.seed)
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
     for kind in given.only:

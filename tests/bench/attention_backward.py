@@ -4,7 +4,6 @@ Errors to float64 first; then TFLOP/s of 10 B H S^2 D FLOP, half of it if causal
 All of a pass is timed: sums of rows, products, conversion of dq. cuDNN by torch's autograd.
 """
 
-import argparse
 import math
 import traceback
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from cutelite.kernels.attention import attention, attention_varlen
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.backward_plan import Config, chosen
 from cutelite.kernels.attention.scores import Problem
+from tests.bench.given import parser
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250, 900, 64, 2500, 333, 5000, 1200
@@ -204,14 +204,14 @@ def once(dim: int, names: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--configs", action="store_true")
-    parser.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
-    parser.add_argument("--dims", type=int, nargs="*", default=[128, 64])
-    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
-    parser.add_argument("--more", action="store_true", help="wide heads, f16, groups of heads, windows, sequences")
-    parser.add_argument("--times", action="store_true", help="without errors and ragged sequences")
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--configs", action="store_true")
+    asked.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
+    asked.add_argument("--dims", type=int, nargs="*", default=[128, 64])
+    asked.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    asked.add_argument("--more", action="store_true", help="wide heads, f16, groups of heads, windows, sequences")
+    asked.add_argument("--times", action="store_true", help="without errors and ragged sequences")
+    given = asked.parse_args()
     if given.once is not None:
         once(given.dims[0], given.once)
         return

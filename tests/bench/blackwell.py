@@ -11,7 +11,6 @@ LLVM: run it for both. Then a GEMM of 512 x 512 x 512 in the simulator.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +24,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.blackwell import attention_call, call, configs
 from cutelite.kernels.gemm import Config, gemm
+from tests.bench.given import parser
 
 Row = tuple[str, Callable[[], Any], str]
 
@@ -55,10 +55,10 @@ def seconds(call: Callable[[], Any]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hopper-first", action="store_true")
-    parser.add_argument("--cold", action="store_true")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--hopper-first", action="store_true")
+    asked.add_argument("--cold", action="store_true")
+    options = asked.parse_args()
     a = np.ones((512, 512), ml_dtypes.bfloat16)
     q = np.ones((1, 512, 2, 128), ml_dtypes.bfloat16)
     pairs: list[tuple[Row, Row]] = [

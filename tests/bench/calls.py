@@ -9,7 +9,6 @@ the median of rounds of calls, between which the GPU becomes idle. With `--gener
 
 from __future__ import annotations
 
-import argparse
 import copy
 import statistics
 import time
@@ -25,6 +24,7 @@ from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.gates import gated
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.softmax import softmax
+from tests.bench.given import parser
 
 CALLS, ROUNDS = 50, 9
 
@@ -94,9 +94,9 @@ def generated() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generate", action="store_true")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--generate", action="store_true")
+    options = asked.parse_args()
     print(torch.cuda.get_device_name(), "torch", torch.__version__)
     print("| us of a call | as it is | planned | torch |\n|---|---|---|---|")
     with torch.no_grad():

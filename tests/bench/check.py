@@ -6,7 +6,6 @@ the simulator, and simulates it once.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import importlib
@@ -22,6 +21,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from tests.bench.given import parser
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -87,11 +88,11 @@ CALLS: dict[str, Callable[[], object]] = {
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CALLS))
-    names = parser.parse_args().names
+    asked = parser(__doc__)
+    asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CALLS))
+    names = asked.parse_args().names
     if unknown := {*names} - {*CALLS}:
-        parser.error(f"there is no {', '.join(unknown)}")
+        asked.error(f"there is no {', '.join(unknown)}")
     print("call: seconds of the first; seed: seconds of a check; of a simulation under seed 0")
     for name in names or CALLS:
         started = time.process_time()

@@ -23,6 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.bench.given import parser
+
 PREFILL, CONTEXT, TRAIN = (1, 8192), 4096, (4, 4096)
 
 
@@ -70,11 +72,11 @@ def child(layers: int, train: bool, warm: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=32)
-    parser.add_argument("--train", action="store_true")
-    parser.add_argument("--child", choices=["warm", "plain"], help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--layers", type=int, default=32)
+    asked.add_argument("--train", action="store_true")
+    asked.add_argument("--child", choices=["warm", "plain"], help=argparse.SUPPRESS)
+    given = asked.parse_args()
     if given.child:
         print(json.dumps(child(given.layers, given.train, given.child == "warm")))
         return

@@ -8,7 +8,6 @@ tells what a first compile consists of instead: milliseconds by stage, and of pt
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -19,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.bench.given import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -168,12 +169,12 @@ def stages(runs: int, name: str, place: dict[str, str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--only", default="", help="rows with these words in their name")
-    parser.add_argument("--stages", action="store_true")
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--runs", type=int, default=10)
+    asked.add_argument("--json", type=Path)
+    asked.add_argument("--only", default="", help="rows with these words in their name")
+    asked.add_argument("--stages", action="store_true")
+    given = asked.parse_args()
     if given.stages:
         examples = str(ROOT / "examples")
         for name, module, kernel in (

@@ -7,7 +7,6 @@ registers, as the sums of scaled products are. They share nothing but the multip
 warpgroups multiply, and none adds up. Needs torch and a Hopper GPU.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cutelite as cl
 from cutelite import Smem, Tensor, e4m3, f32, u32
+from tests.bench.given import parser
 
 BLOCKS, GROUP, PRODUCTS, SUMS = 132, 128, 200, 400
 T, S = cl.dims("T S")
@@ -90,9 +90,9 @@ def measured(columns: int, groups: int, how: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--groups", type=int, default=1)
-    groups = parser.parse_args().groups
+    asked = parser(__doc__)
+    asked.add_argument("--groups", type=int, default=1)
+    groups = asked.parse_args().groups
     for columns in (64, 96, 128, 192):
         print(f"m64n{columns}k32, {columns // 2} cycles at best")
         for count, how in [(groups, "")] + ([(0, "fma"), (1, "fma"), (0, "add"), (1, "add")] if groups == 1 else []):

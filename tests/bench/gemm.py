@@ -9,7 +9,6 @@ is compared with float64, from outputs that were poisoned: relative Frobenius er
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -27,6 +26,7 @@ import torch
 from tests.bench.chart import bars
 from tests.bench.gemm_cases import Case, Inputs, error, expected, inputs, poisoned, sets
 from tests.bench.gemm_rivals import RIVALS, Made, NotMade, named
+from tests.bench.given import parser
 from tests.bench.timing import ROUNDS, Replay, rounds
 
 OURS, YARDSTICK = "cutelite", "cublas"
@@ -179,22 +179,22 @@ def _problems(found: list[Measured]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = parser(__doc__)
     known = sets()
-    parser.add_argument("--sets", default="large,skinny", help=f"of {', '.join(known)}, or all")
-    parser.add_argument("--rivals", default="cutelite,cublas,triton,quack,deep_gemm", help=", ".join(RIVALS))
-    parser.add_argument("--extra", action="append", default=[], metavar="NAME=FILE.py:FUNCTION", help="one more rival")
-    parser.add_argument("--shape", action="append", default=[], metavar="[KIND:]M,N,K[:MAJORS]", help="this, not a set")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="start no case after this many")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, help="folder for gemm.json and a chart for each set")
-    given = parser.parse_args()
+    asked.add_argument("--sets", default="large,skinny", help=f"of {', '.join(known)}, or all")
+    asked.add_argument("--rivals", default="cutelite,cublas,triton,quack,deep_gemm", help=", ".join(RIVALS))
+    asked.add_argument("--extra", action="append", default=[], metavar="NAME=FILE.py:FUNCTION", help="one more rival")
+    asked.add_argument("--shape", action="append", default=[], metavar="[KIND:]M,N,K[:MAJORS]", help="this, not a set")
+    asked.add_argument("--seconds", type=float, default=math.inf, help="start no case after this many")
+    asked.add_argument("--rounds", type=int, default=ROUNDS)
+    asked.add_argument("--out", type=Path, help="folder for gemm.json and a chart for each set")
+    given = asked.parse_args()
     for spec in given.extra:
         named(spec)
     rivals = list(dict.fromkeys([*given.rivals.split(","), *(spec.partition("=")[0] for spec in given.extra)]))
     for name in rivals:
         if name not in RIVALS:
-            parser.error(f"no rival {name!r}: there are {', '.join(RIVALS)}")
+            asked.error(f"no rival {name!r}: there are {', '.join(RIVALS)}")
     names = list(known) if given.sets == "all" else given.sets.split(",")
     cases = [_shape(text) for text in given.shape] or [case for name in names for case in known[name]]
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)

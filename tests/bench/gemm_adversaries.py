@@ -16,7 +16,6 @@ blocks   fp8 with scales for each 128
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import subprocess
@@ -36,6 +35,7 @@ import torch
 from cutelite.kernels import moe
 from cutelite.kernels.gemm import few, fp8_block, gemm, grouped, mixed
 from cutelite.kernels.moe import narrow
+from tests.bench.given import parser
 
 ODD = 1, 2, 3, 7, 8, 9, 63, 65, 127, 129
 HALVES = torch.bfloat16, torch.float16
@@ -397,12 +397,12 @@ KINDS: dict[str, Callable[[Source], None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=list(KINDS), choices=KINDS)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    given, start = parser.parse_args(), time.monotonic()
+    asked = parser(__doc__)
+    asked.add_argument("--only", nargs="+", default=list(KINDS), choices=KINDS)
+    asked.add_argument("--seconds", type=float, default=60.0)
+    asked.add_argument("--jobs", type=int, default=1)
+    asked.add_argument("--seed", type=int, default=1)
+    given, start = asked.parse_args(), time.monotonic()
     if given.jobs > 1:
         words = ["--only", *given.only, "--seconds", str(given.seconds)]
         jobs = [

@@ -39,6 +39,7 @@ from cutelite.kernels.gemm.model import kind_of
 from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_turns
+from tests.bench.given import parser
 
 Size = tuple[int, int, int, str]
 LARGEST, MOST = 1.1e12, 16_384
@@ -144,20 +145,20 @@ def ratios(found: list[tuple[float, float]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--shapes", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--best", type=int, default=4, help="configurations to be timed")
-    parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
-    parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
-    parser.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
-    parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
-    parser.add_argument("--kinds", type=int, default=0, help="configurations besides, the first of each kind of tile")
-    parser.add_argument("--missed", type=Path, nargs="+", help="these sizes: those that files have behind cuBLAS")
-    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
-    given, start = parser.parse_args(), time.monotonic()
+    asked = parser(__doc__)
+    asked.add_argument("path", type=Path)
+    asked.add_argument("--shapes", type=int, default=60)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--seconds", type=float, default=60.0)
+    asked.add_argument("--best", type=int, default=4, help="configurations to be timed")
+    asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
+    asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
+    asked.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
+    asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
+    asked.add_argument("--kinds", type=int, default=0, help="configurations besides, the first of each kind of tile")
+    asked.add_argument("--missed", type=Path, nargs="+", help="these sizes: those that files have behind cuBLAS")
+    asked.add_argument("--compile", type=int, help=argparse.SUPPRESS)
+    given, start = asked.parse_args(), time.monotonic()
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]

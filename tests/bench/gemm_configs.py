@@ -5,7 +5,6 @@ python tests/bench/gemm_configs.py [--sets large,skinny] [--rounds N]
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.fits import made_for
 from tests.bench.gemm_cases import Case, Inputs, error, expected, inputs, poisoned, sets
 from tests.bench.gemm_rivals import RIVALS
+from tests.bench.given import parser
 from tests.bench.timing import Replay, rounds
 
 MOST_ERROR = 1e-2
@@ -53,10 +53,10 @@ def _call(of: Inputs, config: Config) -> Callable[[int], Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="large,skinny")
-    parser.add_argument("--rounds", type=int, default=7)
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--sets", default="large,skinny")
+    asked.add_argument("--rounds", type=int, default=7)
+    given = asked.parse_args()
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     for name in given.sets.split(","):
         for case in sets()[name]:

@@ -9,7 +9,6 @@ at its limit is joules a call.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import sys
@@ -28,6 +27,7 @@ from cutelite.kernels.gemm.configs import swapped
 from cutelite.kernels.gemm.model import Sizes
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import near_to, operands, said
+from tests.bench.given import parser
 
 SIZES = (
     "16384x28672x4096:K", "16384x4096x28672:MN", "28672x4096x16384:MN MN", "1792x128256x4096:K", "1792x4096x128256:MN",
@@ -89,12 +89,12 @@ def measured(size: str, seconds: float, near: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", default=SIZES)
-    parser.add_argument("--seconds", type=float, default=0.4)
-    parser.add_argument("--near", type=float, default=2.0)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--sizes", nargs="+", default=SIZES)
+    asked.add_argument("--seconds", type=float, default=0.4)
+    asked.add_argument("--near", type=float, default=2.0)
+    asked.add_argument("--out", type=Path)
+    options = asked.parse_args()
     library, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
     library.nvmlInit_v2()
     library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))

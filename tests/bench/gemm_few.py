@@ -8,7 +8,6 @@ follow each other, over weights that no cache holds; medians of rounds in turns.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from functools import partial
@@ -21,6 +20,7 @@ import torch
 
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.few import linear_of_few
+from tests.bench.given import parser
 from tests.bench.timing import Replay, rounds
 
 SIZES, ROWS, COLD = ("6144x4096", "4096x4096", "28672x4096", "4096x14336"), (1, 2, 4, 8, 16), 400 << 20
@@ -48,10 +48,10 @@ def measured(n: int, k: int, rows: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
-    parser.add_argument("--sizes", nargs="+", default=SIZES)
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    asked.add_argument("--sizes", nargs="+", default=SIZES)
+    options = asked.parse_args()
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}")
     for size in options.sizes:
         for rows in options.rows:

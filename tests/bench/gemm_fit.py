@@ -10,7 +10,6 @@ which of them decide. A line names its GPU by "stacks" of memory (`model.LOAD`);
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -43,6 +42,7 @@ from cutelite.kernels.gemm.model import (
     priced,
     table_of,
 )
+from tests.bench.given import parser
 
 HELD, LOOSE = 0.03, 0.015
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
@@ -267,10 +267,10 @@ def picks(lines: list[dict[str, Any]], whose: list[tuple[int, Config]], line: An
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", type=Path, nargs="+")
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=40.0, help="for the second part of the fit")
-    parser.add_argument("--all", action="store_true", help="keep no size out of the fit")
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("paths", type=Path, nargs="+")
+    asked.add_argument("--steps", type=int, default=40)
+    asked.add_argument("--seconds", type=float, default=40.0, help="for the second part of the fit")
+    asked.add_argument("--all", action="store_true", help="keep no size out of the fit")
+    given = asked.parse_args()
     fit(given.paths, given.steps, given.all, given.seconds)

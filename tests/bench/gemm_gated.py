@@ -7,7 +7,6 @@ Milliseconds in windows of so long, by turns, of which the second half counts.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +21,7 @@ import torch
 from cutelite.kernels.gemm import Config, gated
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
+from tests.bench.given import parser
 from tests.bench.timing import lasting, rounds
 
 CONFIGS = {
@@ -43,13 +43,13 @@ PRODUCTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = parser(__doc__)
     for name, value in ("rows", 16384), ("inner", 14336), ("hidden", 4096):
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--seconds", type=float, default=0.4)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--what", nargs="+", default=["gradients", "products"], choices=["gradients", "products"])
-    options = parser.parse_args()
+        asked.add_argument(f"--{name}", type=int, default=value)
+    asked.add_argument("--seconds", type=float, default=0.4)
+    asked.add_argument("--rounds", type=int, default=3)
+    asked.add_argument("--what", nargs="+", default=["gradients", "products"], choices=["gradients", "products"])
+    options = asked.parse_args()
     m, n, k = options.rows, options.inner, options.hidden
     for what in options.what:
         {"gradients": gradients, "products": products}[what](m, n, k, options)

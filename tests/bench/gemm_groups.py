@@ -27,6 +27,7 @@ import torch
 from cutelite.kernels.gemm import grouped
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
+from tests.bench.given import parser
 from tests.bench.timing import timed
 
 CASES = [
@@ -121,14 +122,14 @@ def measured(case: tuple[int, int, int, int], near: float, compiles: bool) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
-    parser.add_argument("--near", type=float, default=1.3, help="times what the model expects of the best, at most")
-    parser.add_argument("--all", action="store_true", help="print the times of all configurations")
-    parser.add_argument("--k", type=int, nargs="+", help="the cases with these K alone")
-    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
-    given, start = parser.parse_args(), time.monotonic()
+    asked = parser(__doc__)
+    asked.add_argument("--seconds", type=float, default=60.0)
+    asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
+    asked.add_argument("--near", type=float, default=1.3, help="times what the model expects of the best, at most")
+    asked.add_argument("--all", action="store_true", help="print the times of all configurations")
+    asked.add_argument("--k", type=int, nargs="+", help="the cases with these K alone")
+    asked.add_argument("--compile", type=int, help=argparse.SUPPRESS)
+    given, start = asked.parse_args(), time.monotonic()
     cases = [case for case in CASES if given.k is None or case[3] in given.k]
     globals()["ALL"] = given.all
     if given.compile is not None:

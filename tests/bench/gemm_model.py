@@ -8,7 +8,6 @@ has few rows, a third any, a third those of models.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import math
@@ -31,6 +30,7 @@ from cutelite.kernels.gemm.configs import STREAMED, Problem
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
 from cutelite.tune.compile import compile_all
+from tests.bench.given import parser
 from tests.bench.timing import timed
 
 MODELS = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192, 11008, 14336, 16384)
@@ -150,16 +150,16 @@ def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *h
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--shapes", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=170.0)
-    parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
-    parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
-    parser.add_argument("--near", type=float, default=NEAR, help="times what the model expects of the best, at most")
-    parser.add_argument("--streamed", action="store_true", help="those that share the last rounds too")
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("path", type=Path)
+    asked.add_argument("--shapes", type=int, default=300)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--seconds", type=float, default=170.0)
+    asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
+    asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
+    asked.add_argument("--near", type=float, default=NEAR, help="times what the model expects of the best, at most")
+    asked.add_argument("--streamed", action="store_true", help="those that share the last rounds too")
+    given = asked.parse_args()
     sizes = [shape for shape in shapes(given.shapes, given.seed) if shape[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]

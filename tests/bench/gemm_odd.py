@@ -8,7 +8,6 @@ kinds; vectors for few rows (`vectors.py`). `gemm` takes the first one in each l
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -27,6 +26,7 @@ from cutelite.kernels.gemm.odd import by_vectors
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_any import Size, firsts, library, sets_of
 from tests.bench.gemm_model import said, timed_in_turns
+from tests.bench.given import parser
 
 ALONG_N = (
     "40x9348x5920 43x2990x6480 9x4716x7987 5x9238x1756 13x717x2312 76x1166x542 106x5005x6480 302x5537x7648 1x8125x1079 "
@@ -82,11 +82,11 @@ def measured(size: Size, best: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--sizes", nargs="+", default=SIZES, help="M x N x K, and the majors of B: 40x9348x5920:MN")
-    parser.add_argument("--best", type=int, default=4)
-    given, found = parser.parse_args(), []
+    asked = parser(__doc__)
+    asked.add_argument("path", type=Path)
+    asked.add_argument("--sizes", nargs="+", default=SIZES, help="M x N x K, and the majors of B: 40x9348x5920:MN")
+    asked.add_argument("--best", type=int, default=4)
+    given, found = asked.parse_args(), []
     with given.path.open("w") as file:
         for text in given.sizes:
             extents, major = text.split(":")

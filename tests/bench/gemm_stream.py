@@ -9,7 +9,6 @@ beside others, `gemm_model.py --streamed` measures.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sys
@@ -27,6 +26,7 @@ from cutelite.kernels.gemm import Config, dense, gemm
 from cutelite.kernels.gemm.configs import STREAMED
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import MAJORS, operands, said
+from tests.bench.given import parser
 
 
 def poison(like: Any, shape: Any, dtype: str | None = None) -> Any:
@@ -110,10 +110,10 @@ def main(shapes: int, seed: int, launches: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", type=int, default=24)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--launches", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--shapes", type=int, default=24)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--launches", type=int, default=1000)
+    asked.add_argument("--seconds", type=float, default=60.0)
+    given = asked.parse_args()
     main(given.shapes, given.seed, given.launches, given.seconds)

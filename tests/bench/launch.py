@@ -15,7 +15,6 @@ than the times of some kinds of launch.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
 import importlib
@@ -48,6 +47,7 @@ from cutelite.toolchain import host
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.gpu.tensormap import Tiling, encode
 from cutelite_rt.launcher import native
+from tests.bench.given import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 Runs = dict[str, Callable[[int], Any]]
@@ -473,11 +473,11 @@ CASES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--launches", type=int, default=1_000_000, help="from threads")
-    parser.add_argument("--case", action="append", choices=list(CASES), help="measure the times of this alone")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--json", type=Path)
+    asked.add_argument("--launches", type=int, default=1_000_000, help="from threads")
+    asked.add_argument("--case", action="append", choices=list(CASES), help="measure the times of this alone")
+    options = asked.parse_args()
     results = {case: medians(CASES[case]()) for case in options.case or CASES}
     print_times(results)
     if options.json:

@@ -10,7 +10,6 @@ thread, while the other makes as many; the threads share Python's lock.
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import statistics
@@ -25,6 +24,7 @@ import torch
 import cutelite as cl
 from cutelite import Tensor, config, f32, i32
 from cutelite_rt.gpu.driver import get as driver
+from tests.bench.given import parser
 
 LAUNCHES, ROUNDS = 200, 41
 SIZE, BLOCK = 4096, 256
@@ -89,9 +89,9 @@ def by_threads(*rows: Callable[[], float]) -> Callable[[], float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--json", type=Path)
+    given = asked.parse_args()
     if torch.cuda.device_count() < 2:
         raise SystemExit("this needs two GPUs")
     launch = vector_add[GRID]

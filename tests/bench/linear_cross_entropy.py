@@ -9,7 +9,6 @@ all rows: in windows of half a second, by turns.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +25,7 @@ import torch
 import cutelite as cl
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.operators import linear_cross_entropy
+from tests.bench.given import parser
 from tests.bench.timing import lasting, rounds
 
 F = torch.nn.functional
@@ -79,12 +79,12 @@ def by_rows(x: Any, w: Any, target: Any, counts: list[int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tokens", type=int, default=32768)
-    parser.add_argument("--words", type=int, default=131072)
-    parser.add_argument("--hidden", type=int, default=4096)
-    parser.add_argument("--rows", type=int, nargs="+")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--tokens", type=int, default=32768)
+    asked.add_argument("--words", type=int, default=131072)
+    asked.add_argument("--hidden", type=int, default=4096)
+    asked.add_argument("--rows", type=int, nargs="+")
+    options = asked.parse_args()
     m, n, k = options.tokens, options.words, options.hidden
     x = torch.randn(m, k, device="cuda", dtype=torch.bfloat16).requires_grad_()
     w = (torch.randn(n, k, device="cuda") * k**-0.5).bfloat16().requires_grad_()

@@ -20,7 +20,6 @@ bursts        cutelite, with GEMMs picked as if the card had no limit of power
 
 from __future__ import annotations
 
-import argparse
 import copy
 import functools
 import json
@@ -48,6 +47,7 @@ import cutelite as cl
 from cutelite.kernels.gemm import dense
 from cutelite.kernels.gemm import model as gemm_model
 from cutelite.models import accelerate
+from tests.bench.given import parser
 from tests.bench.timing import graph, lasting, rounds
 
 SIZES: dict[str, Any] = {
@@ -271,19 +271,19 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of a window, whose second half counts")
-    parser.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--compile", action="store_true", help="run each side once, and time nothing")
-    parser.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
-    parser.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts"])
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
+    asked.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
+    asked.add_argument("--layers", type=int, default=2)
+    asked.add_argument("--rounds", type=int, default=5)
+    asked.add_argument("--repeats", type=int, default=4)
+    asked.add_argument("--seconds", type=float, default=0.5, help="of a window, whose second half counts")
+    asked.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
+    asked.add_argument("--profile", action="store_true")
+    asked.add_argument("--compile", action="store_true", help="run each side once, and time nothing")
+    asked.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
+    asked.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts"])
+    options = asked.parse_args()
     options.found, options.agreed = {}, int
     torch._dynamo.config.recompile_limit = 64
     ours = made(options.layers)

@@ -12,7 +12,6 @@ torch.compile in the mode of --mode; its head is whole in each process. No case 
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gc
 import os
@@ -36,6 +35,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 from cutelite.models import accelerate, shard
 from tests.bench import llama
+from tests.bench.given import parser
 
 SMALL = {
     "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
@@ -178,21 +178,21 @@ def one(rank: int, options: Any, place: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["prefill", "decode"])
-    parser.add_argument("--gpus", type=int, default=2)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=16)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of a window, whose second half counts")
-    parser.add_argument("--until", type=float, default=1e9)
-    parser.add_argument("--rows", type=int, default=14)
-    parser.add_argument(
+    asked = parser(__doc__)
+    asked.add_argument("what", nargs="*", default=["prefill", "decode"])
+    asked.add_argument("--gpus", type=int, default=2)
+    asked.add_argument("--layers", type=int, default=2)
+    asked.add_argument("--rounds", type=int, default=5)
+    asked.add_argument("--repeats", type=int, default=16)
+    asked.add_argument("--seconds", type=float, default=0.3, help="of a window, whose second half counts")
+    asked.add_argument("--until", type=float, default=1e9)
+    asked.add_argument("--rows", type=int, default=14)
+    asked.add_argument(
         "--mode", default="default", help="of torch.compile; max-autotune-no-cudagraphs is slow to start"
     )
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--cpu", action="store_true", help="small layers in processes without GPUs")
-    options = parser.parse_args()
+    asked.add_argument("--profile", action="store_true")
+    asked.add_argument("--cpu", action="store_true", help="small layers in processes without GPUs")
+    options = asked.parse_args()
     options.found, options.compile, options.tuned, options.agreed, options.rivals = {}, False, False, agreed, []
     if options.cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -28,6 +28,7 @@ from cutelite.kernels.gemm.call import EARLY, arguments, fused_of
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
+from tests.bench.given import parser
 from tests.bench.timing import Replay, graph, lasting, rounds
 
 PRODUCTS = {
@@ -91,14 +92,14 @@ def measured(name: str, rows: int, options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[64, 8192])
-    parser.add_argument("--products", nargs="+", default=list(PRODUCTS), choices=PRODUCTS)
-    parser.add_argument("--most", type=int, default=6, help="configurations")
-    parser.add_argument("--variants", action="store_true", help="measure `VARIANTS` too, of many rows")
-    parser.add_argument("--seconds", type=float, default=0.3)
-    parser.add_argument("--rounds", type=int, default=3)
-    chosen = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--rows", type=int, nargs="+", default=[64, 8192])
+    asked.add_argument("--products", nargs="+", default=list(PRODUCTS), choices=PRODUCTS)
+    asked.add_argument("--most", type=int, default=6, help="configurations")
+    asked.add_argument("--variants", action="store_true", help="measure `VARIANTS` too, of many rows")
+    asked.add_argument("--seconds", type=float, default=0.3)
+    asked.add_argument("--rounds", type=int, default=3)
+    chosen = asked.parse_args()
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, copy {copied():.2f} TB/s")
     for rows in chosen.rows:
         for name in chosen.products:

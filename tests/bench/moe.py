@@ -9,7 +9,6 @@ grouped_mm path under torch.compile; `--parts` times the kernels of the block on
 
 from __future__ import annotations
 
-import argparse
 import copy
 import functools
 import statistics
@@ -28,6 +27,7 @@ import cutelite as cl
 from cutelite.kernels.moe import combine, grouped, narrow, route, sort
 from cutelite.models import accelerate
 from cutelite.models.experts import register
+from tests.bench.given import parser
 from tests.bench.timing import graph, in_turns, rounds, timed
 
 TOKENS = (16, 64, 256, 1024, 4096, 8192)
@@ -113,12 +113,12 @@ def medians(calls: dict[str, Callable[[int], Any]], count: int) -> dict[str, flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tokens", type=int, nargs="*", default=TOKENS)
-    parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--parts", action="store_true")
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("tokens", type=int, nargs="*", default=TOKENS)
+    asked.add_argument("--compile", action="store_true")
+    asked.add_argument("--parts", action="store_true")
+    asked.add_argument("--rounds", type=int, default=7)
+    options = asked.parse_args()
     block = made()
     register()
     eager, theirs = of_kind(block, "eager"), of_kind(block, "grouped_mm")

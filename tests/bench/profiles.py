@@ -5,7 +5,6 @@ python tests/bench/profiles.py [--size 8192]
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from cutelite import Tensor, i64
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.profiling import Rings
 from cutelite.kernels.gemm import gemm
+from tests.bench.given import parser
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EVENTS = 64
@@ -72,9 +72,9 @@ def speed(name: str, kernel: Any, launch: Any, args: Any, kwargs: Any, flops: fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--size", type=int, default=8192)
-    n = parser.parse_args().size
+    asked = parser(__doc__)
+    asked.add_argument("--size", type=int, default=8192)
+    n = asked.parse_args().size
     sys.path.insert(0, str(EXAMPLES))
     import hopper_gemm_tiled as tiled
 

@@ -16,7 +16,6 @@ QuACK and Liger take part where they can be imported.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import math
@@ -43,6 +42,7 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.transpose import transposed
 from tests.bench.chart import bars
+from tests.bench.given import parser
 from tests.bench.rows_rivals import RIVALS
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
@@ -469,18 +469,18 @@ def apart(cells: list[Cell], dtype: Any, options: Any) -> Iterator[dict[str, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ops", default=",".join(OPERATIONS))
-    parser.add_argument("--columns", default=",".join(map(str, ROWS)))
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--rivals", default="torch,quack,liger")
-    parser.add_argument("--processes", type=int, default=0)
-    parser.add_argument("--patience", type=float, default=600)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json")
-    parser.add_argument("--pictures", help="a folder, for an SVG of each operation")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--ops", default=",".join(OPERATIONS))
+    asked.add_argument("--columns", default=",".join(map(str, ROWS)))
+    asked.add_argument("--dtype", default="bfloat16")
+    asked.add_argument("--compile", action="store_true")
+    asked.add_argument("--rivals", default="torch,quack,liger")
+    asked.add_argument("--processes", type=int, default=0)
+    asked.add_argument("--patience", type=float, default=600)
+    asked.add_argument("--rounds", type=int, default=9)
+    asked.add_argument("--json")
+    asked.add_argument("--pictures", help="a folder, for an SVG of each operation")
+    options = asked.parse_args()
     dtype = getattr(torch, options.dtype)
     print(f"# torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
     cells = [(name, int(n)) for name in options.ops.split(",") for n in options.columns.split(",")]

@@ -14,7 +14,6 @@ torch's. A case is WRONG where
 
 from __future__ import annotations
 
-import argparse
 import math
 import multiprocessing
 import sys
@@ -40,6 +39,7 @@ from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.sort import sort
 from cutelite.kernels.rows.transpose import transposed
+from tests.bench.given import parser
 
 F = torch.nn.functional
 ROUNDING = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-18}
@@ -398,15 +398,15 @@ def work(cells: list[tuple[str, int, int, Any, str]], device: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="beginnings of names, with `;` between them")
-    parser.add_argument("--columns", default=",".join(map(str, COLUMNS)))
-    parser.add_argument("--layouts", default=",".join(LAYOUTS))
-    parser.add_argument("--dtypes", default="bfloat16,float16,float32")
-    parser.add_argument("--rows", type=int, default=67)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--device", default="")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--only", default="", help="beginnings of names, with `;` between them")
+    asked.add_argument("--columns", default=",".join(map(str, COLUMNS)))
+    asked.add_argument("--layouts", default=",".join(LAYOUTS))
+    asked.add_argument("--dtypes", default="bfloat16,float16,float32")
+    asked.add_argument("--rows", type=int, default=67)
+    asked.add_argument("--processes", type=int, default=1)
+    asked.add_argument("--device", default="")
+    options = asked.parse_args()
     device = options.device or ("cuda" if has_gpu() else "cpu")
     wanted = [name for name in CASES if any(name.startswith(part) for part in options.only.split(";"))]
     cells = [

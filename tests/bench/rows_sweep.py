@@ -11,7 +11,6 @@ Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import multiprocessing
 import os
@@ -31,6 +30,7 @@ import torch
 
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_THREADS, REGISTERS, WARP, Plan
 from cutelite.kernels.rows.plans import RESIDENT, SHARED
+from tests.bench.given import parser
 from tests.bench.rows import OPERATIONS, ROWS, Operation, error, exact, ours
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
@@ -229,15 +229,15 @@ def swept(name: str, n: int, plans: dict[str, Plan | None], dtype: Any, copy: fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cells", nargs="+")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--patience", type=float, default=600)
-    parser.add_argument("--limit", type=float, default=3600)
-    parser.add_argument("--best", type=int, default=8)
-    parser.add_argument("--lead", type=int, default=LEAD)
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("cells", nargs="+")
+    asked.add_argument("--dtype", default="bfloat16")
+    asked.add_argument("--processes", type=int, default=os.cpu_count())
+    asked.add_argument("--patience", type=float, default=600)
+    asked.add_argument("--limit", type=float, default=3600)
+    asked.add_argument("--best", type=int, default=8)
+    asked.add_argument("--lead", type=int, default=LEAD)
+    options = asked.parse_args()
     dtype, began = getattr(torch, options.dtype), time.monotonic()
     order = [(name, int(n)) for each in options.cells for name, ns in [each.split(":")] for n in ns.split(",")]
     cells: dict[Cell, dict[str, Plan | None]] = {

@@ -8,7 +8,6 @@ medians.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from cutelite.kernels.rows.sample import sample
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.sort import sort
+from tests.bench.given import parser
 from tests.bench.timing import Replay, in_turns, rounds
 
 
@@ -120,9 +120,9 @@ def optimiser() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--only", default="")
+    options = asked.parse_args()
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, cutelite, torch", flush=True)
     if "AdamW".startswith(tuple(options.only.split(","))):
         optimiser()

@@ -8,7 +8,6 @@ microseconds of a call in CUDA graphs of 20, medians of rounds in turns, and GB/
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -24,6 +23,7 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 
 from cutelite.models import pairs
+from tests.bench.given import parser
 from tests.bench.timing import graph, rounds, timed
 
 REPEATS, CHECKS, LATE = 20, 400, 200_000
@@ -87,9 +87,9 @@ def one(rank: int, options: Any, place: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 8, 64, 512, 8192, 16384])
-    parser.add_argument("--columns", type=int, default=4096)
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--rows", type=int, nargs="+", default=[1, 8, 64, 512, 8192, 16384])
+    asked.add_argument("--columns", type=int, default=4096)
+    options = asked.parse_args()
     with tempfile.TemporaryDirectory() as place:
         processes.spawn(one, (options, place), nprocs=2)

@@ -9,7 +9,6 @@ The LLVM IR is made here, in the form a frontend would give it, so that a figure
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import re
@@ -23,6 +22,7 @@ from typing import Any
 from cutelite.target import Target
 from cutelite.toolchain import bindings, disassemble, llvm, to_cubin, to_ptx
 from cutelite.toolchain.undisturbed import parsed
+from tests.bench.given import parser
 
 HOPPER = Target.parse("sm_90a")
 TID = "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
@@ -289,9 +289,9 @@ def line(name: str, text: str, times: int = 11) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("variant", nargs="?", choices=VARIANTS)
-    given = parser.parse_args().variant
+    asked = parser(__doc__)
+    asked.add_argument("variant", nargs="?", choices=VARIANTS)
+    given = asked.parse_args().variant
     if given is None:
         main()
     else:

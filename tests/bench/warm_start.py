@@ -9,7 +9,6 @@ context, the context's own creation aside. Kernels are functions of their own, t
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tests.bench.given import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """
@@ -55,9 +56,9 @@ print(json.dumps({"imported": imported, "found": found, "loaded": loaded, "cache
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", type=int, default=100)
-    count = parser.parse_args().kernels
+    asked = parser(__doc__)
+    asked.add_argument("--kernels", type=int, default=100)
+    count = asked.parse_args().kernels
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "program.py")
         script.write_text(HEAD + "".join(KERNEL.format(n=n) for n in range(count)) + TAIL)
