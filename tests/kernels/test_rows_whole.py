@@ -11,7 +11,8 @@ from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.reduce import OPERATIONS, reduced
 from cutelite.kernels.rows.scan import cumsum
-from cutelite.kernels.rows.sort import sort
+from cutelite.kernels.rows.sort import moving, sort
+from cutelite.toolchain import find
 from tests.kernels.test_rows import BF16, close, random
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -48,6 +49,15 @@ def test_sorted_with_places(n: int, descending: bool) -> None:
     places = np.argsort(-x if descending else x, kind="stable")
     np.testing.assert_array_equal(found.values, places)
     np.testing.assert_array_equal(found.keys, x[places])
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize(("key", "value"), [(cl.i32, None), (cl.f32, cl.f32), (cl.bf16, cl.bf16), (cl.i64, None)])
+def test_what_moves_keys_spills_nothing(key: Any, value: Any) -> None:
+    held = None if value is None else (4096,)
+    kernel = moving(key, value, value or cl.i64, 8, True, cl.i32)
+    compiled = kernel.compile((4096,), held, (256,), (257,), (4096,), (4096,), arch="sm_90a")
+    assert (compiled.spills, compiled.warnings) == (0, [])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, BF16, np.int64])

@@ -144,15 +144,19 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
         tile = cl.next_tile(states)
         first = tile * size + warp * (32 * each) + lane
-        keys, ranks = cl.make_rmem_tensor(key, (each,)), cl.make_rmem_tensor(i32, (each,))
+        keys, ranks, places = (cl.make_rmem_tensor(*of) for of in ((key, (each,)), (i32, (each // 2,)), (i32, (each,))))
+
+        def of_key(i: int) -> Any:  # keys beyond the end are the last of the last digit
+            return cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+
         for i in cl.static_range(each):
             keys[i] = x[min(first + i * 32, N - 1)]
         for i in cl.static_range(DIGITS // 32):
             counts[warp, i * 32 + lane] = 0
         cl.syncwarp()
-        for i in cl.static_range(each):  # keys beyond the end are the last of the last digit
-            d = cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
-            ranks[i] = ranked(d, counts[warp, None]) | (d << 16)  # one register for both
+        for i in cl.static_range(0, each, 2):  # a register holds two ranks: it is short of registers
+            low = ranked(of_key(i), counts[warp, None])
+            ranks[i // 2] = low | (ranked(of_key(i + 1), counts[warp, None]) << 16)
         cl.syncthreads()
         total, count = i32(0), i32(0)
         if t < DIGITS:
@@ -166,12 +170,12 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
             starts[0, t] = local
         cl.syncthreads()
         for i in cl.static_range(each):
-            d = ranks[i] >> 16
-            ranks[i] = (ranks[i] & 0xFFFF) + starts[0, d] + counts[warp, d]
-            room[ranks[i]] = keys[i]
+            d = of_key(i)
+            places[i] = (ranks[i // 2] >> 16 * (i % 2) & 0xFFFF) + starts[0, d] + counts[warp, d]
+            room[places[i]] = keys[i]
         for i in cl.static_range(each):
             at = first + i * 32
-            values_room[ranks[i]] = i32(at) if values is None else values[min(at, N - 1)]
+            values_room[places[i]] = i32(at) if values is None else values[min(at, N - 1)]
         if t < DIGITS:
             starts[1, t] = base - local + look_back(states, tile, t, word(count))
         cl.syncthreads()
