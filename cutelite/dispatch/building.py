@@ -59,7 +59,9 @@ def launcher(
 def launcher_of(
     table: Table, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str, environment: Config
 ) -> Launcher:
-    """Return the launcher of these tables. Errors: `ToolchainError`, `CudaError`, OSError."""
+    """Return the launcher of these tables. Errors: `Unsupported`, `ToolchainError`, `CudaError`, OSError."""
+    if reason := native.unsupported():
+        raise Unsupported(reason)
     return Launcher(image.Machine.of(_image(environment)), table, calls, driver, defaults, doc)
 
 

@@ -9,8 +9,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 import cutelite_rt as rt
+from cutelite import config
+from cutelite.dispatch import Kernel
+from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.launch import Loaded
-from tests.rt.conftest import FakeCuda
+from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
 
 @dataclass(eq=False)
@@ -22,6 +25,14 @@ class Placed:
     strides: tuple[int, ...]
     dtype: str
     device: rt.Device
+
+
+def with_launcher(kernel: Kernel) -> Kernel:
+    """Return the kernel, with its compiled launcher from now on; skip the test where this Python cannot run one."""
+    machine_code_or_skip()
+    kernel._launching.build(driver.get(), config.read())
+    assert kernel._launching.launcher is not None
+    return kernel
 
 
 def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Loaded]) -> Any:

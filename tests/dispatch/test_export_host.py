@@ -22,7 +22,7 @@ from tests.dispatch import kernels
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_export import ALONE, said_alone
-from tests.rt.conftest import FakeCuda
+from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = native.MACHINE
@@ -82,6 +82,7 @@ def in_a_context(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def loaded(kernel: Any, **more: Any) -> Loaded:
+    machine_code_or_skip()
     bundle = kernel.export(None, cpus=CPU, **more)
     host = rt.load_kernel(bundle.to_bytes(), host_code=True)
     assert host.host
@@ -276,6 +277,7 @@ def test_methods_and_tensor_maps(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: 
 
 
 def test_where_the_code_is_not_run(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine_code_or_skip()
     bundle = kernels.add.export(None, block=64, cpus=("x86_64", "aarch64"))
     assert bundle.host is not None and list(bundle.host.images) == ["x86_64", "aarch64"]
     assert rt.Bundle.from_bytes(bundle.to_bytes()) == bundle
@@ -316,6 +318,7 @@ def test_code_of_another_launcher_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:
+    machine_code_or_skip()
     path = tmp_path / "add.cutelite"
     kernels.add.export(path, block=64, cpus=CPU)
     program = ALONE.replace("sys.argv[1]", "sys.argv[1], host_code=True").replace(

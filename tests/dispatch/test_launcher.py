@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, e4m3, f16, f32, i32
+from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite_rt.arrays import memory
-from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher import state as launcher
-from tests.dispatch.alike import Placed, calls, outcome
+from tests.dispatch.alike import Placed, calls, outcome, with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.rt.test_rt_memory import FakeTensor
@@ -72,10 +71,7 @@ def plain(function: Any) -> Kernel:
 
 def made(function: Any) -> Kernel:
     """A kernel that has its compiled launcher from the beginning."""
-    kernel = plain(function)
-    kernel._launching.build(driver.get(), config.read())
-    assert kernel._launching.launcher is not None
-    return kernel
+    return with_launcher(plain(function))
 
 
 @pytest.fixture(autouse=True)

@@ -23,10 +23,10 @@ from cutelite.ir.types import SCALARS
 from cutelite.lang.annotations import Spec
 from cutelite_rt.launcher import native
 from cutelite_rt.signature import bind, data, kinds
+from tests.dispatch.alike import with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.dispatch.test_launcher import launched, plain, reuses
-from tests.dispatch.test_sequences import _build as build
 from tests.rt.conftest import FakeCuda
 
 # The kind.
@@ -132,7 +132,7 @@ def test_what_is_refused() -> None:
 
 def test_the_launcher_takes_it(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, by_python, out = plain(_painted), plain(_painted), on_gpu((8,))
-    build(kernel)
+    with_launcher(kernel)
     cases = [(Color.GREEN, Paint(Color.RED, 0.5), None, out), (Color.RED, Paint(Color.BLUE, 2.0), Color.RED, out)]
     expected = [launched(by_python, cuda, (1, 32), *case) for case in cases]
     assert [launched(kernel, cuda, (1, 32), *case)[3] for case in cases] == [each[3] for each in expected]

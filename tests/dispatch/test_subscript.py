@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cutelite as cl
-from cutelite import Tensor, config, f32
+from cutelite import Tensor, f32
 from cutelite.dispatch import Kernel, Launch, LaunchError, launcher
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.launch import from_subscript
-from cutelite_rt.gpu import driver
 from cutelite_rt.launcher import native, subscript
-from tests.rt.conftest import FakeCuda
+from tests.dispatch.alike import with_launcher
+from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
 N = cl.dims("N")
 
@@ -31,10 +31,7 @@ def _nothing(a: Tensor[f32, (N,)]) -> None:
 
 def _made() -> Kernel:
     function: Any = _nothing
-    kernel = Kernel(function, cl.kernel(function).given)
-    kernel._launching.build(driver.get(), config.read())
-    assert kernel._launching.launcher is not None
-    return kernel
+    return with_launcher(Kernel(function, cl.kernel(function).given))
 
 
 @pytest.fixture
@@ -168,4 +165,5 @@ def test_where_ints_are_kept_in_another_way(monkeypatch: pytest.MonkeyPatch, cud
 
 
 def test_this_python_keeps_ints_in_a_known_way() -> None:
+    machine_code_or_skip()
     assert native.one_digit() == (8 if sys.version_info >= (3, 12) else 1)

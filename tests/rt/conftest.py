@@ -16,6 +16,13 @@ import cutelite_rt.gpu.launch
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.gpu.launch import LaunchConfig, _loaded
 from cutelite_rt.gpu.params import KINDS
+from cutelite_rt.launcher import native
+
+
+def machine_code_or_skip() -> None:
+    """Skip the test where this Python cannot run launchers' machine code: launches then go through Python."""
+    if reason := native.unsupported():
+        pytest.skip(f"launchers: {reason}")
 
 
 class CUresult(enum.IntEnum):

@@ -15,6 +15,7 @@ import pytest
 from cutelite_rt.arrays import torch_layout
 from cutelite_rt.arrays.memory import ArrayView
 from cutelite_rt.dtype import compact_strides
+from tests.rt.conftest import machine_code_or_skip
 
 HEADER = bytes.__basicsize__ - 1
 NUMBERS = {"torch.float32": 6, "torch.float64": 7, "torch.uint8": 0}
@@ -110,6 +111,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("inferring", [False, True])
 def test_a_layout_is_found(torch: Any, inferring: bool) -> None:
+    machine_code_or_skip()
     with torch.inference_mode(inferring):
         found = torch_layout.find()
     slots = (ctypes.c_uint64 * (Tensor.__basicsize__ // 8)).from_address(id(t := torch.empty(3)))
@@ -130,6 +132,8 @@ def test_a_layout_is_found(torch: Any, inferring: bool) -> None:
 
 
 def test_what_is_found_has_to_tell_what_torch_says(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine_code_or_skip()
+
     def read(t: Any) -> ArrayView:
         code = {"torch.float32": "f32", "torch.uint8": "u8"}[t.dtype]
         where = ("cuda", 2) if t.on_gpu else ("cpu", 0)
