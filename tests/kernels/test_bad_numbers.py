@@ -129,9 +129,9 @@ def test_on_a_gpu_a_page_that_is_not_there_is_one_of_zeros() -> None:
 @pytest.mark.parametrize("length", [-1, 4, 2**32 + 1])
 def test_no_token_is_written_outside_of_a_cache(length: int) -> None:
     table, held = np.ones((1, 32), np.float32), np.array([length])
-    room = np.zeros((2, 2, 1, 4, 64), BF16)
-    appended_product(some(2, 1, 64), some(64, 192), table, table, *room, held)
-    assert not room.any() and held == length + 1
+    keys, values = np.zeros((2, 2, 1, 4, 64), BF16)
+    appended_product(some(2, 1, 64), some(64, 192), table, table, keys, values, held)
+    assert not keys.any() and not values.any() and held == length + 1
 
 
 def test_lengths_beyond_a_cache_are_those_of_the_cache() -> None:
