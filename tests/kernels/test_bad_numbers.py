@@ -52,7 +52,8 @@ def masked(order: Any = None, counts: Any = None) -> Any:
 
 
 def ragged(of_queries: list[int], of_keys: list[int]) -> Any:
-    return attention_varlen(*[some(300, 1, 64)] * 3, whole(of_queries), whole(of_keys))
+    x = some(300, 1, 64)
+    return attention_varlen(x, x, x, whole(of_queries), whole(of_keys))
 
 
 def derived(ends: list[int]) -> Any:
