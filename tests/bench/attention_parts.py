@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cutelite.kernels.attention.splitting import Numbers, Split, Work, fastest, predicted
+from cutelite.kernels.attention.splitting import CLUSTERS, Numbers, Split, Work, fastest, predicted
 from tests.bench.given import parser
 from tests.kernels.test_attention_splitting import RUNS, heads, latents
 
@@ -57,7 +57,11 @@ def splits(cell: Cell) -> list[Split]:
     most = {1 if work.blocks <= 24 else 2, *(room * i // 8 for i in (3, 4, 5, 6, 7, 8, 12, 16)), 8, 16, 32}
     counts = {-(-work.blocks // -(-work.blocks // min(n, work.blocks, 128))) for n in most if 0 < n <= 2 * room}
     found = {fastest(work, numbers, runs), *map(Split, counts)}
-    found |= {Split(n, True) for n, at_once in enumerate(runs[1:], 2) if work.tiles <= at_once and work.blocks >= n}
+    found |= {
+        Split(n, True)
+        for n, at_once in zip(CLUSTERS, runs[1:], strict=False)
+        if work.tiles <= at_once and work.blocks >= n
+    }
     return sorted(found)
 
 
@@ -111,6 +115,11 @@ def timed(cell: Cell) -> dict[str, float]:
     return {name: round(1e6 * statistics.median(times), 2) for name, times in rounds(trials, 5).items()}
 
 
+def allowed(split: Split) -> bool:
+    """Tell whether the model may pick a split: earlier runs timed others too."""
+    return not split.cluster or split.parts in CLUSTERS
+
+
 def regrets(given: list[Cell], numbers: Numbers) -> tuple[list[float], float]:
     """Of the picks by these numbers the time over the fastest's; and the mean square of the logarithm of the error.
 
@@ -118,7 +127,8 @@ def regrets(given: list[Cell], numbers: Numbers) -> tuple[list[float], float]:
     """
     ratios, errors, weights = [], [], []
     for cell in given:
-        work, us, least = of(cell)[0], cell["us"], min(cell["us"].values())
+        us = {name: time for name, time in cell["us"].items() if allowed(split_of(name))}
+        work, least = of(cell)[0], min(us.values())
         times = {name: predicted(split_of(name), work, numbers, RUNS[0]) for name in us}
         ratios.append(us[min(times, key=times.__getitem__)] / least)
         for name, at in times.items():

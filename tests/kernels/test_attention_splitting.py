@@ -10,7 +10,7 @@ from cutelite.kernels.attention.decoding import chosen
 from cutelite.kernels.attention.splitting import HEADS, LATENTS, Numbers, Split, Work, fastest
 
 TIMES = Path(__file__).with_name("attention_parts.jsonl")
-RUNS = 132, 66, 39, 30
+RUNS = 132, 66, 30
 
 
 def latents(cell: Any) -> tuple[Work, Numbers, tuple[int, ...]]:
@@ -26,7 +26,7 @@ def heads(cell: Any) -> tuple[Work, Numbers, tuple[int, ...]]:
     return work, HEADS[dim], RUNS
 
 
-@pytest.mark.parametrize(("kind", "of", "mean"), [("queries", latents, 1.005), ("dim", heads, 1.012)])
+@pytest.mark.parametrize(("kind", "of", "mean"), [("queries", latents, 1.004), ("dim", heads, 1.009)])
 def test_picks_are_near_the_fastest(kind: str, of: Any, mean: float) -> None:
     cells = [cell for line in TIMES.read_text().splitlines() if kind in (cell := json.loads(line))]
     picked = [(fastest(*of(cell)), cell["us"]) for cell in cells]
@@ -34,7 +34,7 @@ def test_picks_are_near_the_fastest(kind: str, of: Any, mean: float) -> None:
     ratios = [us[name] / min(us.values()) for name, us in names if name in us]
     assert len(ratios) > 0.8 * len(cells) > 250
     assert sum(ratios) / len(ratios) < mean
-    assert max(ratios) < 1.16
+    assert max(ratios) < 1.12
 
 
 def test_a_cluster_is_taken_where_all_run_at_once_and_have_blocks() -> None:

@@ -14,14 +14,12 @@ from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, posit
 from cutelite.kernels.attention.decoding import THREADS, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
-from cutelite.kernels.attention.splitting import HEADS, Split, Work, fastest
+from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import planned
 
 MOST_KEYS = (1 << 31) - 512
 """Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
-CLUSTERS = 2, 3, 4
-"""Blocks of threads of a cluster that combines the parts of a tile. Larger ones leave multiprocessors idle."""
 
 
 @underived()

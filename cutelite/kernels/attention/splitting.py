@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from cutelite.kernels.attention.combining import MOST_SPLITS, TOGETHER
 
+CLUSTERS = 2, 4
+"""Blocks of threads of a cluster that combines the parts of a tile. Larger ones leave multiprocessors idle, and those
+of three take a tenth longer, as if some multiprocessors had two blocks while others have none."""
+
 
 class Numbers(NamedTuple):
     """Measured numbers of a kernel: us, and bytes of one us.
@@ -38,10 +42,10 @@ class Numbers(NamedTuple):
     gather: float
 
 
-LATENTS = Numbers(3.0, 1.46, 1.46, 0.92, 0.62, 3.76e6, 2.43e-3, 0.63, 4.52e6, math.inf)
+LATENTS = Numbers(3.0, 1.46, 1.46, 0.974, 0.729, 3.86e6, 1.66e-3, 0.665, 4.52e6, math.inf)
 HEADS = {
-    64: Numbers(2.37, 2.92, 3.81, 1.13, 2.95, 4.28e6, 2.17e-3, 0.149, 4.21e6, 0.21),
-    128: Numbers(2.5, 1.83, 4.68, 0.84, 2.9, 4.3e6, 3.0e-3, 0.111, 2.58e6, 1.61),
+    64: Numbers(2.14, 2.97, 3.81, 3.06, 3.07, 4.01e6, 2.78e-3, 0.145, 8.15e6, 0.207),
+    128: Numbers(2.5, 1.83, 4.68, 0.854, 2.9, 4.24e6, 2.95e-3, 0.111, 2.76e6, 1.61),
     256: Numbers(0.24, 2.33, 2.41, 2.58, 1.74, 4.17e6, 0.77e-3, 1.56, 11.6e6, 6.89),
 }
 """By head dim, as fitted to tests/kernels/attention_parts.jsonl by tests/bench/attention_parts.py."""
@@ -77,12 +81,12 @@ class Split(NamedTuple):
 def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
     """Return the split that is predicted to be the fastest.
 
-    runs   clusters of 1, 2 and more blocks that run at once with a multiprocessor for each block
+    runs   blocks, and clusters of each of `CLUSTERS`, that run at once with a multiprocessor for each block
     """
     most = max(1, min(work.blocks, MOST_SPLITS, 2 * runs[0] * work.beside // work.tiles))
     each = {-(-work.blocks // parts) for parts in range(1, most + 1)}
     splits = [Split(-(-work.blocks // blocks)) for blocks in sorted(each, reverse=True)]
-    for size, at_once in enumerate(runs[1:], 2):
+    for size, at_once in zip(CLUSTERS, runs[1:], strict=False):
         if work.tiles <= at_once and -(-work.blocks // -(-work.blocks // size)) == size:
             splits.append(Split(size, True))
     return min(splits, key=lambda split: predicted(split, work, numbers, runs[0]))
