@@ -103,6 +103,8 @@ SCALARS: dict[str, Scalar] = {
 
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The largest extent of a dim that is an i32; larger ones are i64. Small sums (`M + 63`) then stay i32 too."""
+I32_SIZE_LIMIT = 1 << 30
+"""The most elements of a tensor that a kernel takes; launches with larger ones are wide."""
 
 SPACES = ("gmem", "smem", "rmem", "cluster", "const", "tmem")
 """Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; tensor

@@ -12,9 +12,9 @@ from functools import partial, reduce
 from typing import Any
 
 from cutelite.diag import CompileError
+from cutelite.ir.dim_bounds import DimBounds, sizes_of
 from cutelite.ir.function import Value
 from cutelite.ir.types import (
-    I32_DIM_LIMIT,
     SCALARS,
     InFlight,
     Ptr,
@@ -32,7 +32,7 @@ from cutelite.ir.types import (
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, builder_here, describe, in_flight, mistake, wrap
-from cutelite.layout import DimExpr, fold
+from cutelite.layout import DimExpr
 from cutelite.ops import arith, convert, index
 from cutelite.ops.memory import PtrAdd
 from cutelite.ops.tensor import TensorView
@@ -40,8 +40,6 @@ from cutelite.ops.tensor import TensorView
 Number = int | float
 LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
 """The largest number of each float type that is narrower than Python's float."""
-Bounds = tuple[int, int]
-"""The least and the greatest value."""
 
 
 class Torchlike:
@@ -103,46 +101,14 @@ def literal(x: Any) -> Any:
 
 
 def dim_type(expr: DimExpr) -> DType:
-    """Return i32 if the expression cannot exceed it, given the types of its dims; else i64."""
+    """Return i32 if the expression cannot exceed it, given the types of its dims and the sizes of tensors; else i64."""
     builder = builder_here("a dim")
-    low, high = fold(expr, _DimBounds(builder.function.dims | builder.made_dims))
-    return i32 if i32.range[0] <= low and high <= i32.range[1] else i64
-
-
-class _DimBounds:
-    """The bounds of a dim expression, from those of its dims. `cutelite.layout` ensures that divisors are positive."""
-
-    def __init__(self, dims: dict[str, Value]) -> None:
-        self.dims = dims
-
-    def const(self, value: int) -> Bounds:
-        return value, value
-
-    def dim(self, dim: Any) -> Bounds:
-        held = self.dims.get(dim.name)
-        return 0, I32_DIM_LIMIT if held is None or held.type == i32 else i64.range[1]
-
-    def add(self, a: Bounds, b: Bounds) -> Bounds:
-        return a[0] + b[0], a[1] + b[1]
-
-    def sub(self, a: Bounds, b: Bounds) -> Bounds:
-        return a[0] - b[1], a[1] - b[0]
-
-    def mul(self, a: Bounds, b: Bounds) -> Bounds:
-        products = [x * y for x in a for y in b]
-        return min(products), max(products)
-
-    def floordiv(self, a: Bounds, b: Bounds) -> Bounds:
-        return min(a[0] // max(b[0], 1), a[0]), max(a[1] // max(b[0], 1), a[1] // max(b[1], 1))
-
-    def mod(self, a: Bounds, b: Bounds) -> Bounds:
-        return 0, b[1] - 1
-
-    def min(self, a: Bounds, b: Bounds) -> Bounds:
-        return min(a[0], b[0]), min(a[1], b[1])
-
-    def max(self, a: Bounds, b: Bounds) -> Bounds:
-        return max(a[0], b[0]), max(a[1], b[1])
+    function, bounds = builder.function, DimBounds(builder.function.dims | builder.made_dims)
+    found = bounds.of(expr)
+    if found.most > i32.range[1] and not function.attrs.get("wide"):
+        bounds.sizes = sizes_of(parameter.type for parameter in function.params)
+        found = bounds.of(expr)
+    return i32 if i32.range[0] <= found.least and found.most <= i32.range[1] else i64
 
 
 def literal_type(x: Number | bool) -> DType:

@@ -15,9 +15,10 @@ from collections.abc import Collection
 from typing import Any
 
 from cutelite.diag import CompileError, InternalError, Mistake
+from cutelite.ir.dim_bounds import DimBounds
 from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar, Tensor, i32
+from cutelite.ir.types import Scalar, Tensor, i32, i64
 from cutelite.layout import Dim, DimExpr, Int, dims_of, fold, lower_bound
 from cutelite.ops import arith
 from cutelite.ops.convert import Convert
@@ -117,8 +118,12 @@ class _DimOps:
         self.type: Scalar = i32
 
     def value(self, expr: Int, t: Scalar) -> Value:
-        self.type = t
-        return self._operand(fold(expr, self))
+        """Compute an expression; in 64 bits, if something that it divides or compares may need them."""
+        bounds = DimBounds(self.dims)
+        bounds.of(expr)
+        self.type = t if t.range[0] <= bounds.least and bounds.most <= t.range[1] else i64
+        value = self._operand(fold(expr, self))
+        return value if self.type == t else self.emit(Convert(value, t))
 
     def _operand(self, x: Any) -> Value:
         return self.emit(arith.Const(x, self.type)) if isinstance(x, int) else x.value  # type: ignore[no-any-return]

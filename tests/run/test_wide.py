@@ -13,6 +13,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Layout, Tensor, i8, i32, i64
+from cutelite.ops.index import Dim as DimOp
 from cutelite.sim import SimError
 
 Array = Any
@@ -224,6 +225,49 @@ def test_code_for_wide_launches_ahead_of_them() -> None:
     assert "wide" in of_threads_static.compile(block=1).function.attrs
 
 
+K, EMPTY = cl.dims("K"), cl.Dim("EMPTY", min=0)
+Expression = Callable[[], Any]
+
+IN_32_BITS: dict[str, tuple[Any, Expression]] = {
+    "the elements": ((M, N), lambda: M * N),
+    "the last element": ((M, N), lambda: M * N - 1),
+    "rows of them": ((M, N, K), lambda: N * M),
+    "tiles": ((M, N), lambda: cl.ceil_div(M * N, 256)),
+    "elements by rows": ((M, N), lambda: M * N // K),
+    "a part": ((M, 4, N), lambda: 3 * M * N),
+    "a square": ((M, M), lambda: M * M),
+    "an expression as extent": ((M, N, K + 1), lambda: M * N),
+}
+IN_64_BITS: dict[str, tuple[Any, Expression]] = {
+    "more than the elements": ((M, N), lambda: 2 * M * N),
+    "another product": ((M, N), lambda: M * K),
+    "a square of one": ((M, N), lambda: M * M),
+    "an extent that may be 0": ((M, N, EMPTY), lambda: M * N),
+}
+
+
+def type_of(shape: Any, expression: Expression, wide: bool = False) -> str:
+    """The type of an expression over dims in a kernel of a tensor of that shape."""
+
+    @cl.kernel
+    def kernel(x: Tensor[i8, shape], rows: Tensor[i8, (K,)], out: Tensor[i64, (1,)]) -> None:
+        out[0] = cl.i64(expression() + cl.i32(0))
+
+    (found,) = (op for op in kernel.compile(block=1, wide_dims=wide).function.ops() if isinstance(op, DimOp))
+    return str(found.type)
+
+
+@pytest.mark.parametrize(("shape", "expression"), IN_32_BITS.values(), ids=IN_32_BITS)
+def test_no_product_of_extents_of_a_tensor_needs_64_bits(shape: Any, expression: Expression) -> None:
+    assert type_of(shape, expression) == "i32"
+    assert type_of(shape, expression, wide=True) == "i64"
+
+
+@pytest.mark.parametrize(("shape", "expression"), IN_64_BITS.values(), ids=IN_64_BITS)
+def test_products_that_no_tensor_bounds_have_64_bits(shape: Any, expression: Expression) -> None:
+    assert type_of(shape, expression) == "i64"
+
+
 # Errors.
 
 
@@ -235,19 +279,19 @@ def failing(body: Any, *args: Any) -> str:
 
 def test_an_i64_is_told_by_the_product_of_dims_that_made_it() -> None:
     @cl.kernel
-    def stored(x: Tensor[i8, (M, N)], out: Tensor[i32, (1,)]) -> None:
+    def stored(x: Tensor[i8, (M,)], y: Tensor[i8, (N,)], out: Tensor[i32, (1,)]) -> None:
         step = M * N
         place = cl.thread_idx.x + step
         out[0] = place * 2
 
     @cl.kernel
-    def merged(x: Tensor[i8, (M, N)], out: Tensor[i32, (1,)]) -> None:
+    def merged(x: Tensor[i8, (M,)], y: Tensor[i8, (N,)], out: Tensor[i32, (1,)]) -> None:
         place = cl.thread_idx.x
-        if x[0, 0] > 0:
+        if x[0] > y[0]:
             place = place + M * N
         out[0] = place
 
-    arrays = np.zeros((2, 3), np.int8), np.zeros(1, np.int32)
+    arrays = np.zeros(2, np.int8), np.zeros(3, np.int8), np.zeros(1, np.int32)
     assert "an i64, since `M*N` in line" in failing(stored, *arrays)
     assert "a run-time i64 (an i64, since `M*N` in line" in failing(merged, *arrays)
 
