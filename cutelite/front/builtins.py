@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math as python_math
+import operator
 import types
 from collections.abc import Callable
 from operator import index
@@ -19,7 +20,7 @@ from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Numbered, Range, StaticIter, exhaust, items_of, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
-from cutelite.front.operators import binary, chosen, compare, overloads, truth_of
+from cutelite.front.operators import binary, chosen, compare, negated, overloads, truth_of
 from cutelite.front.state import Conflict
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
@@ -241,9 +242,14 @@ def _float(frame: Frame, x: Any = 0.0) -> Any:
     return to_dtype(x, f64 if x.dtype.bits == 64 else f32)
 
 
-@special(bool)
+@special(bool, operator.truth)
 def _bool(frame: Frame, x: Any = False) -> Any:
     return truth_of(frame, x)
+
+
+@special(operator.not_)
+def _not(frame: Frame, x: Any) -> Any:
+    return negated(truth_of(frame, x))
 
 
 @special(pow)
@@ -275,14 +281,15 @@ def _abs(frame: Frame, x: Any) -> Any:
 def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
     if _known(x, digits):
         return round(x, digits)
-    if digits is not None:
-        raise mistake("builtin", "round() of a run-time value takes no digits")
     x = _number(x)
+    if digits not in (None, 0):
+        help = 'scale it: `cl.math.rint(x * 100) / 100`; a `print` takes digits, `f"{x:.2f}"`'
+        raise mistake("builtin", "round() of a run-time value takes 0 digits at most", help=help)
     if not isinstance(x, Scalar) or not x.dtype.is_float:
         return x
     from cutelite.lang import math  # late: few kernels need it
 
-    return _int(frame, math.rint(x))
+    return _int(frame, math.rint(x)) if digits is None else math.rint(x)
 
 
 _MATH = """

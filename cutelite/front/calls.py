@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import os
@@ -52,6 +53,9 @@ TAKES_FUNCTIONS: frozenset[Any] = frozenset(
     (map, filter, sorted, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
 )
 """Functions of Python that call a function argument: they are given one that evaluates the call in the kernel."""
+
+MAKERS = (sorted, copy.copy, copy.deepcopy)
+"""Functions of Python whose result is a new object."""
 
 STDLIB = os.path.dirname(os.__file__)
 
@@ -495,5 +499,5 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
-    is_new = copied or of_text or isinstance(function, type) or function is sorted
+    is_new = copied or of_text or isinstance(function, type) or function in MAKERS
     return frame.made(result) if is_new else result

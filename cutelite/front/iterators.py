@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -283,25 +284,27 @@ def make_range(*args: Any, unroll: Any = None, prefetch: Any = 0) -> Range:
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     for x in (start, stop, step):
         if not (isinstance(x, int | DimExpr) or (isinstance(x, Scalar) and x.dtype.is_int)):
-            raise mistake("range", f"range takes integers, not {describe(x)}")
+            help = "convert it: `int(...)`" if isinstance(x, Scalar | float) else ""
+            raise mistake("range", f"range takes integers, not {describe(x)}", help=help)
     if isinstance(step, int) and step == 0:
         raise mistake("range", "the step of a range must not be 0")
     return Range(start, stop, step, unroll or prefetch + 1, prefetch)
 
 
-def counter_type(*parts: Any) -> DType:
-    """Return the type of a counter with this start, end and step: i32, or the common type of its run-time parts."""
+def counter_type(start: Any, stop: Any, step: Any = 1) -> DType:
+    """Return the type of a counter: i32, or the common type of its run-time parts; literals must fit it.
+
+    A step that fits its unsigned form is added modulo the type's range.
+    """
+    parts = (start, stop, step)
     typed = [dim_type(x) if isinstance(x, DimExpr) else x.dtype for x in parts if isinstance(x, Scalar | DimExpr)]
-    literals = [x for x in parts if isinstance(x, int)]
     if not typed:
-        return i64 if any(literal_type(x) == i64 for x in literals) else i32
-    t: DType = typed[0]
-    for other in typed[1:]:
-        t = common_type(t, other)
-    for literal in literals[:2]:  # a step need not fit: it is added modulo the type's range
-        if not t.range[0] <= literal <= t.range[1]:
+        return i64 if any(isinstance(x, int) and literal_type(x) == i64 for x in parts) else i32
+    t = functools.reduce(common_type, typed)
+    for literal in (start, stop):
+        if isinstance(literal, int) and not t.range[0] <= literal <= t.range[1]:
             t = common_type(t, i64 if t.signed or t.bits < 64 else t)
-    return t
+    return i64 if isinstance(step, int) and abs(step) >> t.bits else t
 
 
 def iterate(r: Range) -> RangeIter | StaticIter:

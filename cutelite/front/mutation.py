@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from cutelite.front.state import Share
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 
 CONTAINERS = (list, dict, set, deque, bytearray)
 _MUTATORS = """
@@ -47,11 +47,12 @@ class Mutables:
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         if known is None:
-            raise mistake(
-                "mutation",
-                f"{what} would change a {kind} that this kernel did not make",
-                help="kernels cannot change Python objects from outside: make a new one here",
-            )
+            help = f"kernels cannot change Python objects from outside: make a new {kind} here, as by `copy.copy(...)`"
+            if kind == "ndarray":
+                help = (
+                    "an array of NumPy is constant in a kernel: `cl.make_rmem_tensor(cl.f32, 4)` is a thread's memory"
+                )
+            raise mistake("mutation", f"{what} would change {describe(obj)} that this kernel did not make", help=help)
         if known[1] != share:
             raise mistake(
                 "mutation",

@@ -148,6 +148,8 @@ def _unknown(name: str, frame: Frame) -> CompileError:
     from cutelite.lang.foreign import bare_suggestion  # imported here: only a misspelling needs it
 
     help = bare_suggestion(name, known, sys.modules["cutelite"].__all__)
+    if name in sys.stdlib_module_names:
+        help = f"import it beside the kernel: `import {name}`"
     return mistake("unknown-name", f"the name `{name}` is not defined", help=help)
 
 

@@ -96,8 +96,7 @@ def _overloads(cls: Hashable) -> dict[str, FunctionType]:
 def _unary(frame: Frame, state: State, instr: Instr) -> None:
     symbol, a = instr.arg, state.stack.pop()
     if symbol == "not":
-        known = truth_of(frame, a)
-        state.stack.append(logical_not(known) if isinstance(known, Scalar) else not known)
+        state.stack.append(negated(truth_of(frame, a)))
         return
     function = UNARY[symbol]
     own = overloads(type(a)).get(function.__name__.strip("_"))
@@ -147,6 +146,8 @@ def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError
         elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
         help = elements if isinstance(a, Tensor) or isinstance(b, Tensor) else ""
         help = "`cl.gemm` multiplies tiles" if help and symbol == "@" else help
+        if isinstance(a, complex) or isinstance(b, complex):
+            help = "keep real and imaginary parts apart, in a frozen dataclass that has the operators"
         return mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}", help=help)
     return error
 
@@ -218,11 +219,11 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         case "is":
             return _identical(a, b)
         case "is not":
-            return _negated(_identical(a, b))
+            return negated(_identical(a, b))
         case "in":
             return contains(frame, b, a)
         case "not in":
-            return _negated(contains(frame, b, a))
+            return negated(contains(frame, b, a))
     if _are_sequences(a, b) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
         return _compare_sequences(frame, symbol, list(a), list(b))
     if overloads(type(a)) or overloads(type(b)):
@@ -238,7 +239,8 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         raise _undefined(error, symbol, a, b) from error.__cause__
 
 
-def _negated(known: Any) -> Any:
+def negated(known: Any) -> Any:
+    """Return the opposite of a condition."""
     return logical_not(known) if isinstance(known, Scalar) else not known
 
 
@@ -266,7 +268,7 @@ def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) ->
             if equal is False:
                 break
             equal = logical_and(equal, compare(frame, "==", x, y))
-        return equal if symbol == "==" else _negated(equal)
+        return equal if symbol == "==" else negated(equal)
     result: Any = COMPARE[symbol](len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
         rest = logical_and(compare(frame, "==", x, y), result)
@@ -276,7 +278,7 @@ def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) ->
 
 def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     if symbol == "!=" and "ne" not in overloads(type(a)) and "ne" not in overloads(type(b)):
-        return _negated(truth_of(frame, _compare_overloaded(frame, "==", a, b)))
+        return negated(truth_of(frame, _compare_overloaded(frame, "==", a, b)))
     names = {s: function.__name__ for s, function in COMPARE.items()}
     return _overloaded(frame, symbol, names[symbol], names[MIRRORED[symbol]], a, b)
 

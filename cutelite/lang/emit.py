@@ -111,6 +111,13 @@ class Runtime(_Any):  # type: ignore[misc]
     def type(self) -> Type:
         return self.value.type
 
+    def __copy__(self) -> Runtime:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Runtime:
+        """Stay the same value: `dataclasses.asdict` and `copy.deepcopy` copy what objects hold."""
+        return self
+
     def __hash__(self) -> int:
         raise not_a_key(self)
 

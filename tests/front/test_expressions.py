@@ -4,6 +4,7 @@
 """Operators on run-time numbers give what Python's give, in the types that docs/language.md promises."""
 
 import math
+import operator
 
 import ml_dtypes
 import numpy as np
@@ -251,12 +252,14 @@ def test_conversions():
         out[5] = i32(bool(a)) + i32(2.9) + i32(u8(-1))
         out[6] = x.to(i32)
         out[7] = int(True) + int("12")
+        out[8] = int(round(x, 0) * 4) + round(a, 0) + operator.not_(a) + operator.truth(x)
 
-    made = build(kernel, {"out": array(i32, 8), "a": i32, "x": f32}, {}, {})
+    made = build(kernel, {"out": array(i32, 9), "a": i32, "x": f32}, {}, {})
     for a, x in [(5, 2.5), (0, -3.75)]:
-        out = [None] * 8
+        out = [None] * 9
         scalar.run(made, [out, a, x])
         wanted = [a > 3, int(x), scalar.wrapped(a + 200, i8), int(a * 1.5), round(x), bool(a) + 2 + 255, int(x), 13]
+        wanted += [int(round(x, 0) * 4) + a + (not a) + bool(x)]
         assert out == wanted
 
 

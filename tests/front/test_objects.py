@@ -3,6 +3,7 @@
 # (the functions to be compiled are odd on purpose)
 """Structures of run-time values through control flow, the user's own operators, and what may be changed."""
 
+import copy
 import dataclasses
 import enum
 from collections import deque
@@ -370,6 +371,10 @@ THING = type("Thing", (), {})()
         ("x = State(1).idnex", "did you mean `index`?"),
         ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
         ("x = Complex(a, 1) - 3", "`-` is not defined for a Complex and 3"),
+        ("xs = np.zeros(4)\nxs[0] = a", "would change a ndarray that this kernel did not make"),
+        ("x = 1j * a", "help: keep real and imaginary parts apart"),
+        ("for i in range(a * 0.5): out[0] = i", "help: convert it: `int(...)`"),
+        ("out[0] = bisect.bisect((1, 2), 1)", "help: import it beside the kernel: `import bisect`"),
         ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
@@ -460,6 +465,19 @@ def test_dataclasses_with_slots_and_keywords():
         k = Keyed(x=a, z=s.y)
         k = dataclasses.replace(k, y=k.z + 1) if a > 1 else k
         return s.x, s.y, k.x, k.y, k.z
+
+    same(f, *singles())
+
+
+def test_copies_of_objects_hold_the_same_values():
+    def f(a):
+        s = Slotted(a)
+        for _ in range(3):
+            s = s.up()
+        listed = [a, (s,)]
+        deep, shallow = copy.deepcopy(listed), copy.copy(s)
+        deep[0] = a + 1
+        return dataclasses.astuple(s), dataclasses.asdict(s), listed[0], deep[0], deep[1][0].y, shallow.x
 
     same(f, *singles())
 

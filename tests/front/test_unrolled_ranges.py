@@ -164,6 +164,28 @@ def test_unsigned_counters():
     same(function, (0,), (7,), dtype=u32, masks=False)
 
 
+@pytest.mark.parametrize("dtype", [i8, u8, u32, i64, u64])
+@pytest.mark.parametrize("step", [1, -1, 100, -128, 255, -255, 256, 300, -300])
+def test_counters_have_the_type_of_their_bounds_whatever_the_step(dtype, step):
+    """Beyond the type's unsigned form a step is added in 64 bits."""
+
+    @cl.kernel(block=1)
+    def kernel(a: dtype, b: dtype, found: Tensor[i64, (4,)], count: Tensor[i32, (1,)]):
+        n = 0
+        for i in range(a, b, step):
+            assert isinstance(i, i64 if abs(step) >> dtype.bits else dtype)
+            if n < 4:
+                found[n] = i64(i)
+            n += 1
+        count[0] = n
+
+    low, high = max(dtype.range[0], -1000), min(dtype.range[1], 1000)
+    for a, b in [(low, high), (high, low), (low, low), (0, 5), (5, 0), (100, 104), (104, 100)]:
+        found, count, right = np.zeros(4, np.int64), np.zeros(1, np.int32), range(a, b, step)
+        kernel[1](a, b, found, count)
+        assert (found[: len(right[:4])].tolist(), count[0]) == ([*right[:4]], len(right))
+
+
 @pytest.mark.parametrize("unroll", [1, 2])
 @pytest.mark.parametrize(("dtype", "step"), [(u8, 1), (u8, 2), (i8, -100), (u64, 5), (i32, 1 << 30)])
 def test_reversed_ranges_at_the_ends_of_a_type(dtype, step, unroll):
