@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-WARPS = 1000
-"""Rows of a timeline below this number are warps (`sim.trace.BARRIERS`)."""
-
 
 class Facts(NamedTuple):
     """Facts of a compiled kernel that the dispatcher knows but the build does not."""
@@ -212,10 +209,9 @@ class _Lines:
         """Add the cycles that the warps of all blocks spend at each line, and those in which they wait there."""
         for i, name in enumerate(self.places.files):
             self._by_name[Path(name).name].append(i)
-        for event in timeline.events:
-            where = event.get("args", {}).get("line", "")
-            name, _, line = where.rpartition(":")
-            if event["ph"] != "X" or event["tid"] >= WARPS or not name:
+        for event in timeline.of_warps():
+            name, _, line = event.get("args", {}).get("line", "").rpartition(":")
+            if not name:
                 continue
             cycles = round(event["dur"] * 1000)
             for file in self._by_name[name][:1]:

@@ -20,10 +20,7 @@ from cutelite.ops.known import evaluate
 from cutelite.ops.registers import SetMaxNReg, SetMaxNRegInc
 from cutelite.passes.context import Context
 from cutelite.passes.fold import launch_constant
-from cutelite.target.targets import WARPGROUP
-
-REGISTER_FILE = 65536  # 32-bit registers of an SM
-MOST_PER_THREAD = 255
+from cutelite.target.targets import MOST_REGISTERS, WARPGROUP, registers_at_launch
 
 
 def check_registers(function: Function, context: Context) -> Function:
@@ -32,9 +29,8 @@ def check_registers(function: Function, context: Context) -> Function:
     if not changes or block is None or prod(block) % WARPGROUP:
         return function
     groups = prod(block) // WARPGROUP
-    per_sm = max(1, function.attrs.get("min_blocks") or 1)
-    start = REGISTER_FILE // per_sm // prod(block) // 8 * 8
-    if start > MOST_PER_THREAD or function.attrs.get("max_registers"):
+    start = registers_at_launch(prod(block), function.attrs.get("min_blocks"))
+    if start > MOST_REGISTERS or function.attrs.get("max_registers"):
         return function  # ptxas chooses the number of registers at launch
     met = [_Walk(function, group * WARPGROUP).changes() for group in range(groups)]
     for found in met:

@@ -14,8 +14,8 @@ import numpy as np
 from cutelite.ir.simulation import Wait
 from cutelite.sim.actors import Executing
 from cutelite.sim.events import BarrierArrive, BarrierGeneration, ClusterArrive, ClusterPhase, Event
-from cutelite.sim.program import WARP
 from cutelite.sim.roster import Roster
+from cutelite.target.targets import WARP
 
 Array = Any
 

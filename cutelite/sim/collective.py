@@ -18,9 +18,10 @@ from cutelite.sim.blocked import Blocked
 from cutelite.sim.crowd import Crowd
 from cutelite.sim.events import Together
 from cutelite.sim.lanes import ThreadLanes
-from cutelite.sim.program import WARP, WARPGROUP, Step
+from cutelite.sim.program import Step
 from cutelite.sim.strand import BLOCKED, IN_TASK, PARKED, REPLACED, RUNNABLE, Strand
 from cutelite.sim.task import Task
+from cutelite.target.targets import WARP, WARPGROUP
 
 Array = Any
 

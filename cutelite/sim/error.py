@@ -8,7 +8,7 @@ from cutelite.diag import Mistake, Note, Span, render
 from cutelite.ir.op import Op
 from cutelite.records import dataclass
 
-THREADS_SHOWN = 4
+SHOWN = 4  # threads of a mistake, in text
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SimError(Exception):
         if self.block is not None:
             who += f", block {self.block}"
         if self.threads:
-            who += f", {_threads(self.threads)}"
+            who += f", {threads_text(self.threads)}"
         notes = [Note(who)]
         if self.place is not None:
             notes.append(Note(f"at {self.place}"))
@@ -89,7 +89,8 @@ def _remade(kind: type[SimError], state: dict[str, object], args: tuple[object, 
     return error
 
 
-def _threads(threads: Sequence[tuple[int, int, int]]) -> str:
-    shown = ", ".join(map(str, threads[:THREADS_SHOWN]))
-    more = f" and {len(threads) - THREADS_SHOWN} more" if len(threads) > THREADS_SHOWN else ""
+def threads_text(threads: Sequence[tuple[int, int, int]]) -> str:
+    """Describe threads by their threadIdx: 'threads (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0) and 28 more'."""
+    shown = ", ".join(map(str, threads[:SHOWN]))
+    more = f" and {len(threads) - SHOWN} more" if len(threads) > SHOWN else ""
     return f"thread{'s' if len(threads) > 1 else ''} {shown}{more}"

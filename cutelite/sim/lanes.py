@@ -21,6 +21,7 @@ from cutelite.sim.error import Place, SimError
 from cutelite.sim.machine import Machine
 from cutelite.sim.memory import memory_dtype
 from cutelite.sim.stops import stop_at
+from cutelite.target.targets import WARP
 
 Array = Any
 
@@ -107,8 +108,8 @@ class ThreadLanes:
         if name == "activemask":
             lanes = np.zeros(self.machine.warp_count, np.uint32)
             tid = self.tid[self.mask]
-            np.bitwise_or.at(lanes, tid >> 5, np.uint32(1) << (tid & 31).astype(np.uint32))
-            return lanes[np.minimum(self.tid >> 5, self.machine.warp_count - 1)]
+            np.bitwise_or.at(lanes, tid // WARP, np.uint32(1) << (tid % WARP).astype(np.uint32))
+            return lanes[np.minimum(self.tid // WARP, self.machine.warp_count - 1)]
         return self.machine.special(name, self.tid)
 
     # What happens to the threads
@@ -117,7 +118,7 @@ class ThreadLanes:
         return iter(self.mask.nonzero()[0].tolist())
 
     def warps(self, array: Array) -> Array:
-        return array.reshape(-1, 32, *array.shape[1:])
+        return array.reshape(-1, WARP, *array.shape[1:])
 
     def print(self, texts: Sequence[str]) -> None:
         for lane in self.each():
@@ -125,8 +126,8 @@ class ThreadLanes:
 
     def stop(self, values: Mapping[str, Array], known: Mapping[str, str]) -> None:
         active = self.mask.nonzero()[0]
-        for warp in sorted(set((self.tid[active] // 32).tolist())):
-            mine = active[self.tid[active] // 32 == warp]
+        for warp in sorted(set((self.tid[active] // WARP).tolist())):
+            mine = active[self.tid[active] // WARP == warp]
             here = {"threads": self.tid[mine], "warp": warp, "block": self.machine.index}
             shown = {name: value[mine[0]] if len(mine) == 1 else value[mine] for name, value in values.items()}
             stop_at(self.op.span, {**self.machine.launch.dims, **here, **known, **shown})

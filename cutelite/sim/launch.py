@@ -16,16 +16,15 @@ from cutelite.records import dataclass
 from cutelite.sim.buffers import Buffers
 from cutelite.sim.descriptors import Descriptors
 from cutelite.sim.events import Observer
-from cutelite.sim.memory import Space, Tally
+from cutelite.sim.memory import Space, Writes
 from cutelite.sim.policy import Policy
 from cutelite.sim.program import Program
 from cutelite.sim.tensormap import SimTensorMap
+from cutelite.target.targets import MOST_THREADS
 
 Array = Any
 Index = tuple[int, int, int]
 Extent = int | Sequence[int]
-
-MOST_THREADS = 1024  # in a block
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,9 @@ class SimLaunch:
         self.values = self._bind(function, args, buffers)
         self.fixed: dict[int, dict[Value, Array]] = {}  # by a number of threads
         self.fixed_of_threads: dict[bytes, dict[Value, Array]] = {}  # by their indices
-        self.tally = Tally()
+        self.writes = Writes()
         self.descriptors = Descriptors()
-        self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
+        self.gmem = Space("gmem", buffers.regions(), observer, self.writes)
         self.output: list[tuple[int, str]] = []
         self.ops = 0
         self.changes = 0  # number of changes that threads can see
@@ -120,9 +119,6 @@ class SimLaunch:
         """Return threadIdx of a thread of a block."""
         x, y, _ = self.block
         return tid % x, tid // x % y, tid // (x * y)
-
-    def clock(self) -> int:
-        return self.ops
 
     def stdout(self) -> str:
         return "".join(text for _, text in sorted(self.output, key=lambda line: line[0]))

@@ -84,11 +84,11 @@ from cutelite.sim.events import Event, Fence, WorkDescribed
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.mbarrier import Mbarriers
 from cutelite.sim.memory import NOBODYS, RANK_SHIFT, UNWRITTEN, Region, Space
-from cutelite.sim.program import WARP, MemoryPlan, Program
+from cutelite.sim.program import MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
 from cutelite.sim.roster import Roster
 from cutelite.sim.tmem import TensorMemory
-from cutelite.target.targets import RESERVED_SMEM
+from cutelite.target.targets import RESERVED_SMEM, WARP
 
 Array = Any
 Index = tuple[int, int, int]
@@ -96,6 +96,7 @@ FixedValues = tuple[dict[Value, Array], ...]
 
 MANY_SETS = 128  # sets of threads whose fixed values are kept
 LOCAL_GAP = 16  # bytes between the local memories of two threads
+CONSTANT_STRIDE = 1 << 20  # bytes from one constant array to the next: more than an array can have
 
 
 class Cluster:
@@ -141,8 +142,8 @@ class Machine:
         observer = launch.observer
         self.spaces = {
             "gmem": launch.gmem,
-            "smem": Space("smem", [own], observer, launch.tally),
-            "cluster": Space("cluster", cluster.smem, observer, launch.tally),
+            "smem": Space("smem", [own], observer, launch.writes),
+            "cluster": Space("cluster", cluster.smem, observer, launch.writes),
             "rmem": Space("rmem", [self._local_memory()] if self.local_bytes else [], observer),
             "const": Space("const", []),
         }
@@ -174,7 +175,7 @@ class Machine:
             regions = [machine.tmem.region for machine in machines]
             for machine in machines:
                 machine.tmem.peer = partial(_tmem_of, machines[min(machine.rank ^ 1, len(machines) - 1)])
-                machine.spaces["tmem"] = Space("tmem", regions, self.launch.observer, self.launch.tally)
+                machine.spaces["tmem"] = Space("tmem", regions, self.launch.observer, self.launch.writes)
         assert self._tmem is not None
         return self._tmem
 
@@ -277,7 +278,7 @@ class Machine:
         }
 
     def _registers(self) -> dict[str, int]:
-        clock = self.launch.clock()
+        clock = self.launch.ops
         return {
             "nwarpid": self.warp_count,
             "smid": self.index % self.launch.sm_count,
@@ -411,10 +412,6 @@ def _held(sets: dict[bytes, dict[Value, Array]], key: bytes) -> dict[Value, Arra
 
 def _tmem_of(machine: Machine) -> TensorMemory:
     return machine.tmem
-
-
-CONSTANT_STRIDE = 1 << 20
-"""Bytes from one constant array to the next in the simulator: more than an array can have."""
 
 
 def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:

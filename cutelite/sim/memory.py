@@ -120,26 +120,26 @@ class Region:
         return Place(space, address, self.names[starts[at]], within - starts[at]) if starts else Place(space, address)
 
 
-class Tally:
-    """Counts the writes to memory that others may look at."""
+class Writes:
+    """The number of writes so far to memory that others may look at."""
 
-    __slots__ = ("writes",)
+    __slots__ = ("count",)
 
     def __init__(self) -> None:
-        self.writes = 0
+        self.count = 0
 
 
 class Space:
     """The regions of one address space, as one CTA sees them."""
 
     def __init__(
-        self, name: str, regions: list[Region], observer: Observer | None = None, tally: Tally | None = None
+        self, name: str, regions: list[Region], observer: Observer | None = None, writes: Writes | None = None
     ) -> None:
         self.name = name
         self.regions = sorted(regions, key=lambda region: region.base) or [Region(0, np.zeros(0, np.uint8), {})]
         self.bases = np.array([region.base for region in self.regions], np.int64)
         self.observer = observer
-        self.tally = tally or Tally()
+        self.writes = writes or Writes()
         self.recent = self.regions[0]
 
     def load(self, address: Array, elem: Scalar, n: int, who: Accuser, tell: bool = True) -> Array:
@@ -155,7 +155,7 @@ class Space:
         data = np.ascontiguousarray(data, memory_dtype(elem))
         flat, unit = _units(address, data.itemsize * data.shape[-1])
         self._scatter(flat, unit, data.reshape(-1).view(UNITS[unit]), who, flat.size // (address.size or 1))
-        self.tally.writes += 1
+        self.writes.count += 1
 
     def region_at(self, address: int) -> Region:
         """Return the last region that begins at or below `address`; else the first one."""
@@ -228,7 +228,7 @@ class Space:
     def update(self, flat: Array, old: Array, new: Array, who: Accuser) -> None:
         """Write `new` at distinct addresses where `old` was just read: the second half of an atomic operation."""
         self._scatter(flat, old.itemsize, new.view(UNITS[old.itemsize]), who, 1, "atomic")
-        self.tally.writes += old.tobytes() != new.tobytes()
+        self.writes.count += old.tobytes() != new.tobytes()
 
     def tell(self, flat: Array, unit: int, who: Accuser, kind: str, data: Array) -> None:
         """Report a valid access at each of these addresses to the observer, if there is one."""

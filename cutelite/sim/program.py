@@ -21,17 +21,14 @@ from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
 from cutelite.sim.contraction import Contracted, contracted
 from cutelite.sim.deciders import Deciders
 from cutelite.sim.direct import direct
-from cutelite.target.targets import WARP as WARP
-from cutelite.target.targets import WARPGROUP as WARPGROUP
+from cutelite.target.targets import WARP, WARPGROUP
 
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
 """Scope -> threads of a unit; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
 
-
-REACHES = OF_ALL, OF_THREADS, OF_BLOCK = range(3)
-"""Threads for which a fixed result is the same: any threads, if equally many; threads with the same indices in their
-blocks; the same threads of the same block."""
-
+OF_ALL, OF_THREADS, OF_BLOCK = range(3)
+"""Reaches: the threads for which a fixed result is the same. Any threads, if equally many; threads with the same
+indices in their blocks; the same threads of the same block."""
 
 Watch = Callable[[Op, Any], None]
 
@@ -48,7 +45,7 @@ class Step(NamedTuple):
     members: Value | None  # the mask of the lanes that execute it together
     strong: bool  # a strong access, which may synchronise threads
     fixed: Value | None = None  # the result, if the same threads get the same one each time
-    reach: int = 0  # where it is the same: one of `REACHES`
+    reach: int = 0  # where it is the same: `OF_ALL` and so on
 
 
 class BlockCode:
@@ -166,7 +163,7 @@ def _is_fixed(step: Step) -> bool:
 
 
 def _own_reach(op: Op) -> int:
-    """Return for which threads such an op gives the same result for the same operands: one of `REACHES`."""
+    """Return for which threads such an op gives the same result for the same operands: its reach."""
     if op.operands or isinstance(op, Const | Dim):
         return OF_ALL
     return OF_THREADS if isinstance(op, Special) and not op.of_the_block else OF_BLOCK

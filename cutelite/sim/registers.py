@@ -9,12 +9,9 @@ import numpy as np
 
 from cutelite.ir.simulation import Wait
 from cutelite.sim.actors import Executing
-from cutelite.sim.program import WARP
+from cutelite.target.targets import MOST_REGISTERS, WARP, registers_at_launch
 
 Array = Any
-
-REGISTER_FILE = 65536  # 32-bit registers of an SM
-MOST_PER_THREAD = 255
 
 
 class RegisterPool:
@@ -22,9 +19,9 @@ class RegisterPool:
 
     def __init__(self, warps: int, attrs: Mapping[str, Any], changed: Callable[[], None]) -> None:
         self._changed = changed
-        per_sm = max(1, int(attrs.get("min_blocks") or 1))
-        fair = REGISTER_FILE // per_sm // (warps * WARP) // 8 * 8  # allocated in eights
-        start = min(fair, int(attrs.get("max_registers") or MOST_PER_THREAD))
+        start = min(
+            registers_at_launch(warps * WARP, attrs.get("min_blocks")), attrs.get("max_registers") or MOST_REGISTERS
+        )
         self.held = np.full(warps, start, np.int64)
         self.free = 0  # only registers that warps of the CTA have released
 

@@ -13,9 +13,10 @@ from cutelite.sim.collective import missing
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Machine
-from cutelite.sim.program import WARP, Step
+from cutelite.sim.program import Step
 from cutelite.sim.strand import Join, Strand
 from cutelite.sim.task import Task
+from cutelite.target.targets import WARP
 
 GROUPS_SHOWN = 16
 

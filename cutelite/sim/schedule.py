@@ -24,13 +24,14 @@ from cutelite.sim.error import SimError
 from cutelite.sim.events import Exit, Resume, Retire
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
-from cutelite.sim.program import WARP, WARPGROUP, BlockCode, Step
+from cutelite.sim.program import BlockCode, Step
 from cutelite.sim.report import check_convergence, deadlock, endless, spinning
 from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, REPLACED, RUNNABLE, Join, Strand, merge
 from cutelite.sim.task import Task
 from cutelite.sim.typecheck import check_results
 from cutelite.sim.values import Values
+from cutelite.target.targets import WARP, WARPGROUP
 
 PATIENCE = (1 << 4, 1 << 13)
 """Least and most ops to wait for threads that may be spinning. Threads at a meeting point wait so long for the others.
@@ -169,7 +170,7 @@ class Scheduler:
         if strand.spent >= self.policy.patience:  # it may be spinning, for asynchronous work that is executed next
             budget = min(budget, max(2 * PATIENCE[0], self._quiet_for))
         before = self.launch.ops
-        calm = self._spins.calm(self.launch.changes + self.launch.tally.writes, before)
+        calm = self._spins.calm(self.launch.changes + self.launch.writes.count, before)
         if calm > self._calm:
             budget = min(budget, PAUSE)
             if before - self._watched >= PAUSE:

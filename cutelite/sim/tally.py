@@ -11,6 +11,7 @@ from cutelite.ir.op import Op
 from cutelite.ir.types import Vec, elem_of
 from cutelite.sim.error import SimError
 from cutelite.sim.memory import Region
+from cutelite.target.targets import WARP, WARPGROUP
 
 Array = Any
 
@@ -57,10 +58,10 @@ class Tally:
         if op.name.startswith("wgmma.mma_async"):
             product: Any = op
             depth = 256 // product.elem_a.bits * (2 if product.sparse else 1) * max(1, len(product.steps))
-            self.products[product.elem_a.name] += 2 * 64 * product.n * depth * (threads // 128)
+            self.products[product.elem_a.name] += 2 * 64 * product.n * depth * (threads // WARPGROUP)
         elif op.name.startswith("mma.sync"):
             tile: Any = op
-            self.products[elem_of(tile.a.type).name] += 2 * 16 * 8 * tile.k * (threads // 32)
+            self.products[elem_of(tile.a.type).name] += 2 * 16 * 8 * tile.k * (threads // WARP)
         elif op.name in _SCALAR and op.results and elem_of(op.result.type).is_float:
             length = op.result.type.n if isinstance(op.result.type, Vec) else 1
             self.flops[elem_of(op.result.type).name] += _SCALAR[op.name] * length * threads

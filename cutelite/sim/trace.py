@@ -54,8 +54,8 @@ from cutelite.sim.events import (
 from cutelite.sim.launch import Extent
 from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.marks import CYCLES_IN_A_MICROSECOND, MARKS, Mark, order, row_names, trace_events
-from cutelite.sim.program import WARP
 from cutelite.sim.run import run
+from cutelite.target.targets import WARP
 
 Array = Any
 
@@ -132,6 +132,10 @@ class Timeline:
         facts = {"kernel": self.name, "cycles": round(self.cycles), "source": "cutelite simulator"}
         document = {"traceEvents": self.events, "displayTimeUnit": "ns", "otherData": facts}
         Path(path).write_text(json.dumps(document))
+
+    def of_warps(self) -> list[dict[str, Any]]:
+        """Return the events of warps, of all blocks, that last: what each does at a line, and what it waits for."""
+        return [event for event in self.events if event["ph"] == "X" and event["tid"] < BARRIERS]
 
     # Calls by the simulator.
 

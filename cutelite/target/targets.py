@@ -13,6 +13,9 @@ from cutelite.records import dataclass
 
 KB = 1024
 WARP, WARPGROUP = 32, 128  # threads
+MOST_THREADS = 1024  # in a block
+REGISTERS = 65536  # 32-bit registers of an SM
+MOST_REGISTERS = 255  # of one thread
 RESERVED_SMEM = 1 * KB  # bytes of shared memory of each block that the system keeps for itself
 
 
@@ -36,6 +39,14 @@ class Occupancy(NamedTuple):
     warps: int
     limiter: str
     fraction: float
+
+
+def registers_at_launch(threads: int, min_blocks: int | None) -> int:
+    """Return the registers that each thread of a block could have at launch, where `min_blocks` share an SM.
+
+    They are the pool that setmaxnreg redistributes, and may be more than `MOST_REGISTERS`.
+    """
+    return REGISTERS // max(1, min_blocks or 1) // threads // 8 * 8  # allocated in eights
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +84,13 @@ class Target:
     """Shared memory that the system reserves for each block, in bytes, in addition to the block's own."""
     written_for: str = ""
     """The target that its PTX names, if LLVM does not know this one; '' if it does."""
-    max_threads: int = 1024
+    max_threads: int = MOST_THREADS
     """The most threads in a block."""
     max_block: tuple[int, int, int] = (1024, 1024, 64)
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    registers_per_sm: int = 65536
+    registers_per_sm: int = REGISTERS
     """32-bit registers of one SM; a block may use all of them."""
-    max_registers: int = 255
+    max_registers: int = MOST_REGISTERS
     """The most 32-bit registers of one thread."""
 
     @property

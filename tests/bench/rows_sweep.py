@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_THREADS, REGISTERS, WARP, Plan
+from cutelite.kernels.rows.plan import ACCESS, LEAD, Plan
 from cutelite.kernels.rows.plans import RESIDENT, SHARED
+from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 from tests.bench.given import parser
 from tests.bench.rows import OPERATIONS, ROWS, Operation, error, exact, ours
 from tests.bench.timing import L2_BYTES, Replay, rounds

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import WARP, Plan
+from cutelite.kernels.rows.plan import Plan
 from cutelite.lib.row_words import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
+from cutelite.target.targets import WARP
 
 M = cl.dims("M")  # rows
 G = cl.Dim("G", min=0)  # scales of a row

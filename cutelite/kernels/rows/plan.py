@@ -9,13 +9,10 @@ from typing import Any
 import cutelite as cl
 from cutelite.kernels.arrays import counter
 from cutelite.records import dataclass
-from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most
-MOST_THREADS = 1024  # of a block
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 LONGEST = 2**31 - 1  # most elements of a row
-REGISTERS = 65_536  # registers of a multiprocessor
 LEAD = 3 << 20  # bytes of rows that are asked for ahead: what an H100 reads in a microsecond, an H200 in 0.7
 MULTIPROCESSORS = 132  # of an H100 or H200
 

@@ -9,7 +9,8 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, MOST_THREADS, REGISTERS, WARP, Plan
+from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
+from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass

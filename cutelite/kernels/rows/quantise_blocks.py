@@ -14,8 +14,9 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.rows.gates import functions
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, REGISTERS, WARP, follow, pitches
+from cutelite.kernels.rows.plan import ACCESS, follow, pitches
 from cutelite.lib.row_words import widened
+from cutelite.target.targets import REGISTERS, WARP
 
 M, N, G = cl.dims("M N G")  # rows, columns, blocks of a row
 ROWS = 8  # of a tile: their scales, 4 bytes each, are a sector

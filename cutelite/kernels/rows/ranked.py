@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import bf16, f32, i32, u32, u64
 from cutelite.kernels.rows.keys import ALL, ordered
-from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan
+from cutelite.kernels.rows.plan import Plan
+from cutelite.target.targets import MOST_THREADS, WARP
 
 CANDIDATES = 512  # elements that are ranked among themselves, at least
 

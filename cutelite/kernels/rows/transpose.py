@@ -17,9 +17,10 @@ from cutelite.kernels.arguments import is_array, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, WARP, after, follow, pitches
+from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
 from cutelite.lib.row_words import widened
+from cutelite.target.targets import WARP
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns

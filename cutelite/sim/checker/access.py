@@ -193,7 +193,7 @@ class Accesses:
             return False
         if writer and not self.clocks.has(self.clocks.pool[keys[0]], actor.row, writer, int(shadow.w_when[g])):
             return False
-        still = tuple(x for x in groups if self._remains(x, new, keys[0], actor, kind))
+        still = tuple(x for x in groups if self._remains(x, new, keys[0], actor, 0, kind))
         self._any_strong = self._any_strong or kind != READ
         shadow.o_who[g] = -self.sets.number((*still, new)) if still or len(who) > 1 else who[0]
         shadow.o_when[g], shadow.o_site[g] = when[0], site
@@ -242,11 +242,11 @@ class Accesses:
                     return False
         return True
 
-    def _remains(self, old: Group, new: Group, knows: int, actor: Actor, kind: int) -> bool:
-        """Tell whether an earlier access must still be kept beside a new one."""
+    def _remains(self, old: Group, new: Group, knows: int, actor: Actor, position: int, kind: int) -> bool:
+        """Tell whether an earlier access must still be kept beside a new one, at that position of it."""
         if self.sites.kinds[old.site] != kind:
             return True
-        return not old.within(members(new.who)) and self._unknown(knows, actor, 0, old, actor.ran)
+        return not old.within(members(new.who)) and self._unknown(knows, actor, position, old, actor.ran)
 
     def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> list[Conflict]:
         """Find the earlier accesses that an access of that kind races with."""
@@ -456,7 +456,6 @@ class Accesses:
             old[first].tolist(), old_when[first].tolist(), old_site[first].tolist(), strict=True,
         ):  # fmt: skip
             groups, new = self._groups_of(*earlier), self._groups_of(one, when, site)
-            mine = members(new[0].who)
             still, looked_at = [], groups
             if len(groups) > MANY_GROUPS and isinstance(actor, Threads):
                 clusters, near = self._near(earlier[0], groups, actor, position)
@@ -468,18 +467,12 @@ class Accesses:
                 still = list(itertools.compress(groups, ~near))
                 looked_at = tuple(itertools.compress(groups, near))
             for x in looked_at:
-                if self.sites.kinds[x.site] == kind and not (
-                    apart
-                    and (
-                        not self.sites[site].like(self.sites[x.site])
-                        or np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
-                    )
-                ):
-                    if x.within(mine):
-                        continue
-                    if not self._unknown(knows, actor, position, x, actor.ran):
-                        continue
-                still.append(x)
+                clashes = apart and (
+                    not self.sites[site].like(self.sites[x.site])
+                    or np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
+                )
+                if clashes or self._remains(x, new[0], knows, actor, position, kind):
+                    still.append(x)
             made.append(-self.sets.number(tuple(dict.fromkeys((*still, *new)))) if still else one)
         code = code.copy()
         code[where] = np.array(made, np.int32)[inverse]
@@ -512,7 +505,7 @@ class Accesses:
 
 
 def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
-    return (Group(agent.to_bytes(4, byteorder), clock.to_bytes(4, byteorder), site),)
+    return (Group(agent.to_bytes(BYTES, byteorder), clock.to_bytes(BYTES, byteorder), site),)
 
 
 def runs(*columns: Array) -> Array:

@@ -34,6 +34,7 @@ from cutelite.sim.checker.knowledge import (
     join,
 )
 from cutelite.sim.checker.parties import Parties
+from cutelite.target.targets import WARP
 
 Array = Any
 
@@ -280,7 +281,7 @@ class Clocks(Parties):
         keys = self.knows[heads]
         if np.count_nonzero(keys == keys[0]) == len(keys):
             return self.pool[int(keys[0])]
-        warps = [self.parties(warp) for warp in threads.reshape(-1, 32)]
+        warps = [self.parties(warp) for warp in threads.reshape(-1, WARP)]
         return self.common([self._with_own(self.knows, self.own, self.copied, warp) for warp in warps])
 
     def of_each(self, threads: Array) -> Knowledge:

@@ -12,7 +12,7 @@ from cutelite.sim.checker.knowledge import GMEM, INIT, PAST, REACH, SMEM, Publis
 from cutelite.sim.checker.records import Block
 from cutelite.sim.checker.state import State
 from cutelite.sim.events import Fence, Together
-from cutelite.sim.program import WARP
+from cutelite.target.targets import WARP
 
 Array = Any
 
@@ -32,8 +32,8 @@ class Fences:
         if not len(threads):
             return
         if fence == "warp":
-            for warp in sorted(set((lanes.tid[lanes.mask] // 32).tolist())):
-                mine = threads[(threads - block.first) // 32 == warp]
+            for warp in sorted(set((lanes.tid[lanes.mask] // WARP).tolist())):
+                mine = threads[(threads - block.first) // WARP == warp]
                 self.clocks.learn(mine, self.clocks.publish(mine))
                 self.ahead.meet(mine)
         elif fence == "grid":
@@ -66,8 +66,8 @@ class Fences:
         threads = block.first + tid
         if not np.count_nonzero(self.clocks.has_waited[self.clocks.head[threads]]):
             return
-        for warp in sorted(set((tid // 32).tolist())):
-            self.clocks.share_past(threads[tid // 32 == warp])
+        for warp in sorted(set((tid // WARP).tolist())):
+            self.clocks.share_past(threads[tid // WARP == warp])
 
     def _resize(self, block: Block, op: SetMaxNReg, threads: Array) -> None:
         """Report warps that nothing orders after the latest setmaxnreg of their warpgroup's other warps (PTX)."""

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from cutelite.diag import Mistake, Note, Span, render
 from cutelite.records import dataclass
-from cutelite.sim.error import Place, SimError
+from cutelite.sim.error import Place, SimError, threads_text
 
 Thread = tuple[tuple[int, int, int], tuple[int, int, int]]
 """blockIdx and threadIdx."""
-
-SHOWN = 4  # threads of a side, in text
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,7 @@ class Side:
         """Describe the threads: 'block (0, 0, 0), threads (0, 0, 0), (1, 0, 0) and 30 more'."""
         if not self.threads:
             return ""
-        block = self.threads[0][0]
-        shown = ", ".join(str(thread) for _, thread in self.threads[:SHOWN])
-        more = f" and {len(self.threads) - SHOWN} more" if len(self.threads) > SHOWN else ""
-        return f"block {block}, thread{'s' if len(self.threads) > 1 else ''} {shown}{more}"
+        return f"block {self.threads[0][0]}, {threads_text([thread for _, thread in self.threads])}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cutelite.sim.program import WARP
+from cutelite.target.targets import WARP
 
 Array = Any
 

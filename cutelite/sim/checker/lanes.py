@@ -11,7 +11,7 @@ from cutelite.sim.actors import Work
 from cutelite.sim.lanes import AccessOf
 from cutelite.sim.machine import Agent, Share
 from cutelite.sim.memory import Selected
-from cutelite.sim.program import WARP
+from cutelite.target.targets import WARP
 
 Array = Any
 

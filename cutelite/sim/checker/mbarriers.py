@@ -170,21 +170,19 @@ class Mbarriers:
     def _work_arrives(self, block: Block, barrier: Barrier, event: WorkArrive) -> None:
         """Handle cp.async.mbarrier.arrive and tcgen05.commit."""
         work, address = event
-        thread = block.first + int(work.tid[0])
-        if work.queue == "tcgen05":
-            done = self.clocks.of_agent(self.clocks.named(block.number, (thread, "tcgen05")), work.ticket)
-            done = done.rows(*(row for row in range(RAN, self.clocks.rows) if row != TMEM))
-            then = self.state.issued[work]
-            ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
-            barrier.coming.add(GPU, block.number, address >> RANK_SHIFT, join(done, ran))
-            self._finish(block, work, barrier, address)
-            self._must_see_init(block, work, barrier, address)
-            return
-        copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
+        thread, of_products = block.first + int(work.tid[0]), work.queue == "tcgen05"
         then = self.state.issued[work]
         ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
-        barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
+        if of_products:
+            done = self.clocks.of_agent(self.clocks.named(block.number, (thread, "tcgen05")), work.ticket)
+            done = done.rows(*(row for row in range(RAN, self.clocks.rows) if row != TMEM))
+            barrier.coming.add(GPU, block.number, address >> RANK_SHIFT, join(done, ran))
+        else:
+            done = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
+            barrier.coming.add(CTA, block.number, block.rank, join(done, ran))
         self._finish(block, work, barrier, address)
+        if of_products:
+            self._must_see_init(block, work, barrier, address)
 
     def _work_completes(self, block: Block, barrier: Barrier, event: WorkComplete) -> None:
         work, address = event
