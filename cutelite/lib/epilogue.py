@@ -34,7 +34,7 @@ AT_ONCE = 8  # elements that a thread loads before it stores them, where threads
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
-def piece_copy(op: Any, dtype: Any, turned: bool = False) -> Any:
+def piece_copy(op: Any, dtype: Any, turned: bool) -> Any:
     """Return the tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else by pairs.
 
     turned  shared memory is contiguous along columns: stmatrix transposes, and other elements go one by one

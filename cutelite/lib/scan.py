@@ -26,7 +26,6 @@ from cutelite.lib.reduce import WARP, Combine, combined, warp_reduce
 
 ALONE, UPTO = 1, 2  # flags of a word: the total of the tile alone, or of all tiles up to it
 TOGETHER = 4  # words that each lane loads at a time
-LOW = 0xFFFFFFFF
 
 
 def next_tile(states: Any) -> Any:

@@ -60,8 +60,8 @@ def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
 
 
 @functools.cache
-def _tools(cpu: str | None = None) -> tuple[Any, Any]:
-    """Return llvmlite's bindings, and its target machine for `cpu`; default: for this machine."""
+def _tools(cpu: str | None) -> tuple[Any, Any]:
+    """Return llvmlite's bindings, and its target machine for `cpu`; None: for this machine."""
     llvm = bindings.llvm()
     if cpu is None:
         llvm.initialize_native_target()

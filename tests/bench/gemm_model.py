@@ -26,12 +26,13 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.configs import STREAMED, Problem
+from cutelite.kernels.gemm.configs import Problem
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
 from cutelite.tune.compile import compile_all
 from tests.bench.given import parser
 from tests.bench.timing import timed
+from tests.kernels.streamed import STREAMED
 
 MODELS = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192, 11008, 14336, 16384)
 MAJORS = "K", "MN", "MN MN"

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from cutelite.kernels.gemm import Config, dense, gemm
-from cutelite.kernels.gemm.configs import STREAMED
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import MAJORS, operands, said
 from tests.bench.given import parser
+from tests.kernels.streamed import STREAMED
 
 
 def poison(like: Any, shape: Any, dtype: str | None = None) -> Any:

@@ -11,7 +11,8 @@ import pytest
 
 from common import array, to_numpy
 from cutelite.kernels.gemm import Config, Finish, call, dense, gemm, grouped
-from cutelite.kernels.gemm.configs import CONFIGS, STREAMED, swapped
+from cutelite.kernels.gemm.configs import CONFIGS, swapped
+from tests.kernels.streamed import STREAMED
 from tests.run.test_gemm import BF16, compare, operand, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")

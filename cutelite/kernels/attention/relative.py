@@ -25,7 +25,7 @@ LANES = GROUP - 32
 """Threads that compute terms: the warps beside the one that loads, of its warpgroup."""
 
 
-def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: Any = None) -> Biased | None:
+def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: Any) -> Biased | None:
     """Return zero and what `score_mod` adds to it, (1, 1, 1); None if it does not go by the distance alone.
 
     What is linear in the distance is left out as well, for it needs no table (`Scores.added`). Ops stay emitted in both

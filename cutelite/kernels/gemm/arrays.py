@@ -113,10 +113,10 @@ def read_by_tma(c: Any, mode: int = -1) -> bool:
     )
 
 
-def check_written_by_tma(name: str, d: Any) -> None:
+def check_written_by_tma(out: Any) -> None:
     """Check that TMA can write results to an array of the caller's. Errors: `ArrayError`."""
-    if not written_by_tma(d):
-        raise ArrayError(f"{name} and its rows begin at multiples of 16 bytes: pass such an array, or none")
+    if not written_by_tma(out):
+        raise ArrayError("out and its rows begin at multiples of 16 bytes: pass such an array, or none")
 
 
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:

@@ -329,17 +329,3 @@ CONFIGS += [
 ]
 """Tiles of as many sums as registers hold: blocks load the fewest bytes for a product, which counts where the card's
 power is the limit."""
-
-
-STREAMED = [
-    replace(config, stream=rounds)
-    for config in (
-        Config(),
-        Config(cluster=(1, 2)),
-        Config((256, 128), cluster=(1, 2)),
-        Config((128, 192), True, (2, 1)),
-        Config((128, 128), True, (2, 1), 5),
-    )
-    for rounds in (1, 2)
-]
-"""Configurations with stream-K. None is ever picked by default: wherever they were measured, others are faster."""

@@ -177,7 +177,7 @@ def by_rows(
         return out
     if not a.shape[-1]:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
-    check_written_by_tma("out", out)
+    check_written_by_tma(out)
     check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, False))
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
@@ -286,7 +286,7 @@ def along_k(
             out[...] = 0
         return out
     dtype, d = dtype_of(rt.read(a).dtype), dtype_of(rt.read(out).dtype)
-    check_written_by_tma("out", out)
+    check_written_by_tma(out)
     check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, True))
     problem = Problem(dtype, dtype, f32, d, None, ("MN", "MN"), True, groups="K")

@@ -37,7 +37,7 @@ def tile_of(dtype: Any) -> tuple[int, int]:
 
 
 @cache
-def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None, each: int = 1) -> Any:
+def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None, each: int) -> Any:
     """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128.
 
     each  scales of neighbouring columns that one access writes, 1 or 2: with 2 no sector is written in parts
