@@ -63,9 +63,10 @@ class DimBounds:
         return fold(expr, self)
 
     def _made(self, least: int, most: int, factor: int = 1, dims: tuple[str, ...] | None = None) -> Bound:
-        for size in self.sizes if dims else ():
-            if all(dims.count(name) <= size.dims.count(name) for name in dims):
-                most = min(most, factor * size.most)
+        if dims:
+            for size in self.sizes:
+                if all(dims.count(name) <= size.dims.count(name) for name in dims):
+                    most = min(most, factor * size.most)
         return Bound(least, most, factor, dims)
 
     def _whole(self, a: Bound, b: Bound) -> None:
