@@ -5,4 +5,5 @@ contract    effects, spelling: what a class says  function    blocks, and their 
 builder     ops put into blocks                   verifier    the rules that every pass may rely on
 printer     IR as text                            parser      text as IR
 simulation  the simulator, as ops see it          faults      unexpected exceptions as reports of a bug
+dim_bounds  the values that an expression over dims can have
 """
