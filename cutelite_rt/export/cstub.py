@@ -143,9 +143,9 @@ class Argument(NamedTuple):
     @property
     def words(self) -> str:
         """The structure `leaf_words` of stub.c."""
-        says, layout = getattr(self.leaf, "says", ""), getattr(self.leaf, "layout", None)
+        layout = getattr(self.leaf, "layout", None)
         nested = layout.layout if isinstance(layout, Nested) else ""
-        says = says if isinstance(self.leaf, Array) else ""
+        says = self.leaf.says if isinstance(self.leaf, Array) else ""
         return "{" + ", ".join(map(string, (self.leaf.name, says, str(self.leaf.dtype), nested))) + "}"
 
 
