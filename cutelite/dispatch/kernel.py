@@ -295,6 +295,8 @@ class Kernel:
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
         """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
+        if isinstance(launch, Launch) and launch.block is not None:
+            extents(launch.block, "block")  # before arguments are bound: it may be one of them
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError(f"a grid of no blocks has nothing to {what}")

@@ -66,7 +66,7 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
         return key
     if declared and (callable(key) or type(key) is str or _is_symbolic(key) or hasattr(type(key), "__index__")):
         return Launch(key)
-    forms = "kernel[grid, block](...) or kernel[Launch(...)](...)"
+    forms = "kernel[grid, block](...), kernel[grid](...) where @kernel gives the block, or kernel[Launch(...)](...)"
     return asked.from_subscript(key, Launch, 2 - declared, forms)
 
 

@@ -109,6 +109,15 @@ def test_arguments_that_do_not_fit_are_errors_of_the_call() -> None:
         doubled.check(0, None, np.zeros(64, np.int32), np.zeros(64, np.int32))
 
 
+def test_an_argument_in_the_place_of_the_block_is_told_as_that() -> None:
+    @cl.kernel(block=32)
+    def fill(a: Tensor[f32, (64,)]) -> None:
+        a[cl.thread_idx.x] = 1.0
+
+    with pytest.raises(cl.LaunchError, match="fill: the block takes whole numbers, not array"):
+        fill.check(1, np.zeros(64, np.float32))
+
+
 @cl.kernel(block=(32, 8))
 def transpose(x: Tensor[f32, (N, M)], y: Tensor[f32, (M, N)], pad: cl.Constexpr[int]) -> None:
     tile = cl.shared(f32, cl.Layout((32, 32), (32 + pad, 1)))
