@@ -42,8 +42,8 @@ class Mutables:
         self._made[id(obj)] = (obj, share)
         return obj
 
-    def changing(self, obj: Any, share: Share, what: str, before: Any = None) -> None:
-        """Allow `what` to change `obj`; `before` is what it held, if it has just been changed. Errors: `mutation`."""
+    def changing(self, obj: Any, share: Share, what: str) -> None:
+        """Allow `what` to change `obj`, which it is about to do. Errors: `mutation`."""
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         if known is None:
@@ -63,7 +63,7 @@ class Mutables:
                 ),
             )
         if self._marks and id(obj) not in self._marks[-1]:
-            self._marks[-1][id(obj)] = (obj, contents(obj) if before is None else before)
+            self._marks[-1][id(obj)] = (obj, contents(obj))
 
     def mark(self) -> None:
         """Begin to note what changes."""

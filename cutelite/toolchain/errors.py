@@ -25,14 +25,17 @@ class ToolchainError(Exception):
         return f"{text}\n{self.excerpt}" if self.excerpt else text
 
 
-def excerpt(text: str, complaint: str, pattern: str, context: int = 2, limit: int = 3) -> str:
-    """Return the lines of `text` that `complaint` names, each with `context` lines around it, at most `limit` of them.
+SHOWN, AROUND = 3, 2  # lines that are named, and lines on either side of each
+
+
+def excerpt(text: str, complaint: str, pattern: str) -> str:
+    """Return the first lines of `text` that `complaint` names, each with some lines around it.
 
     `pattern` has one group, which matches a line number (from 1) in the complaint.
     """
     lines = text.splitlines()
-    wanted = list(dict.fromkeys(int(number) for number in re.findall(pattern, complaint)))[:limit]
-    shown = sorted({near for line in wanted for near in range(line - context, line + context + 1)})
+    wanted = list(dict.fromkeys(int(number) for number in re.findall(pattern, complaint)))[:SHOWN]
+    shown = sorted({near for line in wanted for near in range(line - AROUND, line + AROUND + 1)})
     return "\n".join(
         f"{'>' if number in wanted else ' '}{number:5d} | {lines[number - 1]}"
         for number in shown
