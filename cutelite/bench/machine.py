@@ -34,7 +34,9 @@ class Nvml:
 
     def sample(self) -> Sample:
         """Return the GPU's clock and power now."""
-        return Sample(self._ask("nvmlDeviceGetClockInfo", _SM), _watts(self._ask("nvmlDeviceGetPowerUsage")))
+        milliwatts = self._ask("nvmlDeviceGetPowerUsage")
+        watts = None if milliwatts is None else milliwatts / 1e3
+        return Sample(self._ask("nvmlDeviceGetClockInfo", _SM), watts)
 
     def _ask(self, name: str, *arguments: int) -> int | None:
         if self._library is None:
@@ -42,7 +44,3 @@ class Nvml:
         value = ctypes.c_uint()
         status = getattr(self._library, name)(self._device, *arguments, ctypes.byref(value))
         return value.value if status == 0 else None
-
-
-def _watts(milliwatts: int | None) -> float | None:
-    return None if milliwatts is None else milliwatts / 1e3

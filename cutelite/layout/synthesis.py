@@ -85,13 +85,9 @@ def synthesize_swizzle(accesses: Sequence[Any], bits: int, *, hopper_only: bool 
         if fewest == 0:
             break
     of_elements = Swizzle(best.bits, best.base - (bits // 8).bit_length() + 1, best.shift)
-    reports = tuple(bank_conflicts(_swizzled(of_elements, layout), bits, width) for layout, width in pairs)
+    reports = tuple(bank_conflicts(ComposedLayout(of_elements, 0, layout), bits, width) for layout, width in pairs)
     found = of_elements if fewest == 0 else None
     return SwizzleSearch(found, of_elements, reports, tried, hopper_swizzle(of_elements, bits))
-
-
-def _swizzled(swizzle: Swizzle, layout: Any) -> Any:
-    return ComposedLayout(swizzle, 0, layout)
 
 
 def _candidates(keep: int, top: int, hopper_only: bool) -> Iterator[Swizzle]:

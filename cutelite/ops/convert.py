@@ -42,6 +42,9 @@ NARROWING = {
     **{(source, fp8): ("rn",) for source in ("f32", "f16") for fp8 in FP8},
 }
 
+FROM_INT = {"bf16": ("rn",), "f16": ALL_MODES, "f32": ALL_MODES, "f64": ALL_MODES}
+"""The roundings of a conversion from an integer, by float."""
+
 
 def modes(source: Scalar, to: Scalar) -> tuple[str, ...] | None:
     """Return the roundings of the conversion, the default first; () if it is exact, None if no `cvt` does it."""
@@ -50,15 +53,11 @@ def modes(source: Scalar, to: Scalar) -> tuple[str, ...] | None:
     if "bool" in (source.kind, to.kind):
         return () if all(t.kind == "bool" or t.is_int or t.name in PLAIN_FLOATS for t in (source, to)) else None
     if source.is_int:
-        return () if to.is_int else _from_int(to)
+        return () if to.is_int else FROM_INT.get(to.name)
     if to.is_int:
         return ("rz", "rn", "rm", "rp") if source.name in ("f16", "f32", "f64") else None
     pair = (source.name, to.name)
     return () if pair in WIDENING or (pair[0] in FP8 and to == f16) else NARROWING.get(pair)
-
-
-def _from_int(to: Scalar) -> tuple[str, ...] | None:
-    return {"bf16": ("rn",), "f16": ALL_MODES, "f32": ALL_MODES, "f64": ALL_MODES}.get(to.name)
 
 
 def steps(source: Scalar, to: Scalar) -> tuple[Scalar, ...]:

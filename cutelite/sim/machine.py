@@ -138,7 +138,8 @@ class Machine:
         self.warp_count = -(-self.threads // WARP)
         self.roster = Roster(cluster.live[rank])
         own = cluster.smem[rank]
-        self.local_bytes = _rounded_up(self.program.local.size) + LOCAL_GAP if self.program.local.sizes else 0
+        local = self.program.local  # whose alignment is the same for all threads
+        self.local_bytes = (-(-local.size // LOCAL_GAP) + 1) * LOCAL_GAP if local.sizes else 0
         observer = launch.observer
         self.spaces = {
             "gmem": launch.gmem,
@@ -423,11 +424,6 @@ def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:
     region.state[:RESERVED_SMEM] = NOBODYS
     _mark_allocated(region.state[RESERVED_SMEM : RESERVED_SMEM + plan.size], plan)
     return region
-
-
-def _rounded_up(size: int) -> int:
-    """Round `size` up, so that the local memory of all threads has the same alignment."""
-    return -(-size // LOCAL_GAP) * LOCAL_GAP
 
 
 def _mark_allocated(state: Array, plan: MemoryPlan) -> None:

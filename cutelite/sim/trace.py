@@ -340,7 +340,7 @@ class Timeline:
             return self._issue[work]
         begin = _reserved(block.copying, self._issue[work], moved / self.costs.bytes)
         end = begin + moved / self.costs.bytes + self.costs.copy
-        row = next(i for i in count() if not any(_overlap(other, (begin, end)) for other in block.rows[i]))
+        row = next(i for i in count() if not any(first < end and begin < last for first, last in block.rows[i]))
         block.rows[row].append((begin, end))
         self._slice(block, COPIES + row, work.op.name, begin, end, {"bytes": moved, "line": _line(work.op.span)})
         return end
@@ -416,10 +416,6 @@ def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -
         at += 1
     busy.insert(at, (begin, begin + length))
     return begin
-
-
-def _overlap(a: tuple[float, float], b: tuple[float, float]) -> bool:
-    return a[0] < b[1] and b[0] < a[1]
 
 
 def _spaces(op: Op) -> set[str]:
