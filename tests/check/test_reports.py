@@ -115,7 +115,7 @@ def test_an_argument_in_the_place_of_the_block_is_told_as_that() -> None:
         a[cl.thread_idx.x] = 1.0
 
     with pytest.raises(cl.LaunchError, match="fill: the block takes whole numbers, not array"):
-        fill.check(1, np.zeros(64, np.float32))
+        fill.check(1, np.zeros(64, np.float32))  # type: ignore[arg-type]
 
 
 @cl.kernel(block=(32, 8))
