@@ -60,6 +60,20 @@ class Dual(Differentiable):
         result = literal(other) / self.value
         return Dual(result, times(times(-1.0, self.slope), result / self.value))
 
+    def __floordiv__(self, other: Any) -> Any:
+        return Dual(self.value // parts(other)[0], 0.0)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return Dual(literal(other) // self.value, 0.0)
+
+    def __mod__(self, other: Any) -> Any:
+        value, slope = parts(other)
+        return Dual(self.value % value, plus(self.slope, times(-1.0, times(slope, self.value // value))))
+
+    def __rmod__(self, other: Any) -> Any:
+        value = literal(other)
+        return Dual(value % self.value, times(-1.0, times(self.slope, value // self.value)))
+
     def __pow__(self, exponent: Any) -> Any:
         if isinstance(exponent, int) and not isinstance(exponent, bool):
             if exponent == 0:
@@ -202,6 +216,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "rsqrt": (lambda y, x: -0.5 * y / x,),
     "rcp": (lambda y, x: -(y * y),),
     "divide": (lambda y, a, b: 1.0 / b, lambda y, a, b: -y / b),
+    "fmod": (lambda y, a, b: 1.0, lambda y, a, b: -_math().trunc(a / b)),
     "cbrt": (lambda y, x: 1.0 / (3.0 * y * y),),
     "rcbrt": (lambda y, x: -y / (3.0 * x),),
     "hypot": tuple(lambda y, *xs, i=i: xs[i] / y for i in range(8)),

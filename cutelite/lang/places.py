@@ -20,6 +20,9 @@ from cutelite.lang.promotion import as_value, dtype_of, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, maximum, minimum, vector
 from cutelite.ops import arith
 
+MOST = 1 << 24
+"""The largest literal, and multiple of an offset, by which indices stay numbers that f32 may hold too."""
+
 
 class Either(Lazy):
     """A vector of i32 that can also be computed in f32, as its use requires.
@@ -134,7 +137,9 @@ class Places(Either):
     def times(self, other: Any) -> Any:
         """Return the product with a literal, or of floats with a run-time scalar of f32; None for anything else."""
         if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
-            offsets = (x * other for x in self.offsets)
+            offsets = tuple(x * other for x in self.offsets)
+            if self.dtype == i32 and max(map(abs, (other, *offsets))) > MOST:
+                return None  # the product may wrap around
             return self._over(self.base * other, offsets, self.step, self._then(lambda x: x * other))
         if isinstance(other, Scalar) and other.dtype == f32 and self.dtype == f32:
             return self._over(self.base * other, self.offsets, self.step * other)
@@ -153,7 +158,7 @@ def _operator(name: str, kept: Callable[[Any, Any], Any] | None = None) -> Calla
             return found
         if self.dtype == i32 and (_is_float(other) or "truediv" in name):
             return getattr(self.to(f32), name)(other)
-        if kept is not None and isinstance(other, int) and self.dtype == i32:
+        if kept is not None and isinstance(other, int) and self.dtype == i32 and abs(other) <= MOST:
             return Either(lambda: general(Vector(self.value), other), lambda: getattr(self.to(f32), name)(float(other)))
         return general(Vector(self.value), other)
 

@@ -1,6 +1,6 @@
 """Arrays that a caller's functions capture, indexed in the kernel by numbers and vectors like arrays of torch.
 
-An element of a vector that is below 0 counts from the end: a function that masks what it finds there may use one.
+An index below 0 counts from the end: a function that masks what it finds there may use one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, mistake, refuse_iteration
+from cutelite.lang.promotion import is_number
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector, vector, where
 from cutelite.records import dataclass
@@ -23,27 +24,40 @@ V = TypeVar("V")
 
 
 class Table:
-    """A tensor in global memory. Indices broadcast to each other; each distinct element of a vector is a load."""
+    """A tensor in global memory. Indices broadcast to each other; each distinct element of a vector is a load.
 
-    __slots__ = ("tensor",)
+    Fewer indices than there are modes give a table of the other modes.
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+    given   the indices of the first modes
+    """
+
+    __slots__ = ("given", "tensor")
+
+    def __init__(self, tensor: Tensor, given: tuple[Any, ...] = ()) -> None:
+        self.tensor, self.given = tensor, given
 
     @property
     def shape(self) -> Any:
-        return self.tensor.shape
+        return self.tensor.shape[len(self.given) :]
 
     def described(self) -> str:
-        return f"a whole array of {self.tensor.ndim} mode{'s' * (self.tensor.ndim != 1)} (take an element of it)"
+        modes = self.tensor.ndim - len(self.given)
+        return f"a whole array of {modes} mode{'s' * (modes != 1)} (take an element of it)"
 
     __iter__ = refuse_iteration
 
     def __getitem__(self, key: Any) -> Any:
-        coord = key if isinstance(key, tuple) else (key,)
-        if len(coord) != self.tensor.ndim:
+        more = key if isinstance(key, tuple) else (key,)
+        coord = (*self.given, *more)
+        if len(coord) > self.tensor.ndim:
             raise mistake("rank", f"{len(coord)} indices into an array of {self.tensor.ndim} modes")
+        if len(coord) < self.tensor.ndim:
+            return Table(self.tensor, coord)
         vectors = [x for x in coord if isinstance(x, Vector)]
+        coord = tuple(
+            x if isinstance(x, Vector) else _from_end(x, x, extent)
+            for x, extent in zip(coord, self.tensor.shape, strict=True)
+        )
         if not vectors:
             return self.tensor[coord if len(coord) > 1 else coord[0]]
         whole = vectors[0].value
@@ -65,9 +79,12 @@ class Table:
         return found
 
 
-def _from_end(x: Vector, index: Any, extent: Any) -> Any:
-    """Return an element of the indices `x`, plus the extent where it is below 0."""
-    return index if getattr(x, "natural", False) else where(index < 0, index + extent, index)
+def _from_end(x: Any, index: Any, extent: Any) -> Any:
+    """Return an index, `x` or an element of the vector `x`, plus the extent where it is below 0."""
+    if isinstance(index, int):
+        return index + extent if index < 0 else index
+    known = isinstance(x, Vector) and getattr(x, "natural", False)
+    return index if known or not is_number(x) else where(index < 0, index + extent, index)
 
 
 def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:

@@ -7,14 +7,15 @@ Out   what the same function of `cl`, or operator, gives
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
-from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import dtype_of, literal
+from cutelite.lang.emit import mistake, wrap
+from cutelite.lang.promotion import as_value, dtype_of, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -41,7 +42,16 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 f"a kernel cannot compute with a whole tensor, here of shape {tuple(x.shape)}",
                 help="make it before, as a variable that the function captures, and index it: `t[h]`",
             )
-    return FUNCTIONS[name](*given, **named)
+    return _applied(name, FUNCTIONS[name], *given, **named)
+
+
+def _applied(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call what stands for a function or method of torch. Errors: `torch-function` for arguments that it has not."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        text = re.sub(r"^[\w.<>]+\(\) ", "", str(error))
+        raise mistake("torch-function", f"a kernel's `torch.{name}` does not take these arguments: {text}") from error
 
 
 def method(x: Any, name: str) -> Any:
@@ -50,7 +60,7 @@ def method(x: Any, name: str) -> Any:
         return None  # what `new_ones` and its like are given
     if name not in METHODS:
         raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
-    return partial(METHODS[name], x)
+    return partial(_applied, name, METHODS[name], x)
 
 
 def _logical(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -83,14 +93,49 @@ def to(x: Any, dtype: Any) -> Any:
 
 
 def _new(number: Any) -> Callable[..., Any]:
-    """Return the method that makes a tensor without modes of the number: a literal."""
+    """Return the method that makes a tensor without modes of the number.
+
+    It is a run-time number: functions of torch that take nothing but tensors refuse Python's before they come here.
+    """
 
     def made(x: Any, size: Any, *, dtype: Any = None, device: Any = None) -> Any:
         if tuple(size) != ():
             raise mistake("torch-function", f"a kernel makes no tensor of shape {tuple(size)}: only `()`, a number")
-        return to(number, x.dtype if dtype is None else dtype)
+        wanted = dtype_of(x.dtype if dtype is None else dtype)
+        return wrap(as_value(to(number, wanted), wanted))
 
     return made
+
+
+def _scaled(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return `torch.add` or `torch.sub`: the second number may have a factor."""
+    return lambda x, other, *, alpha=1: op(x, other if alpha == 1 else other * alpha)
+
+
+def _divided(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    if rounding_mode == "floor":
+        return x // other
+    whole = not any(isinstance(n, float) or (hasattr(n, "dtype") and n.dtype.is_float) for n in (x, other))
+    if rounding_mode == "trunc" and whole:
+        return values.where((x < 0) != (other < 0), -(abs(x) // abs(other)), abs(x) // abs(other))
+    return math.trunc(x / other) if rounding_mode == "trunc" else x / other
+
+
+def _gelu(x: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        return 0.5 * x * (1.0 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + math.erf(x * 0.7071067811865476))
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1.0 / (math.exp(-x) + 1.0)
+
+
+def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    by = x if beta == 1 else x * beta
+    found = math.log1p(math.exp(-abs(by))) + MAXIMUM(by, 0.0)
+    found = found if beta == 1 else found / beta
+    return values.where(by > float(threshold), x, found)
 
 
 MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
@@ -108,8 +153,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs, "absolute": abs, "where": values.where, "clamp": _clamp, "clip": _clamp, "round": math.rint,
     "maximum": MAXIMUM, "minimum": MINIMUM, "max": MAXIMUM, "min": MINIMUM, "fmax": values.maximum,
     "fmin": values.minimum, "reciprocal": lambda x: 1.0 / x, "square": lambda x: x * x,
-    "sigmoid": lambda x: 1.0 / (math.exp(-x) + 1.0), "relu": lambda x: MAXIMUM(0.0, x), "subtract": operator.sub,
-    "multiply": operator.mul, "div": operator.truediv, "divide": operator.truediv, "true_divide": operator.truediv,
+    "sigmoid": _sigmoid, "relu": lambda x, inplace=False: MAXIMUM(0.0, x), "add": _scaled(operator.add),
+    "sub": _scaled(operator.sub), "subtract": _scaled(operator.sub), "multiply": operator.mul, "div": _divided,
+    "divide": _divided, "true_divide": operator.truediv, "gelu": _gelu,
+    "silu": lambda x, inplace=False: x * _sigmoid(x), "log_sigmoid": lambda x: -_softplus(-x),
+    "masked_fill": lambda x, mask, value: values.where(mask, value, x),
+    "lerp": lambda x, end, weight: x + weight * (end - x),
     "floor_divide": operator.floordiv, "remainder": operator.mod, "fmod": math.fmod, "negative": operator.neg,
     "logical_and": _logical(operator.and_), "logical_or": _logical(operator.or_), "logical_xor": _logical(operator.xor),
     "logical_not": lambda x: _logical(operator.xor)(x, True), "bitwise_and": operator.and_, "bitwise_or": operator.or_,
@@ -119,7 +168,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "full_like": lambda x, fill_value, **how: _new(fill_value)(x, (), **how),
     "sign": lambda x: values.where(x > 0, 1.0, values.where(x < 0, -1.0, x)) if x.dtype.is_float
     else (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
-    "softplus": lambda x: math.log1p(math.exp(-abs(x))) + MAXIMUM(x, 0.0),
+    "softplus": _softplus,
 }  # fmt: skip
 """Functions of torch by their names."""
 

@@ -1,5 +1,6 @@
 """The same functions work in `kernels.attention` and in torch's FlexAttention."""
 
+import math
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -157,6 +158,58 @@ def test_functions_of_torch_and_what_they_captured_forward_and_backward() -> Non
         assert error < 0.02, name
 
 
+BIAS = torch.linspace(-1, 1, 32 * 2, device=DEVICE).view(32, 2)
+
+
+def bucketed(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """T5's relative bias, as transformers has it."""
+    apart = torch.abs(q_idx - kv_idx)
+    far = 8 + (torch.log((apart + 1) / 8.0) / math.log(16) * 8).to(torch.int32)
+    near = torch.where(apart < 8, apart, torch.minimum(far, torch.full_like(far, 15)))
+    return score + BIAS[near + torch.where(kv_idx > q_idx, 16, 0), h]
+
+
+def from_the_end(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Numbers below 0 count from the end, and fewer indices than modes leave an array of the others."""
+    return score * BIAS[-1][h] + SLOPES[-1 - h] + BIAS[kv_idx // 2][-1]
+
+
+def wrapped_around(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + (q_idx * 1103515245 + kv_idx * 12345) % 7 * 0.1
+
+
+def of_options(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Functions with arguments beyond their numbers."""
+    apart = q_idx - kv_idx
+    whole = torch.div(apart, 7, rounding_mode="trunc") - torch.div(apart, 7, rounding_mode="floor")
+    score = torch.add(torch.sub(score, apart, alpha=0.25), whole, alpha=2)
+    return torch.lerp(torch.relu(score), score.masked_fill(kv_idx == 3, 0.5), 0.75)
+
+
+def of_activations(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    functional = torch.nn.functional
+    a, b = functional.silu(score) + functional.relu(score), functional.softplus(score, beta=2.0)
+    return a - b + functional.logsigmoid(score) + functional.gelu(score) - functional.gelu(-score, approximate="tanh")
+
+
+@pytest.mark.parametrize("score_mod", [bucketed, from_the_end, wrapped_around, of_options, of_activations])
+def test_functions_and_their_derivatives_are_torchs(score_mod: Callable[..., Any]) -> None:
+    given = [torch.randn(1, 40, 2, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3)]
+    o = attention(*given, score_mod=score_mod)
+    do = torch.randn_like(o)
+    found = o, *torch.autograd.grad(o, given, do)
+    q, k, v = (x.detach().float().requires_grad_() for x in given)
+    each: Any = score_mod
+    for at in (4, 3, 2, 1):
+        each = torch.vmap(each, in_dims=(0, *(0 if i == at else None for i in range(1, 5))))
+    places = [torch.arange(n, device=DEVICE, dtype=torch.int32) for n in (1, 2, 40, 40)]
+    scores = each(torch.einsum("bqhd,bkhd->bhqk", q, k) / 8, *places)
+    want = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
+    wanted = want, *torch.autograd.grad(want, (q, k, v), do.float())
+    for name, a, b in zip(("o", "dq", "dk", "dv"), found, wanted, strict=True):
+        assert (a - b).abs().max() < 0.02 * b.abs().max(), name
+
+
 def test_a_captured_tensor_that_would_get_no_gradient() -> None:
     bias = torch.zeros(2, device=DEVICE, requires_grad=True)
     q = torch.zeros(1, 8, 2, 64, dtype=torch.bfloat16, device=DEVICE)
@@ -168,6 +221,12 @@ def test_functions_that_kernels_do_not_have() -> None:
     q = torch.zeros(1, 8, 1, 64, dtype=torch.bfloat16, device=DEVICE)
     with pytest.raises(CompileError, match=r"a kernel has no `torch\.cumsum`"):
         attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: torch.cumsum(score, 0))
+    with pytest.raises(CompileError, match=r"a kernel's `torch\.round` does not take these arguments: .*'decimals'"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: torch.round(score, decimals=2))
+    with pytest.raises(CompileError, match=r"a whole array of 1 mode \(take an element of it\)"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + BIAS[kv_idx])
+    with pytest.raises(CompileError, match=r"3 indices into an array of 2 modes"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + BIAS[kv_idx, h, b])
     with pytest.raises(CompileError, match=r"with a whole tensor, here of shape \(1,\)"):
         attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score * torch.tensor([2.0]))
     with pytest.raises(CompileError, match=r"a whole array of 1 mode \(take an element of it\)"):

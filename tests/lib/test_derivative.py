@@ -96,6 +96,8 @@ CASES += [
     (lambda x: cl.math.normcdfinv(x / 5.0) + cl.math.erfcinv(x / 3.0) + cl.math.fdim(x, 1.0), POSITIVE),
     (lambda x: cl.math.rhypot(x, 2.0) + cl.math.hypot(x, 1.0, x * 0.5), ANY),
     (lambda x: cl.math.hypot(x, 2.0) + cl.math.atan2(x, x * x + 1.0), ANY),
+    (lambda x: x // 0.59 + 7.0 // (x + 9.05) + x % 0.59 + (x + 9.05) % (x * 0.5 + 4.0) + 9.0 % (x + 9.1), ANY),
+    (lambda x: cl.math.fmod(x, 0.59) + cl.math.fmod(9.0, x + 9.1), ANY),
     (lambda x: cl.math.fma(x, x + 1.0, x * 3.0), ANY),
     (lambda x: cl.math.fabs(x) + cl.math.saturate(x) + cl.math.maximum(x, 0.5) * cl.math.minimum(1.0, x), ANY),
     (lambda x: cl.math.fdividef(x, x + 7.0) + cl.math.exp(x * 0.1, fast=True), ANY),
