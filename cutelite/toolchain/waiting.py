@@ -19,7 +19,7 @@ from cutelite.toolchain.running import Program, Ran
 
 PATIENCE_S = 1.0  # a program that has not opened its source by then is no ptxas that we know
 _PIPE_BYTES = 65536  # what a pipe takes at once, unless it is told to take more
-_open_pipes: set[int] = set()
+_open: set[Waiting] = set()  # those whose pipe this process holds open
 
 
 class Waiting:
@@ -34,7 +34,7 @@ class Waiting:
         os.mkfifo(source, 0o600)
         reader = os.open(source, os.O_RDONLY | os.O_NONBLOCK)  # for without one, a pipe cannot be opened to be written
         self._pipe = os.open(source, os.O_WRONLY | os.O_NONBLOCK)  # held open: if this process dies, ptxas ends too
-        _open_pipes.add(self._pipe)
+        _open.add(self)
         os.close(reader)
         try:
             self._program = Program(command, environment)
@@ -79,8 +79,9 @@ class Waiting:
             self._close()
 
     def _close(self) -> None:
-        if self._pipe in _open_pipes:
-            _open_pipes.remove(self._pipe)
+        """Close the pipe, unless it is closed: its number may by now be that of another thread's file."""
+        if self in _open:
+            _open.remove(self)
             os.close(self._pipe)
 
     def stop(self) -> None:
@@ -91,9 +92,8 @@ class Waiting:
 
 def _forget() -> None:
     """Close the pipes in a forked process, where they would keep ptxas from the end of its source."""
-    for pipe in _open_pipes:
-        os.close(pipe)
-    _open_pipes.clear()
+    for each in list(_open):
+        each._close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -343,6 +344,15 @@ def test_mistakes_are_reported_as_without_a_start_before(ptxas: str, hopper: Tar
     with early(hopper) as unused:
         assert unused is not None
     assert unused._program.ended()
+
+
+def test_ending_one_leaves_another_whose_pipe_has_the_same_number(ptxas: str, hopper: Target) -> None:
+    with ExitStack() as later:
+        with early(hopper) as first:
+            assert first is not None and to_cubin(SHARED, hopper, started=first).image
+            second = later.enter_context(early(hopper))
+            assert second is not None and second._pipe == first._pipe, "the number was free"
+        assert second.assemble(SHARED), "it was started, and has its source"
 
 
 def test_a_status_that_somebody_else_took_is_no_error(ptxas: str, hopper: Target) -> None:
