@@ -913,10 +913,10 @@ class _Flow:
         self.draft = draft
         self.labels = labels
         self.cells = set(pycode.co_cellvars)
-        self.plain: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
+        self.counts: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
         self.stack: list[_Slot] = []
         self.entry: dict[int, tuple[_Slot, ...]] = {}  # the stack before each instruction reached
-        self.final: dict[int, list[Instr]] = {}
+        self.final: dict[int, tuple[Instr, ...]] = {}
 
     def run(self) -> tuple[list[Instr], frozenset[str]]:
         """Return the final instructions and the names of local cells."""
@@ -927,7 +927,8 @@ class _Flow:
             self.stack = list(self.entry[at])
             while at not in self.final:
                 instr = self.draft[at]
-                self.final[at] = [self.plain_step(instr)] if instr.op in _PLAIN else list(self.step(instr))
+                step = _STEPS.get(instr.op)
+                self.final[at] = (self.plain(instr),) if step is None else step(self, instr)
                 if instr.op in JUMPS and self.reach(target := self.labels[instr.arg], drop=instr.op == "FOR_ITER"):
                     pending.append(target)
                 if instr.op in ENDS:
@@ -956,40 +957,12 @@ class _Flow:
             instrs += self.final[at]
         return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
 
-    def step(self, instr: Instr) -> Iterator[Instr]:
-        """Execute one instruction on the stack of slots, and yield the final instructions for it."""
-        op, arg, stack = instr.op, instr.arg, self.stack
-        match op:
-            case "_NULL":
-                stack.append(_NULL)
-            case "_METHOD":
-                stack[-1:] = [_NULL, _VALUE]
-                yield instr._replace(op="ATTR")
-            case "GLOBAL":
-                stack.append(_SUPER if arg == "super" else _VALUE)
-                yield instr
-            case "_SAVE":
-                count = self.plain[arg] = self.plain.get(arg, 0) + 1
-                stack.append(_Saved(arg, f"{arg}.{count}"))
-            case "POP":
-                if not _hidden(stack.pop()):
-                    yield instr
-            case "STORE":
-                if not _hidden(stack.pop()):
-                    yield self.named(instr, result=True)
-            case "LOAD" | "DELETE" | "LOAD_CELL" | "CLOSURE" | "STORE_CELL" | "MAKE_CELL":
-                yield self.variable(self.named(instr, result=op == "STORE_CELL"))
-            case "COPY" | "SWAP":
-                yield from self.shuffle(instr)
-            case "_CALL" | "_CALL_EX":
-                yield from self.call(instr)
-            case "FOR_ITER":
-                yield instr
-            case _:
-                raise self.bug("an unknown instruction", instr)
+    # Steps execute an instruction on the stack of slots, and return the final instructions for it.
 
-    def plain_step(self, instr: Instr) -> Instr:
-        """Execute an instruction that takes and leaves values only."""
+    def plain(self, instr: Instr) -> Instr:
+        """Execute an instruction that takes and leaves values only; return it as its final one."""
+        if instr.op not in _EFFECTS:
+            raise self.bug("an unknown instruction", instr)
         pops, pushes = stack_effect(instr.op, instr.arg)
         if pops:
             self.pop(pops, instr)
@@ -999,20 +972,48 @@ class _Flow:
             return instr._replace(arg=1 + sum(not _hidden(slot) for slot in above))
         return instr
 
-    def variable(self, instr: Instr) -> Instr:
-        """Execute an access to a local, under the name that `owner` gave it."""
+    def null(self, instr: Instr) -> tuple[Instr, ...]:
+        self.stack.append(_NULL)
+        return ()
+
+    def method(self, instr: Instr) -> tuple[Instr, ...]:
+        self.stack[-1:] = [_NULL, _VALUE]
+        return (instr._replace(op="ATTR"),)
+
+    def load_global(self, instr: Instr) -> tuple[Instr, ...]:
+        self.stack.append(_SUPER if instr.arg == "super" else _VALUE)
+        return (instr,)
+
+    def save(self, instr: Instr) -> tuple[Instr, ...]:
+        name = instr.arg
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        self.stack.append(_Saved(name, f"{name}.{count}"))
+        return ()
+
+    def drop(self, instr: Instr) -> tuple[Instr, ...]:
+        return () if _hidden(self.stack.pop()) else (instr,)
+
+    def store(self, instr: Instr) -> tuple[Instr, ...]:
+        return () if _hidden(self.stack.pop()) else (self.named(instr, result=True),)
+
+    def for_iter(self, instr: Instr) -> tuple[Instr, ...]:
+        return (instr,)  # `run` moves the stack, in two ways
+
+    def variable(self, instr: Instr) -> tuple[Instr, ...]:
+        """Execute an access to a local, under the name that it has here."""
+        instr = self.named(instr, result=instr.op == "STORE_CELL")
         if instr.op == "MAKE_CELL":
             self.cells.add(instr.arg)
         elif instr.op == "LOAD" and instr.arg in self.cells:
             instr = instr._replace(op="CLOSURE")  # 3.13 has no instruction of its own for this
-        return self.plain_step(instr)
+        return (self.plain(instr),)
 
     def named(self, instr: Instr, result: bool = False) -> Instr:
         """Return the access under its name here: the comprehension's while saved values are on the stack.
 
         A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
         """
-        if not self.plain:
+        if not self.counts:
             return instr
         stack, name = self.stack, instr.arg
         end = len(stack)
@@ -1021,24 +1022,26 @@ class _Flow:
         saved = (slot for slot in reversed(stack[:end]) if isinstance(slot, _Saved) and slot.name == name)
         return instr._replace(arg=next((slot.inner for slot in saved), name))
 
-    def shuffle(self, instr: Instr) -> Iterator[Instr]:
-        """Execute COPY or SWAP, whose arguments count the slots that hold no value."""
+    def copy(self, instr: Instr) -> tuple[Instr, ...]:
+        """Execute COPY, whose argument counts the slots that hold no value too."""
+        stack, n = self.stack, instr.arg
+        if _hidden(stack[-n]):
+            raise self.bug("COPY of a slot without a value", instr)
+        above = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 :])
+        stack.append(stack[-n])
+        return (instr._replace(arg=1 + above),)
+
+    def swap(self, instr: Instr) -> tuple[Instr, ...]:
+        """Execute SWAP, whose argument counts the slots that hold no value too."""
         stack, n = self.stack, instr.arg
         between = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 : -1])
-        if instr.op == "COPY":
-            if _hidden(stack[-n]):
-                raise self.bug("COPY of a slot without a value", instr)
-            yield instr._replace(arg=1 + sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 :]))
-            stack.append(stack[-n])
-            return
         hidden = _hidden(stack[-1]) + _hidden(stack[-n])
         stack[-1], stack[-n] = stack[-n], stack[-1]
-        if not hidden:
-            yield instr._replace(arg=between + 2)
-        elif hidden == 1 and between:
+        if hidden == 1 and between:
             raise self.bug("SWAP of a value and a slot without one", instr)
+        return () if hidden else (instr._replace(arg=between + 2),)
 
-    def call(self, instr: Instr) -> Iterator[Instr]:
+    def call(self, instr: Instr) -> tuple[Instr, ...]:
         """Execute CALL or CALL_EX: below the arguments lie a callable and NULL, either first, or a method and self."""
         op, arg = instr.op[1:], instr.arg
         if op == "CALL_EX" and self.stack[-1] is _NULL:  # 3.14's slot for keywords, of which there are none
@@ -1054,10 +1057,13 @@ class _Flow:
         self.stack.append(_VALUE)
         if _SUPER in pair and arg == Call(0) and self.pycode.co_argcount and "__class__" in self.pycode.co_freevars:
             first = self.pycode.co_varnames[0]
-            yield instr._replace(op="LOAD_CELL", arg="__class__")
-            yield instr._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first)
-            arg = Call(2)
-        yield instr._replace(op=op, arg=arg)
+            of_class = instr._replace(op="LOAD_CELL", arg="__class__")
+            return (
+                of_class,
+                of_class._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first),
+                instr._replace(op=op, arg=Call(2)),
+            )
+        return (instr._replace(op=op, arg=arg),)
 
     def pop(self, count: int, instr: Instr) -> None:
         if count > len(self.stack):
@@ -1073,11 +1079,13 @@ class _Flow:
         return InternalError(message, stage="bytecode", op=at, ir=around, span=instr.span)
 
 
-_PLAIN = _EFFECTS.keys() - {
-    "GLOBAL", "POP", "STORE", "LOAD", "DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL", "COPY", "SWAP",
-    "FOR_ITER",
+_STEPS: dict[str, Callable[[_Flow, Instr], tuple[Instr, ...]]] = {
+    "_NULL": _Flow.null, "_METHOD": _Flow.method, "_SAVE": _Flow.save, "_CALL": _Flow.call, "_CALL_EX": _Flow.call,
+    "GLOBAL": _Flow.load_global, "POP": _Flow.drop, "STORE": _Flow.store, "COPY": _Flow.copy, "SWAP": _Flow.swap,
+    "FOR_ITER": _Flow.for_iter,
+    **dict.fromkeys(("LOAD", "DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL"), _Flow.variable),
 }  # fmt: skip
-"""Instructions that take and leave values only."""
+"""The steps of all instructions that are not `plain`."""
 
 _INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE", "DICT_MERGE"})
 
