@@ -16,20 +16,13 @@ import numpy as np
 
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
+from cutelite.ops.cp_async import TENSOR_REDUCTIONS
 from tests.fuzz import by_seed
 from tests.fuzz.cases import kernel_of
 from tests.places import Staged
 
 Array = np.ndarray[Any, Any]
-REDUCED = {
-    "i32": ("add", "min", "max", "and", "or", "xor"),
-    "u32": ("add", "min", "max", "and", "or", "xor", "inc", "dec"),
-    "u64": ("add", "min", "max", "and", "or", "xor"),
-    "f16": ("add", "min", "max"),
-    "bf16": ("add", "min", "max"),
-    "f32": ("add",),
-}
-TYPES = (*REDUCED, "u8", "u16", "f64", "e4m3")
+TYPES = (*dict.fromkeys(t for types in TENSOR_REDUCTIONS.values() for t in types), "u8", "u16", "e4m3")
 SPANS = {"none": 256, "32B": 32, "64B": 64, "128B": 128}
 
 
@@ -52,7 +45,7 @@ class Boxes:
             shape[-1] = -(-shape[-1] // unit) * unit
         self.shape = tuple(shape)
         self.pitch = shape[-1] if rank == 1 else -(-shape[-1] // unit) * unit + random.choice((0, 0, unit))
-        self.kind = random.choice((None, *REDUCED.get(self.dtype, ())))
+        self.kind = random.choice((None, *(kind for kind, of in TENSOR_REDUCTIONS.items() if self.dtype in of)))
         self.source_at = [random.randint(-n - 1, extent + 1) for n, extent in zip(self.box, shape, strict=True)]
         self.target_at = [random.randint(0, extent + 1) for extent in shape]
         for at in (self.source_at, self.target_at):
@@ -95,7 +88,8 @@ def kernel(x: X, y: X, out: cl.Tensor[cl.{self.dtype}, {self.box}],
         """An array as the tensor is, within a wider one."""
         most = 16 if self.dtype in ("e4m3", "u8") else 50
         count = int(np.prod(self.shape[:-1])) * self.pitch
-        numbers = np.array([self.random.randint(0, most) for _ in range(count)]).astype(self.held)
+        least = 0 if self.dtype.startswith("u") else -most
+        numbers = np.array([self.random.randint(least, most) for _ in range(count)]).astype(self.held)
         return numbers.reshape(*self.shape[:-1], self.pitch)[..., : self.shape[-1]]
 
     def by_numpy(self, x: Array, y: Array) -> tuple[Array, Array]:
