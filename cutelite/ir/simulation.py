@@ -192,6 +192,9 @@ class Engine(Protocol):
         proxy     the proxy by which it accesses memory: 'async' or 'generic'
         """
 
+    def held(self, lanes: Lanes, queue: str, data: Any) -> int:
+        """Return the ticket of a result that is there: work in `queue` may take it, but none has to make it."""
+
     def commit(self, lanes: Lanes, queue: str) -> None:
         """Close a group for each of these threads: its work in `queue` since its last commit."""
 

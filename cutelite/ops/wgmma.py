@@ -502,8 +502,7 @@ def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
 
 
 def _in_flight(lanes: Lanes, value: Value) -> Array:
-    """Return the ticket of a value; for a vector, the ticket of work that only passes it on."""
+    """Return the ticket of a value: a vector is a result that no product has to make."""
     if isinstance(value.type, InFlight):
         return lanes.get(value)
-    ticket = lanes.machine.engine.start(lanes, "wgmma", _held(lanes, value), in_order=True)
-    return np.full(THREADS, ticket, np.int64)
+    return np.full(THREADS, lanes.machine.engine.held(lanes, "wgmma", lanes.get(value).copy()), np.int64)

@@ -63,6 +63,14 @@ class Engine:
             self._finish(work)
         return work.ticket
 
+    def held(self, lanes: Executing, queue: str, data: Any) -> int:
+        tid = lanes.tid[lanes.mask]
+        work = Work(self._next_ticket, queue, lanes.op, tid, self.committed(queue)[tid], lambda _: data, None, True)
+        self._next_ticket += 1
+        work.stage, work.data, work.waited = DONE, data, True
+        self._retire(work)
+        return work.ticket
+
     def commit(self, lanes: Executing, queue: str) -> None:
         self.committed(queue)[lanes.tid[lanes.mask]] += 1
 
@@ -172,6 +180,11 @@ class Engine:
         work.data = work.read(self._agent(work))
         self.launch.stirred()
 
+    def _retire(self, work: Work) -> None:
+        self.retired[work.ticket] = work
+        if len(self.retired) > RESULTS_KEPT:
+            del self.retired[next(iter(self.retired))]
+
     def _finish(self, work: Work) -> None:
         self._read(work)
         if work.stage == DONE:
@@ -181,9 +194,7 @@ class Engine:
         if work.write is not None:
             work.write(self._agent(work), work.data)
         else:
-            self.retired[work.ticket] = work
-            if len(self.retired) > RESULTS_KEPT:
-                del self.retired[next(iter(self.retired))]
+            self._retire(work)
         if self._tell is not None:
             self._tell(WorkDone(work))
         self.launch.stirred()

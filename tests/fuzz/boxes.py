@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import traceback
 from random import Random
 from typing import Any
 
@@ -18,8 +17,6 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.ops.cp_async import TENSOR_REDUCTIONS
 from tests.fuzz import by_seed
-from tests.fuzz.cases import kernel_of
-from tests.places import Staged
 
 Array = np.ndarray[Any, Any]
 TYPES = (*dict.fromkeys(t for types in TENSOR_REDUCTIONS.values() for t in types), "u8", "u16", "e4m3")
@@ -131,13 +128,8 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
     right = boxes.by_numpy(x, y)
     numbers = [*boxes.source_at, *boxes.target_at]
     said = [f"{boxes.annotation} of {boxes.shape}, {boxes.pitch}: {boxes.source_at} to {boxes.target_at}"]
-    try:
-        kernel = kernel_of(boxes.source(), f"boxes {seed}")
-        staged = Staged()
-        kernel[1](*(map(staged.array, (x, y, out)) if gpu else (x, y, out)), *numbers)
-        staged.bring()
-    except Exception:
-        return [*said, traceback.format_exc(limit=-4)]
+    if failed := by_seed.failure(boxes.source(), f"boxes {seed}", 1, (x, y, out), numbers, gpu):
+        return [*said, *failed]
     both = zip(("the box", "the target"), (out, y), right, strict=True)
     return [
         f"{said[0]}\n{what} holds {found.ravel()[:8]}, not {wanted.ravel()[:8]}"

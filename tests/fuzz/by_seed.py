@@ -4,7 +4,30 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tests.fuzz.cases import kernel_of
+from tests.places import Staged
+
+
+def failure(source: str, name: str, grid: Any, arrays: Sequence[Any], numbers: Sequence[int], gpu: bool) -> list[str]:
+    """Run the kernel of a source on a GPU, or check it in the simulator; return its source and error if it fails.
+
+    name  with a seed at its end, by which the schedule of the check is chosen
+    """
+    try:
+        kernel, staged = kernel_of(source, name), Staged()
+        if gpu:
+            kernel[grid, None](*map(staged.array, arrays), *numbers)
+            staged.bring()
+        else:
+            schedule = int(name.split()[-1]) % 6
+            kernel.check(grid, None, *arrays, *numbers, seeds=[schedule], notes=False).raise_if_wrong()
+    except Exception:
+        return [source, traceback.format_exc(limit=-4)]
+    return []
 
 
 def main(noun: str, mistakes: Callable[[int, bool], list[str]], shown: Callable[[int], Iterable[str]]) -> int:

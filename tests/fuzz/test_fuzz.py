@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import boxes, cases, misuse, sequences, signatures
+from tests.fuzz import boxes, cases, misuse, products, rings, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -124,6 +124,28 @@ def test_random_boxes_land_where_they_should(first: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_boxes_on_a_gpu(seed: int) -> None:
     assert not boxes.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_products(seed: int) -> None:
+    assert not products.mistakes(seed)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_products_on_a_gpu(seed: int) -> None:
+    assert not products.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rings(seed: int) -> None:
+    assert not rings.mistakes(seed)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_rings_on_a_gpu(seed: int) -> None:
+    assert not rings.mistakes(seed, gpu=True)
 
 
 @pytest.mark.parametrize("first", [0, 12])

@@ -259,7 +259,9 @@ def test_integers_wrap_or_saturate(place: Place, saturate: bool) -> None:
 
 
 @cl.kernel(block=256)
-def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tensor[f32, (128, 64)]) -> None:
+def chained(
+    a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tensor[f32, (128, 64)], steps: i32
+) -> None:
     """Two warpgroups, each with its 64 rows; one group of products always under way while the next is issued."""
     a_tile = cl.shared(bf16, (4, 128, 64), swizzle=SWIZZLES["128B"])
     b_tile = cl.shared(bf16, (4, 64, 64), swizzle=SWIZZLES["128B"])
@@ -271,7 +273,7 @@ def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tens
     cl.syncthreads()
     half = cl.thread_idx.x // 128
     acc = cl.wgmma.zeros_accumulator(64)
-    for s in range(4):
+    for s in range(steps):
         rows = a_tile[s, None, None].tile((64, 64), (half, 0))
         acc = cl.wgmma.mma_async(rows, b_tile[s, None, None], acc)
         cl.wgmma.commit_group()
@@ -280,12 +282,14 @@ def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tens
     cl.wgmma.partition(c.tile((64, 64), (half, 0))).store(acc)
 
 
-def test_an_accumulator_stays_in_flight_around_a_loop(scheduled: Place) -> None:
+@pytest.mark.parametrize("steps", [4, 0])
+def test_an_accumulator_stays_in_flight_around_a_loop(scheduled: Place, steps: int) -> None:
     left, right = integers((4 * 128, 64), "bf16", 1), integers((4 * 64, 64), "bf16", 2)
     left, right = left.reshape(4, 128, 64), right.reshape(4, 64, 64)
     out = np.full((128, 64), np.nan, np.float32)
-    scheduled(chained[1, 256], left, right, out)
-    assert (out == np.einsum("smk,snk->mn", left.astype(np.float64), right.astype(np.float64))).all()
+    scheduled(chained[1, 256], left, right, out, steps)
+    left, right = (x[:steps].astype(np.float64) for x in (left, right))
+    assert (out == np.einsum("smk,snk->mn", left, right)).all()
 
 
 @cl.kernel(block=128)

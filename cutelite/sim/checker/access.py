@@ -456,6 +456,9 @@ class Accesses:
             old[first].tolist(), old_when[first].tolist(), old_site[first].tolist(), strict=True,
         ):  # fmt: skip
             groups, new = self._groups_of(*earlier), self._groups_of(one, when, site)
+            if earlier[0] > 0 and one > 0:  # `_beside` has found that the one does not replace the other
+                made.append(-self.sets.number(groups + new))
+                continue
             still, looked_at = [], groups
             if len(groups) > MANY_GROUPS and isinstance(actor, Threads):
                 clusters, near = self._near(earlier[0], groups, actor, position)
