@@ -20,6 +20,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
 from cutelite.ops.address import address_problems
+from cutelite.ops.arith import Const
 from cutelite.ops.wgmma_layouts import (
     FORMS,
     STEP_BYTES,
@@ -249,8 +250,14 @@ class MmaAsync(Op):
         call = f"{self.name}.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
         lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 low, high; setp.eq.b32 again, 0, 0;"]
         lines += ["wgmma.fence.sync.aligned;"] if self.fence else []
+        first = "$accumulate"
+        if isinstance(self.d.type, InFlight) and isinstance(self.accumulate.op, Const) and not self.accumulate.op.value:
+            # ptxas takes registers that are overwritten for free from there back to the product that may still write
+            # them. It does not know that there is a block, and so takes them for read.
+            lines.append(".reg .pred never; mov.u32 low, %nctaid.x; setp.eq.u32 never, low, 0;")
+            first = "never"
         for i, (to_a, to_b) in enumerate(self.steps):
-            scale = "$accumulate" if i == 0 else "again"
+            scale = first if i == 0 else "again"
             before = self.steps[i - 1] if i else None
             right = self._moved(lines, "b", to_b, before and before[1])
             if self.a_in_registers:

@@ -105,6 +105,7 @@ class Products:
         self.sums: list[Sum] = []
         self.lines: list[str] = []
         self.closed, self.opened = 0, False  # groups so far; whether products have been started since
+        self.registers = False  # whether some products may still read A there
         for i in range(count):
             self.arrays.append(self.start(draw, shape))
             self.sums.append(Sum(f"d{i}", i * n, n, self.arrays[-1].astype(float)))
@@ -140,25 +141,31 @@ class Products:
     def loop(self) -> None:
         """A loop of so many steps as the run says, whose products are waited for in it or behind it."""
         self.commit()
+        if self.registers:
+            self.wait(0)
         subset = self.random.sample(self.sums, self.random.randint(1, len(self.sums)))
         before = [one.group for one in self.sums]
+        pending = self.random.choice((0, 0, 1, 2))
         self.line("for step in range(steps):")
         for one in subset:
-            self.product(one, "stages[step]", self.stages[: self.steps], 1)
+            self.product(one, "stages[step]", self.stages[: self.steps], 1, pending == 0)
         self.line("cl.wgmma.commit_group()", 1)
         self.closed += 1
-        pending = self.random.choice((0, 0, 1, 2))
         if pending == 0 or self.random.random() < 0.7:
             self.wait(pending, 1)
         self.closed -= 1  # the loop may have had no step
         for one, group in zip(self.sums, before, strict=True):
             one.group = group if one.group is None else min(one.group, self.closed)
 
-    def product(self, one: Sum, stage: str, turns: list[int], depth: int) -> None:
-        """A product, and its values for each turn that it is executed in."""
+    def product(self, one: Sum, stage: str, turns: list[int], depth: int, waits: bool = True) -> None:
+        """A product, and its values for each turn that it is executed in.
+
+        waits  A may come from registers: in a loop, the same ones hold the next A, so there must be a wait in between
+        """
         random, form = self.random, self.form
         whole = self.k // self.step
-        registers = random.random() < 0.3
+        registers = random.random() < 0.3 and waits
+        self.registers = self.registers or registers
         begin = 0 if registers else random.choice((0, 0, random.randrange(whole)))
         end = whole if registers else random.choice((whole, random.randint(begin + 1, whole)))
         adds = random.choice(("True", "True", "True", "False", "on > 0", *["step > 0"] * depth))
@@ -218,6 +225,7 @@ class Products:
         self.line(f"{results + ' = ' if results else ''}cl.wgmma.wait_group({pending}{given}{keep})", depth)
         for one in done:
             one.group = None
+        self.registers = self.registers and pending > 0
 
     def arithmetic(self) -> None:
         """Ordinary code, with accumulators that can be read."""
@@ -242,7 +250,7 @@ class Products:
         stage = self.stages[turn]
         right = f"b[None, None, {stage}].tile(({target.n}, {self.k}), ({target.first // target.n}, 0))"
         self.line(f"{target.name} = cl.wgmma.mma_async({source.name}.to(cl.{self.a.dtype}), {right}, {target.name})")
-        target.group, self.opened = self.closed + 1, True
+        target.group, self.opened, self.registers = self.closed + 1, True, True
         b = self.wide[1][stage][target.first : target.first + target.n]
         self.add(target, a, b, True, 0, self.k // self.step)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f32, i32
+from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f16, f32, i32
 from cutelite.ops.swizzles import SWIZZLES
 from tests.places import Place
 
@@ -259,9 +259,7 @@ def test_integers_wrap_or_saturate(place: Place, saturate: bool) -> None:
 
 
 @cl.kernel(block=256)
-def chained(
-    a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tensor[f32, (128, 64)], steps: i32
-) -> None:
+def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tensor[f32, (128, 64)], steps: i32) -> None:
     """Two warpgroups, each with its 64 rows; one group of products always under way while the next is issued."""
     a_tile = cl.shared(bf16, (4, 128, 64), swizzle=SWIZZLES["128B"])
     b_tile = cl.shared(bf16, (4, 64, 64), swizzle=SWIZZLES["128B"])
@@ -290,6 +288,33 @@ def test_an_accumulator_stays_in_flight_around_a_loop(scheduled: Place, steps: i
     scheduled(chained[1, 256], left, right, out, steps)
     left, right = (x[:steps].astype(np.float64) for x in (left, right))
     assert (out == np.einsum("smk,snk->mn", left, right)).all()
+
+
+@cl.kernel(block=128)
+def overwritten(
+    a: Tensor[f16, (4, 64, 16)], b: Tensor[f16, (4, 64, 16)], c: Tensor[f16, (64, 64)], which: Tensor[i32, (N,)]
+) -> None:
+    """Each step overwrites the accumulator of the one before, which may still be in flight."""
+    a_tile, b_tile = (cl.shared(f16, (4, 64, 16), swizzle=SWIZZLES["32B"]) for _ in "ab")
+    for i in range(cl.thread_idx.x, 4 * 64 * 16, 128):
+        a_tile[i // 1024, i // 16 % 64, i % 16] = a[i // 1024, i // 16 % 64, i % 16]
+        b_tile[i // 1024, i // 16 % 64, i % 16] = b[i // 1024, i // 16 % 64, i % 16]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    acc = cl.wgmma.zeros_accumulator(64, f16)
+    for step in range(which.shape[0]):
+        s = which[step]  # addresses and numbers for which ptxas would take the accumulator's registers
+        acc = cl.wgmma.mma_async(a_tile[s, None, None], b_tile[s, None, None], acc, accumulate=False)
+        cl.wgmma.commit_group()
+    acc = cl.wgmma.wait_group(0, acc)
+    cl.wgmma.partition(c).store(acc)
+
+
+def test_an_accumulator_in_flight_is_overwritten(place: Place) -> None:
+    left, right = (integers((256, 16), "f16", seed).reshape(4, 64, 16) for seed in (1, 2))
+    out = np.full((64, 64), np.nan, np.float16)
+    place(overwritten[1, 128], left, right, out, np.array([1, 3, 0, 2, 3, 1], np.int32))
+    assert (out == left[1].astype(np.float64) @ right[1].astype(np.float64).T).all()
 
 
 @cl.kernel(block=128)
