@@ -15,7 +15,6 @@ warpgroup call these together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from cutelite.ir.function import Value
@@ -198,27 +197,11 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
             raise mistake("wgmma-accumulator", f"wait_group takes accumulators in flight, not {describe(value)}")
     held = fence_operand(*first) if first else ()
     retired = tuple(v.value for v in values)
-    waited = emit(ops.WaitGroup(n, retired, tuple(v.value for v in running), tuple(_operands(retired))))
+    waited = emit(ops.WaitGroup(n, retired, tuple(v.value for v in running)))
     if not first:
         return waited
     results = (*_several(waited), *_several(held))
     return results[0] if len(results) == 1 else results
-
-
-def _operands(retired: tuple[Value, ...]) -> Iterator[Value]:
-    """Yield the operands in registers of the products that these accumulators in flight are results of."""
-    for value in retired:
-        while (op := value.op) is not None:
-            if isinstance(op, ops.MmaAsync):
-                if isinstance(op.a.type, Vec):
-                    yield op.a
-                value = op.d
-            elif isinstance(op, ops.WaitGroup) and value in op.results[len(op.values) :]:
-                value = op.running[op.results.index(value) - len(op.values)]
-            elif isinstance(op, ops.Fence):
-                value = op.values[op.results.index(value)]
-            else:
-                break
 
 
 def _several(results: Any) -> tuple[Any, ...]:

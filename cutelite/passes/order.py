@@ -13,6 +13,7 @@ from cutelite.passes.cse import cse
 from cutelite.passes.dce import dce
 from cutelite.passes.fold import fold
 from cutelite.passes.hoist_descriptors import hoist_descriptors
+from cutelite.passes.hold_operands import hold_operands
 from cutelite.passes.join_accesses import join_accesses
 from cutelite.passes.lower_tensors import lower_tensors
 from cutelite.passes.materialise_dims import materialise_dims, mentions_other_dims
@@ -58,6 +59,12 @@ PIPELINE = (
         promote_rmem,
         why="later passes can follow values, but not memory",
         after=(fold, check_indices, unroll_loops),
+        refuses=True,
+    ),
+    Pass(
+        hold_operands,
+        why="the registers of operands are values now, and short loops are none",
+        after=(unroll_loops, promote_rmem),
         refuses=True,
     ),
     Pass(allocate_smem, why="a kernel that needs too much is refused before work goes into it", refuses=True),

@@ -99,6 +99,44 @@ def test_reading_before_the_wait(body: Callable[[Any], Any]) -> None:
     assert "cl.wgmma.wait_group" in str(error)
 
 
+def row_sums(c: Any, waits: int, ahead: bool = False) -> None:
+    """Products of an A that each iteration computes in the same registers."""
+    acc = cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64))
+    for step in range(cl.block_idx.x):
+        a = cl.full((32,), step.to(cl.f32), cl.f32)
+        if ahead:
+            acc = cl.wgmma.wait_group(0, keep=acc)
+        acc = cl.wgmma.mma_async(a.to(bf16), tile(), acc)
+        cl.wgmma.commit_group()
+        if not ahead:
+            acc = cl.wgmma.wait_group(waits, keep=acc)
+    cl.wgmma.partition(c).store(cl.wgmma.wait_group(0, acc))
+
+
+def rows_loaded_ahead(c: Any) -> None:
+    """The next A comes to the registers of this one, above the wait for its product."""
+    acc, held = cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64)), cl.shared(bf16, (128, 32))
+    for _ in range(cl.block_idx.x):
+        a = held[cl.thread_idx.x, None].load()
+        acc = cl.wgmma.wait_group(0, keep=acc)
+        acc = cl.wgmma.mma_async(a, tile(), acc)
+        cl.wgmma.commit_group()
+    cl.wgmma.partition(c).store(cl.wgmma.wait_group(0, acc))
+
+
+@pytest.mark.parametrize("body", [lambda c: row_sums(c, 1), rows_loaded_ahead], ids=["no wait", "above the wait"])
+def test_registers_of_an_operand_are_written_again_behind_a_wait(body: Callable[[Any], Any]) -> None:
+    error = error_of(body)
+    assert error.diagnostic.code == "wgmma-operand"
+    assert "A is computed again in its registers while this product may still read them" in str(error)
+    assert "A is computed again here" in str(error)
+
+
+def test_operands_in_registers_are_free_once_a_wait_has_ended_their_products() -> None:
+    kernel(lambda c: row_sums(c, 0)).compile(arch="sm_90a")
+    kernel(lambda c: row_sums(c, 0, ahead=True)).compile(arch="sm_90a")
+
+
 def plain_rows(c: Any) -> Any:
     return cl.wgmma.mma_async(cl.shared(bf16, (64, 64)), tile(), cl.wgmma.zeros_accumulator(64))
 

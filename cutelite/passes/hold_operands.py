@@ -1,0 +1,115 @@
+"""Hold operands A of wgmma in their registers until the wait that ends the products, and refuse what cannot be held.
+
+    %a = cvt a=%p, type=bf16                           %a = cvt a=%p, type=bf16
+    %d = wgmma.mma_async d=%c, a=%a, ...               %d = wgmma.mma_async d=%c, a=%a, ...
+    wgmma.commit_group                           ->    wgmma.commit_group
+    %e = wgmma.wait_group n=0, values=(%d,)            %e = wgmma.wait_group n=0, values=(%d,), read=(%a,)
+
+A product reads A while the warps go on. Without a use at the wait, a register is free behind the product, and may
+become that of another value which merges with A. In a loop, the next iteration's A is in the registers of this one's:
+no use makes them others, so there has to be a wait before it is computed.
+
+A wait for all but n groups ends a product if more than n have been closed since it was started, on every way there.
+
+Errors: `wgmma-operand` if A may be computed again first. Needs: `promote_rmem`. Keeps: every op, in order.
+"""
+
+from __future__ import annotations
+
+from cutelite.diag import CompileError, Mistake, Note
+from cutelite.ir.function import Block, Function, Value, dominated, dominates, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.ir.types import InFlight, Vec
+from cutelite.ops.arith import Const
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+PRODUCTS = ("wgmma.mma_async", "wgmma.mma_async.sp")
+# by name: most kernels have none, and need not import `ops.wgmma`
+
+
+def hold_operands(function: Function, context: Context) -> Function:
+    if not any(map(_takes_registers, function.ops())):
+        return function
+    order = reverse_postorder(function.entry)
+    home = {value: block for block in order for value in block.params}
+    home |= {value: block for block in order for op in block.ops for value in op.results}
+    inside = dominated(order)
+    held: dict[Op, dict[Value, None]] = {}
+    for block in order:
+        for i, op in enumerate(block.ops):
+            if _takes_registers(op):
+                for wait, at in _waits(op, block, i + 1):
+                    a = op["a"]
+                    first = home[a] is at and (a.op is None or at.ops.index(a.op) < at.ops.index(wait))
+                    if first or (home[a] is not at and dominates(inside[home[a]], inside[at])):
+                        held.setdefault(wait, {})[a] = None
+    if not held:
+        return function
+    rewrite = Rewrite(function, order=order)
+    for op in rewrite:
+        new = rewrite.keep(op)
+        if op in held:
+            read = tuple(rewrite.value(a) for a in held[op])
+            rewrite.builder.block.ops[-1] = rewrite.with_results(new.with_fields(read=read), new)
+    return rewrite.function
+
+
+def _takes_registers(op: Op) -> bool:
+    return op.name in PRODUCTS and isinstance(op["a"].type, Vec | InFlight)
+
+
+def _waits(product: Op, block: Block, start: int) -> list[tuple[Op, Block]]:
+    """Return the waits that end a product, each the first on some way from it; raise if its A is written before."""
+    found: dict[Op, Block] = {}
+    makers = _makers(product["a"])
+    least: dict[Block, int] = {}  # groups that have been closed since the product, where a block begins
+    left = [(block, start, 0)]
+    while left:
+        block, start, closed = left.pop()
+        for op in block.ops[start:]:
+            if not makers.isdisjoint(op.results):
+                raise _written(product, op)
+            if op.name == "wgmma.commit_group":
+                closed += 1
+            if op is product or (op.name == "wgmma.wait_group" and closed > op["n"]):
+                if op is not product:
+                    found[op] = block
+                break
+        else:
+            for jump in block.terminator.jumps if block.terminator else ():
+                target = jump.block
+                for param, given in zip(target.params, jump.args, strict=True):
+                    if param in makers and given is not param:
+                        raise _written(product, given.op)
+                if closed < least.get(target, closed + 1):
+                    least[target] = closed
+                    left.append((target, 0, closed))
+    return list(found.items())
+
+
+def _makers(a: Value) -> set[Value]:
+    """Return the values whose registers a vector consists of: those that vectors are made of take no instruction."""
+    found, left, seen = set(), [a], {a}
+    while left:
+        value = left.pop()
+        if value.op is None or not value.op.name.startswith("vec."):
+            found.add(value)
+            continue
+        left += [part for part in value.op.operands if part not in seen]
+        seen.update(left)
+    return {value for value in found if not isinstance(value.op, Const)}
+
+
+def _written(product: Op, again: Op | None) -> CompileError:
+    """Return the error for an operand that is computed again too early."""
+    mistake = Mistake(
+        "wgmma-operand",
+        "A is computed again in its registers while this product may still read them",
+        help=(
+            "wait for the product first, in the same iteration: `acc = cl.wgmma.wait_group(0, acc)`",
+            "or bring A through shared memory",
+        ),
+    )
+    notes = [Note("A is computed again here", again.span)] if again is not None and again.span else []
+    return CompileError(mistake, product.span, notes)
