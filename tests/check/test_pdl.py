@@ -92,3 +92,37 @@ def test_copies_start_behind_the_wait() -> None:
     assert right, right
     found = brought.check(1, None, *arrays, "no wait", pdl=True)
     assert found.kinds == {"grid-dependency"} and "cl.tma_load(src" in str(found)
+
+
+@cl.kernel(block=32)
+def brought_early(
+    w: TmaTensor[f32, (8, 32), (8, 32)], x: Tensor[f32, (32,)], out: Tensor[f32, (32,)], slip: Constexpr[str]
+) -> None:
+    """Weights by TMA, and numbers by cp.async, whose copies are started before the wait and may read after it."""
+    tile, full, row = cl.tma_shared(w), cl.shared(cl.mbarrier, (1,)), cl.shared(f32, (32,))
+    t = cl.thread_idx.x
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        full[0].arrive_expect_tx(w.tile_bytes)
+        cl.tma_load(w, tile, at=(0, 0), barrier=full[0])
+    cl.syncwarp()
+    if slip == "numbers early":
+        cl.cp_async(row.at(t), x.at(t), 4)
+    cl.griddepcontrol_wait()
+    if slip != "numbers early":
+        cl.cp_async(row.at(t), x.at(t), 4)
+    cl.cp_async_commit_group()
+    cl.cp_async_wait_group(0)
+    full[0].wait(0)
+    out[t] = tile[0, t] + row[t]
+
+
+def test_copies_of_what_nobody_writes_may_start_before_the_wait() -> None:
+    arrays = (np.ones((8, 32), np.float32), np.ones(32, np.float32), np.zeros(32, np.float32))
+    for seed in range(4):
+        for slip in ("", "numbers early"):
+            right = brought_early.check(1, None, *arrays, slip, seeds=[seed])
+            assert right and ("`x` is read before" in str(right)) == (slip != ""), right
+        found = brought_early.check(1, None, *arrays, "numbers early", seeds=[seed], untouched=["w"])
+        assert found.kinds == {"grid-dependency"} and "cl.cp_async(row.at(t), x.at(t), 4)" in str(found)

@@ -103,7 +103,7 @@ def row_sums(c: Any, waits: int, ahead: bool = False) -> None:
     """Products of an A that each iteration computes in the same registers."""
     acc = cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64))
     for step in range(cl.block_idx.x):
-        a = cl.full((32,), step.to(cl.f32), cl.f32)
+        a = cl.full((32,), cl.f32(step), cl.f32)
         if ahead:
             acc = cl.wgmma.wait_group(0, keep=acc)
         acc = cl.wgmma.mma_async(a.to(bf16), tile(), acc)

@@ -106,6 +106,11 @@ class KernelAhead:
             who = self.state.threads(np.array([thread]))
             tell = partial(self.state.report.too_early, block, op, region, mine, who, kind, work is not None)
             if kind == "read" and self.ahead.untouched is None:
+                now = self.clocks.of(thread)
+                if work is not None and np.any(self.clocks.known(now, RAN, waits, np.ones_like(waits))):
+                    for name in sorted(names):  # a copy that was started early, and reads after the thread has waited
+                        self.state.report.trusted(op, name)
+                    continue
                 self._early.setdefault(thread, {}).setdefault(op, (tell, names))
             else:
                 tell()
