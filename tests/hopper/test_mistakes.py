@@ -124,12 +124,32 @@ def rows_loaded_ahead(c: Any) -> None:
     cl.wgmma.partition(c).store(cl.wgmma.wait_group(0, acc))
 
 
-@pytest.mark.parametrize("body", [lambda c: row_sums(c, 1), rows_loaded_ahead], ids=["no wait", "above the wait"])
-def test_registers_of_an_operand_are_written_again_behind_a_wait(body: Callable[[Any], Any]) -> None:
-    error = error_of(body)
+def metadata_of_each_step(c: Any) -> None:
+    """The metadata of a sparse A, of which each iteration has others."""
+    acc, b = cl.wgmma.zeros_accumulator(64), cl.shared(bf16, cl.make_smem_layout(bf16, (64, 128)))
+    held = cl.shared(cl.u32, (128, 4))
+    for step in range(cl.block_idx.x):
+        words = held[cl.thread_idx.x, None].load() + cl.u32(step)
+        acc = cl.wgmma.mma_async(tile(), b, acc, metadata=words[:2])
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(1, keep=acc)
+    cl.wgmma.partition(c).store(cl.wgmma.wait_group(0, acc))
+
+
+WRITTEN_AGAIN: dict[str, Callable[[Any], Any]] = {
+    "no wait": lambda c: row_sums(c, 1),
+    "above the wait": rows_loaded_ahead,
+    "metadata": metadata_of_each_step,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_AGAIN)
+def test_registers_of_an_operand_are_written_again_behind_a_wait(name: str) -> None:
+    error = error_of(WRITTEN_AGAIN[name])
+    what = "the metadata" if name == "metadata" else "A"
     assert error.diagnostic.code == "wgmma-operand"
-    assert "A is computed again in its registers while this product may still read them" in str(error)
-    assert "A is computed again here" in str(error)
+    assert f"{what} is computed again in its registers while this product may still read them" in str(error)
+    assert f"{what} is computed again here" in str(error)
 
 
 def test_operands_in_registers_are_free_once_a_wait_has_ended_their_products() -> None:
