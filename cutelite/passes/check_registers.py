@@ -3,8 +3,9 @@
 A block's pool is its registers at launch: for each thread as many as the register file allows, in multiples of 8. To
 find the `setmaxnreg` that a warpgroup executes, branches are followed that only its place in the block decides.
 
-Errors: `setmaxnreg` if the warpgroups together ask for more than the pool, and if one that has given no registers back
-asks for fewer than it has. Needs: `fold`, so that constants are seen. Keeps: every op, in order.
+Errors: `setmaxnreg` if the warpgroups together ask for more than the pool, and if the first of a warpgroup asks for
+fewer than it has, or gives back all above more than that. Needs: `fold`, so that constants are seen. Keeps: every op,
+in order.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def check_registers(function: Function, context: Context) -> Function:
     met = [_Walk(function, group * WARPGROUP).changes() for group in range(groups)]
     for found in met:
         first = found[0] if len(found) == 1 else None
-        if isinstance(first, SetMaxNRegInc) and first.count < start:
-            text = f"setmaxnreg.inc to {first.count}, and the kernel starts with {start} registers for each thread"
-            raise CompileError(
-                Mistake("setmaxnreg", text, help="give registers back with `cl.setmaxnreg_dec`"), first.span
-            )
+        asks = isinstance(first, SetMaxNRegInc)
+        if first and (first.count < start if asks else first.count > start):
+            text = f"{first.name} to {first.count}, and the kernel starts with {start} registers for each thread"
+            other = "give registers back with `cl.setmaxnreg_dec`" if asks else "ask for more with `cl.setmaxnreg_inc`"
+            raise CompileError(Mistake("setmaxnreg", text, help=other), first.span)
     wanted = [min((op.count for op in found), default=start) for found in met]
     if sum(wanted) > start * groups and any(isinstance(op, SetMaxNRegInc) for op in changes):
         most = max((op for op in changes if isinstance(op, SetMaxNRegInc)), key=lambda op: op.count)

@@ -119,14 +119,14 @@ class Mbarriers:
         return self._each(lanes, address, count, expect, drop=True)
 
     def expect_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
-        amounts = _of_lanes(bytes, lanes)
+        amounts = _amounts(lanes, bytes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
                 self._tell(MbarrierExpect(lanes, at, lane, complete=False))
             self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]))
 
     def complete_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
-        amounts = _of_lanes(bytes, lanes)
+        amounts = _amounts(lanes, bytes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
                 self._tell(MbarrierExpect(lanes, at, lane, complete=True))
@@ -230,7 +230,7 @@ class Mbarriers:
         return Word.read(int(region.view(8)[1][offset // 8]))
 
     def _each(self, lanes: Executing, address: Array, count: Array | int, expect: Array | int, *, drop: bool) -> Array:
-        counts, amounts = _of_lanes(count, lanes), _of_lanes(expect, lanes)
+        counts, amounts = _of_lanes(count, lanes), _amounts(lanes, expect)
         states = np.zeros(len(lanes.tid), np.uint64)
         none = lanes.mask & (counts < 1)
         if np.count_nonzero(none):
@@ -366,6 +366,15 @@ def _of_lanes(value: Array | int, lanes: Executing) -> Array:
     if isinstance(value, np.ndarray) and value.shape == lanes.tid.shape:
         return value
     return np.full(lanes.tid.shape, value)
+
+
+def _amounts(lanes: Executing, bytes: Array | int) -> Array:
+    """Return a number of bytes for each lane, 0 or more."""
+    amounts = _of_lanes(bytes, lanes)
+    wrong = lanes.mask & (amounts < 0)
+    if np.count_nonzero(wrong):
+        lanes.fault(wrong, f"{amounts[int(np.argmax(wrong))]} bytes: they are counted from 0 on", "mbarrier")
+    return amounts
 
 
 def _by_address(lanes: Executing, address: Array) -> Iterator[tuple[int, Array]]:

@@ -34,6 +34,7 @@ def test_sums_that_cannot_fit_are_refused(gives: int, takes: int, threads: int) 
     assert caught.value.span is not None
 
 
-def test_asking_for_fewer_than_at_the_start_is_refused() -> None:
-    with pytest.raises(CompileError, match=r"setmaxnreg.inc to 160, and the kernel starts with 168"):
-        roles(24, 160)
+@pytest.mark.parametrize(("gives", "takes", "says"), [(24, 160, "inc to 160"), (176, 176, "dec to 176")])
+def test_asking_for_fewer_than_at_the_start_and_keeping_more_are_refused(gives: int, takes: int, says: str) -> None:
+    with pytest.raises(CompileError, match=f"setmaxnreg.{says}, and the kernel starts with 168"):
+        roles(gives, takes)

@@ -248,6 +248,8 @@ def test_deadlock_says_what_is_missing() -> None:
         ("%s = mbarrier.arrive bar=%p, count=%c0", "0 arrivals at once"),
         ("mbarrier.expect_tx bar=%p, bytes=%huge", "transaction count"),
         ("mbarrier.complete_tx bar=%p, bytes=%huge", "transaction count"),
+        ("mbarrier.expect_tx bar=%p, bytes=%none", "-16 bytes: they are counted from 0 on"),
+        ("%s = mbarrier.arrive.expect_tx bar=%p, bytes=%none", "-16 bytes"),
     ],
 )
 def test_misuse(body: str, says: str) -> None:
@@ -256,6 +258,7 @@ def test_misuse(body: str, says: str) -> None:
       %many = const value=65, type=i32
       %eight = const value=8, type=i32
       %huge = const value=1048577, type=u32
+      %none = const value=-16, type=i32
       cond_br cond=%is_first, then=^go, other=^done
     ^go:
 {lines}
