@@ -168,17 +168,20 @@ def lowered(kernel: Kernel) -> None:
 
 @contextmanager
 def examples_common() -> Iterator[None]:
-    """Let examples import their `common`, where they run and how they check: an empty one."""
-    before, common = sys.modules.get("common"), ModuleType("common")
-    common.__getattr__ = lambda name: None  # type: ignore[method-assign]
-    sys.modules["common"] = common
+    """Let examples import their `common`, where they run and how they check: an empty one.
+
+    Nothing of it stays with examples that others import meanwhile.
+    """
+    before = {file.stem: sys.modules.pop(file.stem, None) for file in EXAMPLES.glob("*.py")}
+    sys.modules["common"] = ModuleType("common")
+    sys.modules["common"].__getattr__ = lambda name: None  # type: ignore[method-assign]
     try:
         yield
     finally:
-        if before is None:
-            del sys.modules["common"]
-        else:
-            sys.modules["common"] = before
+        for name, module in before.items():
+            sys.modules.pop(name, None)
+            if module is not None:
+                sys.modules[name] = module
 
 
 @contextmanager
