@@ -187,8 +187,8 @@ def checked(given: Mapping[str, Any], who: str = "@kernel") -> dict[str, Any]:
     """
     for name in given:
         if name not in NAMES:
-            names = ", ".join(row.name for row in OPTIONS)
-            raise TypeError(f"{who} has no option {name!r}; it has block, cluster, {names}")
+            names = ["block", "cluster", *(["arch"] if who == "@kernel" else []), *(row.name for row in OPTIONS)]
+            raise TypeError(f"{who} has no option {name!r}; it has {', '.join(names)}")
     said = ((row, given[row.name]) for row in OPTIONS if given.get(row.name) is not None)
     return {row.name: _checked(row, value) for row, value in said}
 

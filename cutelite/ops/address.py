@@ -42,7 +42,10 @@ def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) ->
         yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
     elif value.type.space not in spaces:
         wanted = " or ".join(WHERE[space] for space in spaces)
-        yield Problem(field, f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}")
+        other = getattr(op, {"dst": "src", "src": "dst"}.get(field, ""), None)
+        swapped = isinstance(other, Value) and space_of(other) in spaces
+        help = "the destination comes first, then the source" if swapped else ""
+        yield Problem(field, f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}", help)
     elif value.type.align % align:
         known = value.type.align
         yield Problem(

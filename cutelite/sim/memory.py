@@ -269,7 +269,8 @@ class Space:
         where = f"ends {beyond} bytes behind" if beyond > 0 else f"begins {before} bytes before"
         size = (region.period or region.size) - (address - region.base - place.offset)
         title, label = f"an access that {where} `{place.name}`", f"{unit} bytes; `{place.name}` has {size}"
-        who.fail("out-of-bounds", title, element=at // pieces, place=place, label=label)
+        help = "" if size else "ask for dynamic memory in the launch: `kernel[grid, block, stream, bytes]`, stream None"
+        who.fail("out-of-bounds", title, element=at // pieces, place=place, label=label, help=help)
 
     def _misaligned(self, flat: Array, unit: int, who: Accuser, pieces: int) -> NoReturn:
         at = int(np.argmax(flat & _LOW_BITS[unit] != 0))

@@ -54,7 +54,8 @@ class Names(NamedTuple):
         if not kwargs and len(args) == len(self.names) == len(self.positional):
             return dict(zip(self.names, args, strict=True))
         if len(args) > len(self.positional):
-            raise self.wrong(f"takes {len(self.positional)} positional arguments, but {len(args)} were given")
+            most = len(self.positional)
+            raise self.wrong(f"takes {most} positional argument{'s' * (most != 1)}, but {len(args)} were given")
         given = dict(zip(self.positional, args, strict=False))
         for name, argument in kwargs.items():
             if name not in self.names or name in self.position_only:

@@ -266,7 +266,7 @@ decorator: Any = kernel
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: decorator(fast=True), "@kernel has no option 'fast'; it has block, cluster, fmad,"),
+        (lambda: decorator(fast=True), "@kernel has no option 'fast'; it has block, cluster, arch, fmad,"),
         (lambda: decorator(3), "@kernel takes a Python function, not 3"),
         (lambda: decorator(staticmethod(len)), "@kernel goes below @staticmethod"),
         (lambda: decorator(int), "@kernel takes a Python function, not <class 'int'>"),

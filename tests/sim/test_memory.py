@@ -267,6 +267,8 @@ def test_dynamic_shared_memory() -> None:
     assert error.code == "out-of-bounds"
     assert "ends 4 bytes behind `all_of_it`" in str(error)
     assert "4 bytes; `all_of_it` has 128" in str(error)
+    error = refused(function, [np.zeros(4096, np.int32)])
+    assert "help: ask for dynamic memory in the launch: `kernel[grid, block, stream, bytes]`, stream None" in str(error)
 
 
 REGISTERS = """
