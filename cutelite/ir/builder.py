@@ -29,6 +29,7 @@ class Builder:
         self.span: Any = None
         self.target = target  # target.Target whose features ops are checked against; None: no check
         self.made_dims: dict[str, Value] = {}  # made by `cl.dim`, with the values they were made from
+        self.dim_types: dict[Any, Any] = {}  # the types of expressions over dims of the launch, as far as asked for
         self.owned: dict[Value, list[Any]] = {}  # set by `tcgen05.claim`: the claimed cells of each allocation
         self.rounded = False
         self.approximate = False  # whether quotients of f32 are approximate

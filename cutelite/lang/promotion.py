@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import Any
 
 from cutelite.diag import CompileError
+from cutelite.ir.builder import Builder
 from cutelite.ir.dim_bounds import DimBounds, sizes_of
 from cutelite.ir.function import Value
 from cutelite.ir.types import (
@@ -103,6 +104,15 @@ def literal(x: Any) -> Any:
 def dim_type(expr: DimExpr) -> DType:
     """Return i32 if the expression cannot exceed it, given the types of its dims and the sizes of tensors; else i64."""
     builder = builder_here("a dim")
+    if builder.made_dims:  # whose names may stand for others later
+        return _dim_type(expr, builder)
+    if expr not in builder.dim_types:
+        builder.dim_types[expr] = _dim_type(expr, builder)
+    found: DType = builder.dim_types[expr]
+    return found
+
+
+def _dim_type(expr: DimExpr, builder: Builder) -> DType:
     function, bounds = builder.function, DimBounds(builder.function.dims | builder.made_dims)
     found = bounds.of(expr)
     if found.most > i32.range[1] and not function.attrs.get("wide"):
