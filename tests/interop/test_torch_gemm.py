@@ -236,6 +236,21 @@ def test_an_activation_that_is_a_function_breaks_the_graph() -> None:
     assert frames["total"] - before < 7  # the program, `gemm`, and what comes after breaks in each
 
 
+def test_functions_without_operators_break_the_graph_and_nothing_of_them_is_compiled() -> None:
+    from cutelite.kernels.gemm import grouped
+    from cutelite.kernels.moe import route
+
+    def program(x: Any, b: Any, ends: Any) -> Any:
+        weights, index = route(x * 2, 2)
+        return grouped.gemm(x + 1, b, ends).sum() + weights.sum() + index.sum()
+
+    x, b, ends = random(16, 64), random(2, 32, 64), torch.tensor([3, 16], dtype=torch.int32, device=DEVICE)
+    frames = torch._dynamo.utils.counters["frames"]
+    before = frames["total"]
+    torch.testing.assert_close(torch.compile(program, backend="eager")(x, b, ends), program(x, b, ends))
+    assert frames["total"] - before < 5  # the program, and what comes after each break
+
+
 @pytest.mark.parametrize("shape", [(5, 7, 9), (1, 1, 1), (3, 13, 64)], ids=str)
 def test_any_size(shape: tuple[int, int, int]) -> None:
     """Operands that TMA cannot read are copied, and results whose rows it would write beyond come by way of others."""

@@ -345,6 +345,15 @@ def test_numbers_names_functions_and_configurations_that_do_not_fit_are_named(na
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("name", RIGHT)
+def test_torch_compile_breaks_the_graph_or_calls_an_operator(name: str) -> None:
+    """Of any other function it would compile pieces: all that checks arguments, and what comes after each launch."""
+    function = RIGHT[name][0]
+    if function.__module__.startswith(("cutelite.kernels.attention", "cutelite.kernels.gemm", "cutelite.kernels.moe")):
+        by_operator = "operators" in inspect.unwrap(function).__code__.co_names
+        assert by_operator or getattr(function, "_torchdynamo_disable", False)
+
+
 def heads(**given: Any) -> Any:
     q = np.ones((1, 8, 1, 64), BF16)
     return attention(q, q, q, **given)

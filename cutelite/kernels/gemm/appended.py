@@ -16,6 +16,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Finish
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import counter, empty
 from cutelite.kernels.gemm.call import fused_of, multiply
@@ -128,6 +129,7 @@ def fits(rows: int, dim: int) -> bool:
     return 0 < rows <= ROWS and dim > 0 and dim % (2 * HALF) == 0
 
 
+@untraced
 @underived()
 @planned
 def appended_product(

@@ -21,6 +21,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
@@ -358,6 +359,7 @@ CONFIGS = [
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
+@untraced
 @takes_jax
 @underived()
 @planned

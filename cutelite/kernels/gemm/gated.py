@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from cutelite import Finish, dim
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
@@ -55,6 +56,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
     return finish
 
 
+@untraced
 @underived()
 @planned
 def gated_product(
@@ -90,6 +92,7 @@ def pieces(name: str, columns: int) -> int:
     return wide
 
 
+@untraced
 @underived()
 @planned
 def gated_gradient(

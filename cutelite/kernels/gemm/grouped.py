@@ -20,6 +20,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     FLOATS,
     HALVES,
@@ -208,6 +209,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     return out
 
 
+@untraced
 @takes_jax
 @underived()
 @planned
@@ -237,6 +239,7 @@ def gemm(
     return by_rows("rows", a, b, ends, out, finish, config)
 
 
+@untraced
 @takes_jax
 @underived()
 @planned
@@ -251,6 +254,7 @@ def padded(
     return by_rows("padded", a, b, counts, out, finish, config)
 
 
+@untraced
 @takes_jax
 @underived()
 @planned

@@ -23,6 +23,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     Arguments,
     ArrayError,
@@ -267,6 +268,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
     return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
+@untraced
 @takes_jax
 @underived()
 @planned

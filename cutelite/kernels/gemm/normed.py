@@ -19,6 +19,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Finish, f32
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
@@ -105,6 +106,7 @@ def fits(columns: int) -> bool:
     return columns > 0 and columns % (WIDE * QUAD) == 0
 
 
+@untraced
 @underived()
 @planned
 def summed_product(
@@ -134,6 +136,7 @@ def summed_product(
     return h, weighted, squares
 
 
+@untraced
 @underived()
 @planned
 def normed_product(

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from cutelite import Finish
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
@@ -46,6 +47,7 @@ def fits(rows: int, tokens: int, dim: int) -> bool:
     return (rows in (0, tokens) or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
 
 
+@untraced
 @underived()
 @planned
 def rotated_product(

@@ -9,6 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
@@ -51,6 +52,7 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
     return combine
 
 
+@untraced
 @underived()
 @planned
 def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:

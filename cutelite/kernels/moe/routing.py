@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import as_number, is_array, one_of, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
@@ -92,6 +93,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
+@untraced
 @underived(see="cutelite.kernels.moe.operators")
 @planned
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
@@ -156,6 +158,7 @@ def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: boo
     return backward
 
 
+@untraced
 @underived()
 @planned
 def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
@@ -283,6 +286,7 @@ def settle(found: Any, counts: Any, ends: Any) -> None:
         cl.syncthreads()
 
 
+@untraced
 def sort(index: Any, experts: int) -> Sorted:
     """Sort all choices by expert.
 
