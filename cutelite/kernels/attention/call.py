@@ -137,7 +137,7 @@ def attend(
             wide = -(-dim // BOX) * BOX, -(-dim_v // BOX) * BOX
             if instance("config", config, Config) is None and blocks is None:
                 config = picked(*wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
-            config = config or chosen(*wide, blocks)
+            config = config or chosen(wide[0], blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = band_of(sk * (dim + dim_v) * 2, batch * heads, ends == (False, False) and blocks is None)
             far = (FAR if x is None else x for x in (left, right))

@@ -40,10 +40,9 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, dim_v: int | None = None, blocks: tuple[int, int] | None = None) -> Config:
+def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
     """Return the configuration that was measured best for a head dim, a multiple of 64, and many queries and keys.
 
-    dim_v   that of values; None: the same
     blocks  queries and keys of a block of a block mask, which those of the configuration divide
     """
     if blocks is not None:
@@ -55,8 +54,7 @@ def chosen(dim: int, dim_v: int | None = None, blocks: tuple[int, int] | None = 
     if dim == 128:
         return Config(guess=True, pairs=True)
     if dim == 192:
-        narrow = dim_v is not None and dim_v <= 128
-        return Config(columns=96, turns=narrow, guess=narrow)
+        return Config(columns=96, guess=True)
     return Config(columns=64, turns=False, guess=True)
 
 
@@ -93,12 +91,12 @@ COSTS: dict[tuple[int, int], tuple[Cost, ...]] = {
         Cost(Config(groups=1, turns=False, guess=True, pairs=True), 0.986, 2.66),
     ),
     (192, 128): (
-        Cost(chosen(192, 128), 1.246, 4.1),
+        Cost(chosen(192), 1.246, 4.1),
         Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
     ),
     (192, 192): (
-        Cost(chosen(192), 1.337, 4.04),
-        Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
+        Cost(chosen(192), 1.207, 4.7),
+        Cost(Config(groups=1, columns=96, turns=False, guess=True), 0.838, 2.4),
     ),
     (256, 256): (
         Cost(chosen(256), 1.452, 3.85),

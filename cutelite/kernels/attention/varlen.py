@@ -80,7 +80,7 @@ def attend_varlen(
     if 0 not in lse.shape and not left_out():
         mods, dtype = (mod, settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)), dtype_of(code_of(q))
         problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True, softcap=softcap)
-        config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX, dim_v)
+        config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
         ends = (FAR if x is None else x for x in (left, right))
         numbers = problem.factor(scale), int(causal != "top-left"), *ends, 1
