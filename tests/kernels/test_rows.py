@@ -259,6 +259,16 @@ def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
     np.testing.assert_array_equal(whole, before)
 
 
+@pytest.mark.parametrize("steps", [(-1, 1), (1, -1), (-1, -1), (-2, 1)])
+def test_rows_and_columns_in_reverse(steps: tuple[int, int]) -> None:
+    x = random((6, 40), np.float32)[:: steps[0], :: steps[1]]
+    close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)
+    same = norm.rms_norm(x.copy(), x[0].copy(), residual=x.copy())
+    assert all(np.array_equal(a, b) for a, b in zip(norm.rms_norm(x, x[0], residual=x)[:2], same[:2], strict=True))
+    with pytest.raises(cl.ArgumentError, match="out has rows with gaps, or not evenly apart"):
+        soft.softmax(x, out=x)
+
+
 def test_columns_that_are_far_apart_are_copied() -> None:
     x = random((64, 5), np.float32).T
     close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)
@@ -330,6 +340,8 @@ def test_plans_need_no_cluster_that_the_gpu_lacks(
 
 
 def test_what_is_refused() -> None:
+    with pytest.raises(cl.ArgumentError, match=r"weight is float64 of shape .* 8 elements of bf16, f16, f32"):
+        norm.rms_norm(random((3, 8), BF16), random((8,), np.float64))
     x = random((4, 8), np.float32)
     with pytest.raises(cl.ArgumentError, match="x has dtype float64"):
         soft.softmax(x.astype(np.float64))

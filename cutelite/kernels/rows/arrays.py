@@ -37,7 +37,7 @@ def derived(*operands: Any, out: Any = None) -> Any:
 
 
 class Rows:
-    """An array of rows: `matrix` is a view of shape (m, n), or a copy where its rows are not evenly apart.
+    """An array of rows: `matrix` is a view of shape (m, n), or a copy where rows are not evenly apart, or go backwards.
 
     array    an array of torch, CuPy or NumPy, of any number of modes; the last one is a row
     dtype    bf16, f16 or f32
@@ -75,7 +75,7 @@ class Rows:
         self.m = math.prod(map(int, array.shape[:-1]))
         self.matrix = array.reshape((self.m, self.n))
         self.view = view = rt.read(self.matrix)
-        if self.n > 1 and view.strides[1] != 1:
+        if (self.n > 1 and view.strides[1] != 1) or (self.m > 1 and view.strides[0] < 0):
             self.matrix = contiguous(self.matrix)
             self.view = view = rt.read(self.matrix)
         if written and self.m * self.n and view.pointer != rt.read(array).pointer:
@@ -121,7 +121,8 @@ def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
     is_array(name, array)
     dtype = DTYPES.get(code_of(array))
     if dtype is None or tuple(array.shape) != (n,):
-        raise rt.ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}, and should have {n} elements")
+        given = f"{array.dtype} of shape {tuple(array.shape)}"
+        raise rt.ArgumentError(f"{name} is {given}, and should have {n} elements of {', '.join(DTYPES)}")
     return flat(array, n), dtype
 
 
