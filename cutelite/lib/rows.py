@@ -110,11 +110,8 @@ class RowPartition:
 
     def inside(self, piece: int) -> bool:
         """Return whether vector `piece` of every thread lies within the row and within its block's part."""
-        if (piece + 1) * self.team.threads * self.vector > self.chunk:
-            return False
-        return self.chunk * self.team.cluster <= self.n or (
-            self.team.cluster == 1 and (piece + 1) * self.team.threads * self.vector <= self.n
-        )
+        last = self.n - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
+        return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
     def end(self) -> Any:
         """Return the column after this block's last one."""
