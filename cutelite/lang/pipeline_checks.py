@@ -88,5 +88,7 @@ def check_team(threads: Any, total: Any, cluster: Any) -> None:
     if not isinstance(cluster, int):
         help = "`@cl.kernel(cluster=2)`, or `cluster=` of the launch"
         raise mistake("team", "teams of several blocks need a cluster whose size is known at compile time", help=help)
-    if not 1 <= cluster <= threads or (cluster > 1 and total != threads):
-        raise mistake("team", f"a team of {threads} threads of a block of {total} cannot span {cluster} blocks")
+    if not 1 <= cluster <= threads:
+        raise mistake(
+            "team", f"teams of {threads} threads of a block cannot span {cluster} blocks: a thread sends to each"
+        )

@@ -166,7 +166,7 @@ class Places(NamedTuple):
     """Shared memory for reductions.
 
     parts   results of warps: (slot, team, warp, word); None where a team has one warp
-    others  results of the cluster's blocks: (slot, block, word); None for one block
+    others  results of the cluster's blocks: (slot, team, block, word); None for one block
     words   32-bit words of a value
     """
 
@@ -188,7 +188,7 @@ class Team:
 
     threads  threads of each block, consecutive, counted x fastest: 1, 2, 4, 8, 16, or a multiple of 32
     teams    number of teams of a block
-    cluster  number of blocks that a team spans; above 1, a block has one team
+    cluster  number of blocks that a team spans: with teams of the same index in the other blocks
     index    the number of this team in its block
     lane     the number of this thread in its team in this block, 0 to threads - 1
     rank     the number of this block in its cluster
@@ -207,7 +207,7 @@ class Team:
     parts: int
     reused: bool
     turn: Any  # (1,) i32 in registers: the number of the next reduction, modulo twice the slots
-    full: Any  # of several blocks, an mbarrier for each slot: completes when the results of all are there
+    full: Any  # of several blocks, the team's mbarrier for each slot: completes when the results of all are there
     empty: Any  # one for each half of the slots: completes when the others have read what this one sent there
 
     @staticmethod
@@ -235,8 +235,9 @@ class Team:
         full: Any = None
         empty: Any = None
         if cluster > 1:
-            full, empty = shared(mbarrier, (slots,)), shared(mbarrier, (2,)) if reused else None
-            if thread == 0:
+            full = shared(mbarrier, (teams, slots))[index, None]
+            empty = shared(mbarrier, (teams, 2))[index, None] if reused else None
+            if thread % threads == 0:
                 for slot in static_range(slots):
                     full[slot].init(1)
                 for half in static_range(2 if reused else 0):
@@ -301,7 +302,7 @@ class Team:
         if self.warps > 1:
             parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)
         if self.cluster > 1:
-            others = shared(u32, (self.slots, self.cluster, words), align=16)
+            others = shared(u32, (self.slots, self.teams, self.cluster, words), align=16)
         return Places(parts, others, words)
 
     def start(self, places: Places, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Pending:
@@ -336,7 +337,7 @@ class Team:
             return pending.value
         slot = pending.turn % self.slots
         self.full[slot].wait(pending.turn // self.slots)
-        return gathered(places.others[slot, None, None], pending.value, combine, ordered)
+        return gathered(places.others[slot, self.index, None, None], pending.value, combine, ordered)
 
     def scan(self, x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
         """Combine, in order, the `x` of all threads of the team before this one, and of all its threads.
@@ -385,9 +386,10 @@ class Team:
         before. Thread b tells block b that one half has been read when the first reduction of the other half sends; by
         then all threads of its block have passed a barrier since they read.
         """
-        slot, words, others = turn % self.slots, places.words, places.others
+        slot, words = turn % self.slots, places.words
+        others = places.others[slot, self.index, None, None]
         if self.lane == 0:
-            store_words(others[slot, self.rank, None], x)
+            store_words(others[self.rank, None], x)
             self.full[slot].arrive_expect_tx(4 * words * (self.cluster - 1))
         if self.warps == 1:
             syncwarp()
@@ -395,7 +397,7 @@ class Team:
             half = turn // self.half if self.reused else turn
             if self.reused and turn % self.half == 0:
                 self.empty[half % 2].wait(((half + 1) // 2 + 1) % 2)
-            data, there = pack(x, words), mapa(others[slot, self.rank, None], self.lane)
+            data, there = pack(x, words), mapa(others[self.rank, None], self.lane)
             width = min(words, 4)
             for i in static_range(words // width):
                 part = data[i] if width == 1 else data.reshape((width, words // width))[None, i]

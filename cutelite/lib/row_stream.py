@@ -12,6 +12,7 @@ from typing import Any
 from cutelite.lang import profile
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
+from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
@@ -148,7 +149,7 @@ class RowStream:
         """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
 
         row   a tensor of n elements. None: the function returns None
-        kept  with copies or `early`: copy it to shared memory once; each thread reads only what it wrote.
+        kept  with copies or `early`: copy it to shared memory once, for all teams of the block.
               False: load it from global memory again with each row
         Result  a function of the number of the row that is worked on, which it ignores
         """
@@ -159,12 +160,15 @@ class RowStream:
             return lambda _: RowPart(part, row, 0, True)
         if not (self.early or self.coming is not None) or not kept:
             return lambda _: self.registers(part.load(row))
-        begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
-        place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
-        found = make_rmem_tensor(row.dtype, make_layout(part.shape))
-        found.store(part.load(row))
-        for i in static_range(part.pieces):
-            part.move(place, found, i, begin, into=True)
+        begin = part.team.rank * part.chunk
+        place = shared(row.dtype, (part.chunk,), align=128)
+        if part.team.index == 0:
+            found = make_rmem_tensor(row.dtype, make_layout(part.shape))
+            found.store(part.load(row))
+            for i in static_range(part.pieces):
+                part.move(place, found, i, begin, into=True)
+        if part.team.teams > 1:
+            syncthreads()
         return lambda _: RowPart(part, place, 0, True, begin)
 
     def aside(self, row: Any, wanted: bool) -> Any:
@@ -210,6 +214,8 @@ class RowStream:
             parts = self.parts(first)
             team.ready()
             work(first, asked, *parts)
+        else:
+            team.ready()
 
     def each_coming(self, copies: BulkCopies | ThreadCopies | RowsAsked, work: Any, ask: Any) -> None:
         """Call `work` for the rows that `copies` bring, as `each` does."""
@@ -261,6 +267,8 @@ class RowStream:
             asked, parts = tuple(map(ask, rows)), [self.parts(row) for row in rows]
             team.ready()
             work(rows, asked, *zip(*parts, strict=True))
+        else:
+            team.ready()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row, call `first`, reduce a value over the team, and call `last` with the result.

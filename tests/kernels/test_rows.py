@@ -431,6 +431,7 @@ def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
         Plan(32, 1, 1, 4, 1, stages=2),
         Plan(32, 2, 1, 4, 1, ahead=1),
         Plan(32, 1, 2, 4, 1, taken=True),
+        Plan(64, 2, 2, 4, 1, taken=True),
         Plan(32, 2, 1, 4, 1, taken=True),
     ],
     ids=str,
@@ -547,6 +548,9 @@ CHECKED: dict[str, Any] = {
     "softmax in place, by a cluster that asks for rows": lambda: in_place(Plan(32, 1, 2, 8, 1, lead=2 * 1040)),
     "layer norm by teams": lambda: norm.layer_norm(
         random((3, 72), np.float32), *random((2, 72), np.float32), how=Plan(64, 2, 1, 4, 1, aside=True)
+    ),
+    "layer norm by two teams of a cluster, which share weights": lambda: norm.layer_norm(
+        random((5, 264), BF16), *random((2, 264), BF16), how=Plan(64, 2, 2, 8, 1, taken=True)
     ),
     "cross entropy in a cluster": lambda: entropy.cross_entropy(
         random((2, 264), np.float32), np.array([3, 200]), how=Plan(32, 1, 4, 4, 1)
