@@ -15,6 +15,7 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import where
 from cutelite.lang.whole import fill as fill_tensor
@@ -144,6 +145,31 @@ def copied(part: RowPartition, row: Any) -> Any:
 
     def held(_: Any) -> RowPart:
         cp_async_wait_group(0)
+        return RowPart(part, place, 0, True, begin)
+
+    return held
+
+
+def brought(part: RowPartition, row: Any, place: Any) -> Any:
+    """Bring this block's part of `row` to `place`, in shared memory, by one bulk copy.
+
+    Gives  a function that waits for it, and returns the `RowPart`; None where the row is not one of whole 16 bytes
+    Who    all threads of the block
+    """
+    begin, bytes = part.team.rank * part.chunk, row.dtype.bytes
+    there = row.tile((part.vector,), (begin // part.vector,))
+    if part.vector * bytes % COPIED or part.n % part.vector or there.value.type.align % COPIED:
+        return None
+    full = shared(mbarrier, (1,))
+    if linear_thread_idx() == 0:
+        full[0].init(1)
+        fence_mbarrier_init()
+        full[0].arrive_expect_tx((part.end() - begin) * bytes)
+        cp_async_bulk(place, there, (part.end() - begin) * bytes, barrier=full[0])
+    syncthreads()
+
+    def held(_: Any) -> RowPart:
+        full[0].wait(0)
         return RowPart(part, place, 0, True, begin)
 
     return held

@@ -17,7 +17,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
-from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, copied
+from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, RowVectors
 from cutelite.records import dataclass
@@ -151,7 +151,7 @@ class RowStream:
         row   a tensor of n elements. None: the function returns None
         kept  with copies or `early`: copy it to shared memory once, for all teams of the block.
               False: load it from global memory again with each row
-        Result  a function of the number of the row that is worked on, which it ignores
+        Result  a function of the number of the row that is worked on, which it ignores. It waits for a bulk copy
         """
         part = self.part
         if row is None:
@@ -162,6 +162,8 @@ class RowStream:
             return lambda _: self.registers(part.load(row))
         begin = part.team.rank * part.chunk
         place = shared(row.dtype, (part.chunk,), align=128)
+        if self.bulk is not None and (arrived := brought(part, row, place)) is not None:
+            return arrived
         if part.team.index == 0:
             found = make_rmem_tensor(row.dtype, make_layout(part.shape))
             found.store(part.load(row))
