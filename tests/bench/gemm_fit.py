@@ -47,6 +47,8 @@ from tests.bench.given import parser
 HELD, LOOSE = 0.03, 0.015
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
 logarithm, in units of a measurement's relative error."""
+NONE = 1e-9
+"""Microseconds in place of none, whose logarithm is to be fitted."""
 OF_KIND = len(next(iter(RATES.values())))
 """Numbers of a kind in `RATES`."""
 
@@ -128,7 +130,7 @@ class Fit:
         self.counts = np.where(large, OF_LARGE, 1.0)
         self.weight = (self.best[self.line] / self.times) ** 2 / np.sqrt(np.bincount(self.line)[self.line])
         self.weight *= np.sqrt(self.counts[self.line])
-        self.first = np.log([RATES[name] for name in self.kinds])
+        self.first = np.log(np.maximum([RATES[name] for name in self.kinds], NONE))
         self.start = np.concatenate([np.log(NUMBERS), self.first.ravel()])
         pull = np.full(self.first.shape, LOOSE)
         self.stiff = np.concatenate([np.full(len(NUMBERS), HELD), pull.ravel()])

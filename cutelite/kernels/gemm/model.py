@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
     meeting_byte: float = 4.343e-05
     restart: float = 2.237
     product: float = 1.908e-05
-    apart: float = 0.2685
+    apart: float = 0.2
     idle: float = 0.7
 
 
@@ -79,6 +79,12 @@ GEMM alone do not show it; of a step that decodes 64 sequences it is 0.9%."""
 LOADS, MADE = 3e-5, 0.45
 """Microseconds for a byte that a block's threads load to shared memory, and at least for a step that they make, as 79
 sizes have it (docs/lab/gemm.md)."""
+
+QUICKEST = 0.1
+"""Microseconds that a step takes at least, however few rows are brought for it."""
+
+LEAST, SHALLOW = 40, 96
+"""Columns of a tile that is never too narrow: of several steps along K, and of one, where the rest of a tile counts."""
 
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
@@ -179,7 +185,8 @@ class Table(NamedTuple):
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
     ragged       tiles as they lie whose columns are no multiple of 64
     share        bytes that a block loads for a step, where it brings whole tiles
-    step, tile   microseconds of a step, and of a tile besides; `shown` is the part of it that nothing hides
+    step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
+                 steps; `shown` is the part of it that nothing hides
     fixed        microseconds of a GEMM besides its tiles; `summed` for each element of the result, and
     again        for each round. The last six are of `priced`
     """
@@ -271,10 +278,9 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     """Return the table with these times. rates: a row of `RATES` for each of its configurations."""
     t, v, (constant, of_column, tile, tile_of_column) = table, numbers, rates.T
     shared, added = t.together > 1, t.splits > 1
-    besides = (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4))
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
-        (besides**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE),
+        (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
         tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
@@ -329,8 +335,9 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     Tiles as they lie have all widths of `PLAIN`, whatever the columns.
     """
     t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
-    narrower = t.narrower[problem.majors]
-    fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= np.minimum(extent / 6, 96))
+    narrower, steps = t.narrower[problem.majors], np.ceil(sizes.k * problem.bytes / 128)
+    least = np.minimum(extent / 6, np.where(steps > 1, LEAST, SHALLOW))
+    fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
     fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     return fits | (t.plain > 0)
@@ -373,9 +380,11 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
         rounds = np.where(t.stream, filled, rounds)
     each, tile = np.ceil(steps / t.parts), t.tile + work.functions
     shown = tile * t.shown
-    loading, step = units * t.blocks, t.step
-    brought = np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows))
-    share = np.where(t.clustered == 1, 128 * (brought + t.bn), t.share)
+    loading, whole = units * t.blocks, t.bm + t.bn
+    brought = np.where(t.clustered == 1, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)) + t.bn, whole)
+    share = np.where(t.clustered == 1, 128 * brought, t.share)
+    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * brought / whole)
+    step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
