@@ -11,6 +11,7 @@ is left unchanged and named.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,10 +23,14 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.models.gemma import modeling_gemma
+from transformers.models.gemma2 import modeling_gemma2
+from transformers.models.gemma3 import modeling_gemma3
+from transformers.models.gpt_oss import modeling_gpt_oss
 from transformers.models.llama import modeling_llama
 from transformers.models.mistral import modeling_mistral
 from transformers.models.mixtral import modeling_mixtral
 from transformers.models.olmo2 import modeling_olmo2
+from transformers.models.olmo3 import modeling_olmo3
 from transformers.models.phi3 import modeling_phi3
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
@@ -46,12 +51,26 @@ class Known:
     if_: Callable[[Any], bool] = lambda layer: True
 
 
+def optional(model: str, name: str) -> tuple[Any, ...]:
+    """Return the class of that name of a model that the installed `transformers` may lack; then none."""
+    try:
+        return (getattr(importlib.import_module(f"transformers.models.{model}.modeling_{model}"), name),)
+    except ModuleNotFoundError:
+        return ()
+
+
+GEMMA4: tuple[Any, ...] = optional("gemma4", "Gemma4RMSNorm")
+
 KNOWN = (
     Known(
         "norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm, modeling_t5.T5LayerNorm), norms.RMSNorm
     ),
     Known(
-        "norm", (modeling_gemma.GemmaRMSNorm,), norms.OffsetRMSNorm, lambda layer: scales_as_gemma(layer)
+        "norm", (modeling_gemma.GemmaRMSNorm,), norms.OffsetRMSNorm,
+        lambda layer: normalises_as(layer, modeling_gemma.GemmaRMSNorm),
+    ),
+    Known(
+        "norm", GEMMA4, norms.ScaledRMSNorm, lambda layer: layer.with_scale and normalises_as(layer, *GEMMA4)
     ),
     Known(
         "norm", (nn.LayerNorm,), norms.LayerNorm,
@@ -67,17 +86,28 @@ KNOWN = (
     ),
     Known(
         "attention",
-        (modeling_llama.LlamaAttention, modeling_qwen2.Qwen2Attention, modeling_qwen3.Qwen3Attention),
+        (
+            modeling_llama.LlamaAttention, modeling_qwen2.Qwen2Attention, modeling_qwen3.Qwen3Attention,
+            modeling_gemma3.Gemma3Attention,
+        ),
         attention.Attention,
     ),
     Known("attention", (modeling_mistral.MistralAttention,), attention.WindowedAttention),
+    Known("attention", (modeling_gemma2.Gemma2Attention,), attention.CappedAttention),
+    Known("attention", (modeling_gpt_oss.GptOssAttention,), attention.SinkAttention),
+    Known(
+        "attention", (modeling_olmo2.Olmo2Attention, modeling_olmo3.Olmo3Attention), attention.FlatNormAttention
+    ),
+    Known("attention", (modeling_phi3.Phi3Attention,), attention.WholeAttention),
     Known(
         "decoder layer",
         (
             modeling_llama.LlamaDecoderLayer, modeling_qwen3.Qwen3DecoderLayer,
             modeling_qwen3_moe.Qwen3MoeDecoderLayer, modeling_mixtral.MixtralDecoderLayer,
+            modeling_phi3.Phi3DecoderLayer,
         ),
-        layers.DecoderLayer, lambda layer: isinstance(layer.self_attn, attention.Attention),
+        layers.DecoderLayer,
+        lambda layer: isinstance(layer.self_attn, attention.Attention) and not layers.drops(layer),
     ),
     Known(
         "rotary embedding",
@@ -239,9 +269,9 @@ def is_like(layer: Any, classes: tuple[type, ...]) -> bool:
     return any(same(type(layer).forward, of.forward) for of in classes)  # type: ignore[attr-defined]
 
 
-def scales_as_gemma(norm: Any) -> bool:
-    """Tell whether the method that a norm of Gemma's calls has the same code as that one's."""
-    return bool(same(type(norm)._norm, modeling_gemma.GemmaRMSNorm._norm))
+def normalises_as(norm: Any, *classes: Any) -> bool:
+    """Tell whether the method that a norm of Gemma's calls has the same code as that of one of the classes."""
+    return any(same(type(norm)._norm, of._norm) for of in classes)
 
 
 @cache

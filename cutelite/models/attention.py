@@ -209,20 +209,36 @@ def register() -> None:
 class Attention(Joined):
     """Attention of a decoder: one GEMM, rotary embedding, attention, and one GEMM that adds the residual."""
 
-    parts = "q_proj", "k_proj", "v_proj"
+    parts: tuple[str, ...] = ("q_proj", "k_proj", "v_proj")
+    flat = False
+    """Norms of queries and keys are over all heads, and not of each."""
+    half_tables = False
+    """Cosines and sines are those of half a head, and not twice the same."""
     config: Any
     head_dim: int
+    num_key_value_groups: int
     scaling: float
     layer_idx: int
-    q_proj: Any
-    k_proj: Any
-    v_proj: Any
     o_proj: Any
 
     @property
     def window(self) -> int | None:
         """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
+
+    @property
+    def heads_of_keys(self) -> int:
+        """The number of heads of keys, and of values, that this process has."""
+        columns = sum(getattr(self, name).out_features for name in self.parts)
+        return int(columns // self.head_dim // (self.num_key_value_groups + 2))
+
+    def turns_whole_heads(self, cosines: Tensor) -> bool:
+        """Tell whether rotary embedding turns all elements of a head."""
+        return int(cosines.shape[-1]) == (self.head_dim // 2 if self.half_tables else self.head_dim)
+
+    def told(self) -> dict[str, Any]:
+        """Return what the function of attention is told besides."""
+        return {} if self.window is None else {"sliding_window": self.window}
 
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
@@ -235,14 +251,14 @@ class Attention(Joined):
         following  a norm that follows: if the last GEMM can prepare it, the result is a `summed.Summed`
         """
         cache = past_key_values if cache is None else cache
-        if hidden_states.dtype not in KINDS:
+        if hidden_states.dtype not in KINDS or not self.turns_whole_heads(position_embeddings[0]):
             named = {CACHE: cache} | more
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
         shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache)
         call = eager_of(self) if self.config._attn_implementation == "eager" else interface(self.config)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
-        more |= {} if self.window is None else {"sliding_window": self.window}
+        more |= self.told()
         out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
         out = out.reshape(*shape, -1)
         if following is not None and residual is not None and sums(self.o_proj, out, residual, following):
@@ -253,8 +269,9 @@ class Attention(Joined):
         self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return rotated queries, and keys and values with those of the cache, (B, H, S, D) each."""
-        parts, each = [self.q_proj, self.k_proj, self.v_proj], self.k_proj.out_features // self.head_dim
-        normed = getattr(self, "q_norm", None) is not None
+        parts, each = [getattr(self, name) for name in self.parts], self.heads_of_keys
+        normed, half = getattr(self, "q_norm", None) is not None, self.head_dim // 2
+        cos, sin = cos[..., :half], sin[..., :half]  # second halves are the same
         held = None if normed else fillable(cache, self.layer_idx, x, parts, self.head_dim)
         if held is not None:
             weights, (squares, eps) = [part.weight for part in parts], (None, 0.0) if norm is None else norm[1:]
@@ -272,7 +289,7 @@ class Attention(Joined):
             heads = found.view(*x.shape[:-1], -1, self.head_dim)
             q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
-            q, k = self.q_norm(q), self.k_norm(k)
+            q, k = (norm_of(norm, x, self.flat) for norm, x in ((self.q_norm, q), (self.k_norm, k)))
         held = None if turned else static(cache, self.layer_idx, q, k, v)
         if held is not None:
             return appended(q, k, v, cos, sin, held)
@@ -294,12 +311,50 @@ class WindowedAttention(Attention):
         return getattr(self.config, "sliding_window", None)
 
 
+class CappedAttention(Attention):
+    """`Attention` of Gemma 2, whose scores have a cap."""
+
+    attn_logit_softcapping: float | None
+
+    def told(self) -> dict[str, Any]:
+        """Return the window, and the cap."""
+        return super().told() | {"softcap": self.attn_logit_softcapping}
+
+
+class SinkAttention(Attention):
+    """`Attention` of gpt-oss, whose heads have sinks."""
+
+    sinks: Tensor
+    half_tables = True
+
+    def told(self) -> dict[str, Any]:
+        """Return the window, and the sinks."""
+        return super().told() | {"s_aux": self.sinks}
+
+
+class FlatNormAttention(Attention):
+    """`Attention` of OLMo 2."""
+
+    flat = True
+
+
+class WholeAttention(WindowedAttention):
+    """`Attention` of Phi 3, whose queries, keys and values are one layer's."""
+
+    parts = ("qkv_proj",)
+
+
+def norm_of(norm: Any, x: Tensor, flat: bool) -> Tensor:
+    """Return the norm of heads, (B, S, H, D): of each, or `flat` of all together."""
+    return norm(x.flatten(-2)).view(x.shape) if flat else norm(x)
+
+
 def rotates(x: Tensor, parts: list[Any], dim: int, cos: Tensor) -> bool:
     """Tell whether one GEMM projects and rotates: for many rows, at the same positions in all sequences."""
     alone = all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts)
     rows = x.numel() // x.shape[-1]
     fits = x.ndim == 3 and rotated_fits(rows, x.shape[1], dim) and rows >= MANY
-    if not (alone and fits and len(cos) == 1 and cos.shape[-1] == dim):
+    if not (alone and fits and len(cos) == 1 and 2 * cos.shape[-1] == dim):
         return False
     return taken(x, *(part.weight for part in parts))
 
@@ -328,7 +383,7 @@ def turned_heads(cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights:
     keys  the number of heads of keys
     """
     dim = 2 * cosines.shape[-1]
-    count = (len(weights[0]) + len(weights[1])) // dim
+    count = sum(map(len, weights)) // dim - keys
     heads = rotated_linear(x, weights, cosines, sines, count, dim).unflatten(-1, (-1, dim))
     made: tuple[Tensor, ...] = heads.split([count - keys, keys, keys], dim=-2)
     return made
@@ -354,7 +409,7 @@ class Turned(torch.autograd.Function):  # type: ignore[misc]
 
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Return queries and keys, (B, S, H, D), rotated by halves of a head; cos and sin are (B or 1, S, D)."""
+    """Return queries and keys, (B, S, H, D), rotated by halves of a head; cos and sin are (B or 1, S, D / 2)."""
     tokens, places = q.shape[1], None
     if len(cos) > 1:
         places = torch.arange(len(cos) * tokens, device=q.device, dtype=torch.int32).view(len(cos), tokens)
@@ -363,9 +418,8 @@ def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Ten
 
 
 def tables(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first halves of the tables, a row for each token: the second halves are the same."""
-    dim = cos.shape[-1]
-    return cos.reshape(-1, dim)[:, : dim // 2], sin.reshape(-1, dim)[:, : dim // 2]
+    """Return the tables, (B or 1, S, D / 2), with a row for each token."""
+    return cos.flatten(0, 1), sin.flatten(0, 1)
 
 
 def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:

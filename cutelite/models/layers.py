@@ -86,6 +86,11 @@ class DecoderLayer:
         return mlp.added(normed, hidden_states) if gated else hidden_states + mlp(normed)
 
 
+def drops(layer: Any) -> bool:
+    """Tell whether a decoder layer has dropout of what it adds to the residual, as Phi 3's may."""
+    return any(isinstance(each, torch.nn.Dropout) and each.p > 0 for each in layer.children())
+
+
 def chain(layers: Any) -> None:
     """Tell each decoder layer of a list which norm follows it."""
     for layer, behind in pairwise(layers):

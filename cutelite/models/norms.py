@@ -35,14 +35,18 @@ class RMSNorm:
         return result
 
 
-class OffsetRMSNorm(RMSNorm):
-    """RMSNorm whose weight is stored as what differs from 1, as Gemma has it."""
-
-    offset = 1.0
+class ScaledRMSNorm(RMSNorm):
+    """RMSNorm of Gemma 4, where it has a weight."""
 
     @property
     def epsilon(self) -> float:
         return float(self.eps)  # type: ignore[attr-defined]
+
+
+class OffsetRMSNorm(ScaledRMSNorm):
+    """RMSNorm whose weight is stored as what differs from 1, as Gemma has it."""
+
+    offset = 1.0
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x)

@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from cutelite.models import attention, dense, experts, mlps
 from cutelite.models.operators import beside
 
+WHOLE = attention.FlatNormAttention, attention.SinkAttention, attention.WholeAttention
+"""Attention with norms, sinks or a weight of all heads."""
 EIGHT = 8  # operands of GEMMs have a multiple of this many columns
 
 
@@ -29,8 +31,8 @@ def shard(model: nn.Module, group: Any = None) -> None:
     group   a group of processes, of NCCL for GPUs; default: all
     After   `state_dict` has this process's parts. Forward, cache and generation work as before: all processes make the
             same calls, and get the same results. A part's gradient is the same part of the gradient
-    Errors  ValueError, before anything is changed, for heads and columns that cannot be split evenly, and for attention
-            that `accelerate` did not change
+    Errors  ValueError, before anything is changed, for heads and columns that cannot be split evenly, for attention
+            that `accelerate` did not change, and for that of OLMo 2, gpt-oss and Phi 3
     """
     group = dist.group.WORLD if group is None else group
     rank, size = dist.get_rank(group), dist.get_world_size(group)
@@ -39,7 +41,7 @@ def shard(model: nn.Module, group: Any = None) -> None:
             raise ValueError(f"{name} has {count} parts, which {size} processes cannot share evenly")
     for layer in model.modules():
         if isinstance(layer, attention.Attention):
-            split([layer.q_proj, layer.k_proj, layer.v_proj], layer.o_proj, rank, size, group)
+            split([getattr(layer, name) for name in layer.parts], layer.o_proj, rank, size, group)
         elif isinstance(layer, mlps.GatedMLP):
             split([layer.gate_proj, layer.up_proj], layer.down_proj, rank, size, group)
         elif experts.known(layer):
@@ -56,8 +58,10 @@ def shard(model: nn.Module, group: Any = None) -> None:
 def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
     """Yield the name of each layer and its number of parts. Errors: ValueError for unknown attention."""
     for name, layer in model.named_modules():
+        if isinstance(layer, WHOLE):
+            raise ValueError(f"{name} is a {type(layer).__name__}, which has parts for all heads: it cannot be split")
         if isinstance(layer, attention.Attention):
-            yield name, layer.k_proj.out_features // layer.head_dim
+            yield name, layer.heads_of_keys
         elif isinstance(layer, mlps.GatedMLP):
             yield name, layer.gate_proj.out_features // EIGHT
         elif experts.known(layer):

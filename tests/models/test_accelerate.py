@@ -48,12 +48,27 @@ MODELS: dict[str, dict[str, Any]] = {
     "Mistral in windows": SIZES | {"sliding_window": 7},
 }
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
+    "Gemma3Text": {"sliding_window": 7, "query_pre_attn_scalar": 16},
+    "GptOss": {"num_local_experts": 2, "num_experts_per_tok": 2, "sliding_window": 8},  # no choice, which may be close
+    "Mixtral": {"num_local_experts": 2, "num_experts_per_tok": 2},  # likewise
+    "Olmo2": {},
+    "Olmo3": {"sliding_window": 7},
+    "Phi": {"partial_rotary_factor": 0.5},
+    "Phi3": {},
+    "Phi3 that turns a part of each head": {"partial_rotary_factor": 0.5},
+    "Phi3 with dropout": {"resid_pdrop": 0.5},
+}
+"""Architectures that lack some kind of layer of those above."""
+
 
 def made(name: str, dtype: Any = torch.bfloat16, **sizes: Any) -> Any:
     torch.manual_seed(0)
     kind = name.partition(" ")[0]
-    config = getattr(transformers, f"{kind}Config")(**MODELS[name] | sizes)
-    model = getattr(transformers, f"{kind}ForCausalLM")(config).to(DEVICE)
+    own = MODELS.get(name) or SIZES | OTHERS[name] | {"pad_token_id": 0}
+    config = getattr(transformers, f"{kind}Config")(**own | sizes)
+    model = transformers.AutoModelForCausalLM.from_config(config).to(DEVICE)
     for parameter in model.parameters():  # norms and biases too, which else are ones and zeros
         parameter.data += 0.02 * torch.randn_like(parameter)
     return model.to(dtype)
@@ -478,33 +493,45 @@ def test_gradients_of_padding_with_a_cap_are_transformers_own() -> None:
     assert torch.equal(found, right) and bool(found[:, :, 0].any())
 
 
-OTHERS: dict[str, dict[str, Any]] = {
-    "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
-    "GptOss": {"num_local_experts": 2, "num_experts_per_tok": 2, "sliding_window": 8},  # no choice, which may be close
-    "Phi": {"partial_rotary_factor": 0.5},
-    "Phi3": {},
-    "Mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
-}
-
-
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
     """Caps, sinks, windows and padding included; what is left is named."""
-    torch.manual_seed(0)
-    sizes = SIZES | OTHERS[name] | {"num_hidden_layers": 2, "pad_token_id": 0}
-    config = getattr(transformers, f"{name}Config")(**sizes)
-    model, ids = getattr(transformers, f"{name}ForCausalLM")(config).to(DEVICE, torch.bfloat16).eval(), tokens()
+    model, ids = made(name).eval(), tokens()
     seen = torch.ones_like(ids)
     seen[1, :4] = 0
+
+    def steps() -> Any:
+        held, found = transformers.StaticCache(config=model.config, max_cache_len=32), []
+        for first, last in ((0, 15), (15, 16), (16, 17)):
+            found.append(model(ids[:, first:last], past_key_values=held, use_cache=True).logits)
+        return torch.cat(found, 1)
+
     with torch.no_grad():
-        own = [model(ids).logits, model(ids, attention_mask=seen).logits]
+        own = [model(ids).logits, model(ids, attention_mask=seen).logits, steps()]
         report = accelerate(model)
-        found = [model(ids).logits, model(ids, attention_mask=seen).logits]
+        found = [model(ids).logits, model(ids, attention_mask=seen).logits, steps()]
     assert off(found[0], own[0]) < 2e-2
     assert off(found[1][seen.bool()], own[1][seen.bool()]) < 2e-2
+    assert off(found[2], own[2]) < 2e-2
     assert report.changed["dense layer"]
-    assert ("attention" in report.changed) == (f"unknown {name}Attention" not in report.left)
+    assert ("attention" in report.changed) == (name != "Phi")
+    assert ("decoder layer" in report.changed) == (name in ("Mixtral", "Phi3", "Phi3 that turns a part of each head"))
     assert not any("Norm" in why for why in report.left)
+
+
+@pytest.mark.parametrize("name", ["Gemma2", "GptOss", "Olmo2", "Phi3"])
+def test_gradients_of_other_attention(name: str) -> None:
+    model, ids = made(name, num_hidden_layers=1), tokens(1)
+
+    def gradients(of: Any) -> dict[str, Any]:
+        of.zero_grad()
+        of(ids, labels=ids).loss.backward()
+        return {key: parameter.grad for key, parameter in of.named_parameters() if "self_attn" in key}
+
+    right, own = gradients(copy.deepcopy(model).float()), gradients(copy.deepcopy(model))
+    accelerate(model)
+    for key, gradient in gradients(model).items():
+        assert off(gradient, right[key]) <= 1.3 * off(own[key], right[key]) + 1e-2, key
 
 
 def test_functions_are_the_same_by_what_they_call() -> None:

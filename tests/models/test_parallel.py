@@ -85,6 +85,11 @@ def test_attention_that_is_not_known_is_refused(tmp_path: Path) -> None:
     try:
         with pytest.raises(ValueError, match="LlamaAttention, not changed by accelerate"):
             shard(made("Llama"))
+        for name in ("GptOss", "Olmo2", "Phi3"):
+            model = made(name, num_hidden_layers=1)
+            accelerate(model)
+            with pytest.raises(ValueError, match="Attention, which has parts for all heads: it cannot be split"):
+                shard(model)
     finally:
         dist.destroy_process_group()
 
