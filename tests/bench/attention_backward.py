@@ -8,13 +8,12 @@ import math
 import traceback
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import cutelite as cl
-from cutelite.bench.measure import Timing
 from cutelite.kernels.attention import attention, attention_varlen
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.backward_plan import Config, chosen
@@ -35,6 +34,24 @@ CONFIGS: dict[int, dict[str, Config]] = {
     64: {"chosen": best(64), "64 queries": Config(stages=3)},
 }
 """For ``--configs``, of bf16 without a `score_mod`."""
+
+
+class Rivals(NamedTuple):
+    """What runs beside each other: configurations of ours, by name; no name: what is chosen; and other libraries."""
+
+    configs: dict[str, Config | None]
+    others: list[str]
+    rounds: int
+
+    def ours(self, call: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
+        """Return a call for each configuration."""
+        return {name: partial(call, config=config) for name, config in self.configs.items()}
+
+    def told(self, calls: dict[str, Callable[[], Any]], flop: float) -> str:
+        """Return TFLOP/s of calls in turns, with clocks, captured in graphs if all of them can be."""
+        timings = cl.do_bench(calls, cache="warm", rounds=self.rounds)
+        rates = (f"{name} {t.rate(flop) / 1e12:.0f} @{t.clock_mhz or 0:.0f}" for name, t in timings.items())
+        return ", ".join(rates) + ("" if next(iter(timings.values())).graph else " (no graph)")
 
 
 def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int) -> list[Any]:
@@ -61,8 +78,12 @@ def errors(found: Any, want: Any) -> list[float]:
     return [float((x.double() - y).norm() / y.norm()) for x, y in zip(found, want, strict=True)]
 
 
-def of_fa4(q: Any, k: Any, v: Any, o: Any, do: Any, lse: Any, **how: Any) -> dict[str, Callable[[], Any]]:
+def of_fa4(
+    rivals: Rivals, q: Any, k: Any, v: Any, o: Any, do: Any, lse: Any, **how: Any
+) -> dict[str, Callable[[], Any]]:
     """FlashAttention-4's call, by name; nothing where it is not installed or takes no such problem: why is told."""
+    if "FA4" not in rivals.others:
+        return {}
     try:
         from flash_attn.cute import interface  # type: ignore[import-not-found]
 
@@ -104,34 +125,21 @@ def compared(dim: int, causal: bool) -> None:
     print(dim, "causal" if causal else "full", "errors at the last size", [f"{x:.1e}" for x in off], flush=True)
 
 
-def timed(calls: dict[str, Callable[[], Any]]) -> dict[str, Timing]:
-    """Timings of calls in turns, captured in graphs if all of them can be."""
-    return cl.do_bench(calls, cache="warm", rounds=5)
-
-
-def told(calls: dict[str, Callable[[], Any]], flop: float) -> str:
-    """Return TFLOP/s of calls, with clocks."""
-    timings = timed(calls)
-    rates = (f"{name} {timing.rate(flop) / 1e12:.0f} @{timing.clock_mhz or 0:.0f}" for name, timing in timings.items())
-    return ", ".join(rates) + ("" if next(iter(timings.values())).graph else " (no graph)")
-
-
-def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
+def row(dim: int, causal: bool, length: int, rivals: Rivals) -> str:
     batch, heads = max(1, 16384 // length), 2048 // dim
     q, k, v, do = made(batch, length, length, heads, heads, dim)
     o, lse = attention(q, k, v, causal=causal, return_lse=True)
     out = tuple(torch.empty_like(x) for x in (q, k, v))
 
-    def ours(config: Config, **more: Any) -> Callable[[], Any]:
-        return lambda: attention_backward(do, q, k, v, o, lse, out, causal=causal, config=config, **more)
-
-    calls: dict[str, Callable[[], Any]] = {name: ours(config) for name, config in configs.items()}
-    if len(configs) == 1:
-        calls["deterministic"] = ours(next(iter(configs.values())), deterministic=True)
-    calls |= of_fa4(q, k, v, o, do, lse, causal=causal)
-    calls["cuDNN"] = cudnn(q, k, v, do, causal)
+    ours = partial(attention_backward, do, q, k, v, o, lse, out, causal=causal)
+    calls = rivals.ours(ours)
+    if len(calls) == 1:
+        calls["deterministic"] = partial(ours, deterministic=True)
+    calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal)
+    if "cuDNN" in rivals.others:
+        calls["cuDNN"] = cudnn(q, k, v, do, causal)
     flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
-    return f"{dim} {'causal' if causal else 'full'} {length}: {told(calls, flop)}"
+    return f"{dim} {'causal' if causal else 'full'} {length}: {rivals.told(calls, flop)}"
 
 
 MORE: dict[str, dict[str, Any]] = {
@@ -156,8 +164,8 @@ MORE: dict[str, dict[str, Any]] = {
 
 
 def more(
-    dim: int = 128, dim_v: int | None = None, causal: bool = False, dtype: Any = torch.bfloat16, kv_heads: int = 16,
-    length: int = 4096, window: int | None = None,
+    rivals: Rivals, dim: int = 128, dim_v: int | None = None, causal: bool = False, dtype: Any = torch.bfloat16,
+    kv_heads: int = 16, length: int = 4096, window: int | None = None,
 ) -> str:  # fmt: skip
     """Return TFLOP/s of such a call: 6 D FLOP, for scores, dk and dq, and 4 DV, for dp and dv, of each pair."""
     batch, heads, dim_v = 16384 // length, 16, dim_v or dim
@@ -166,16 +174,16 @@ def more(
     q, k, v, do = (torch.randn(batch, length, *shape, device="cuda", dtype=dtype) for shape in shapes)
     how: dict[str, Any] = {"causal": causal, "window": (window, None)}
     o, lse = attention(q, k, v, return_lse=True, **how)
-    calls: dict[str, Callable[[], Any]] = {"cutelite": lambda: attention_backward(do, q, k, v, o, lse, **how)}
+    calls = rivals.ours(partial(attention_backward, do, q, k, v, o, lse, **how))
     ends = {} if window is None else {"window_size_left": window, "window_size_right": 0}
-    calls |= of_fa4(q, k, v, o, do, lse, causal=causal, **ends)
-    if window is None and kv_heads == heads:
+    calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal, **ends)
+    if "cuDNN" in rivals.others and window is None and kv_heads == heads:
         calls["cuDNN"] = cudnn(q, k, v, do, causal)
     seen = length**2 / (2 if causal else 1) if window is None else length * (window + 1) - (window + 1) ** 2 / 2
-    return told(calls, batch * heads * seen * (6 * dim + 4 * dim_v))
+    return rivals.told(calls, batch * heads * seen * (6 * dim + 4 * dim_v))
 
 
-def ragged(dim: int, causal: bool) -> str:
+def ragged(dim: int, causal: bool, rivals: Rivals) -> str:
     heads, starts = 2048 // dim, torch.tensor([0, *RAGGED], device="cuda").cumsum(0).int()
     q, k, v, do = (x[0] for x in made(1, sum(RAGGED), sum(RAGGED), heads, heads, dim))
     o, lse = attention_varlen(q, k, v, starts, causal=causal, return_lse=True)
@@ -186,13 +194,11 @@ def ragged(dim: int, causal: bool) -> str:
             off = errors([x[None, first:end, :2] for x in found], exact(q1, k1, v1, do1, causal))
             if end - first > 1 and not max(off) < 6e-3:
                 print("WRONG", dim, causal, end - first, off, flush=True)
-    calls: dict[str, Callable[[], Any]] = {
-        "cutelite": lambda: attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)
-    }
+    calls = rivals.ours(partial(attention_varlen_backward, do, q, k, v, o, lse, starts, causal=causal))
     ends = {"cu_seqlens_q": starts, "cu_seqlens_k": starts, "max_seqlen_q": max(RAGGED), "max_seqlen_k": max(RAGGED)}
-    calls |= of_fa4(q, k, v, o, do, lse, causal=causal, **ends)
+    calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal, **ends)
     flop = 10 * heads * dim * sum(n * n for n in RAGGED) / (2 if causal else 1)
-    return f"{dim} {'causal' if causal else 'full'} sequences: {told(calls, flop)}"
+    return f"{dim} {'causal' if causal else 'full'} sequences: {rivals.told(calls, flop)}"
 
 
 def once(dim: int, names: list[str]) -> None:
@@ -205,30 +211,38 @@ def once(dim: int, names: list[str]) -> None:
 
 def main() -> None:
     asked = parser(__doc__)
-    asked.add_argument("--configs", action="store_true")
+    asked.add_argument("--configs", action="store_true", help="those of `CONFIGS`, not what is chosen alone")
     asked.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
     asked.add_argument("--dims", type=int, nargs="*", default=[128, 64])
+    asked.add_argument("--masks", nargs="*", choices=["full", "causal"], default=["full", "causal"])
     asked.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
-    asked.add_argument("--more", action="store_true", help="wide heads, f16, groups of heads, windows, sequences")
+    asked.add_argument("--more", nargs="*", choices=MORE, help="these calls (no name: all), ragged sequences")
+    asked.add_argument("--rivals", nargs="*", choices=["FA4", "cuDNN"], default=["FA4", "cuDNN"])
+    asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--times", action="store_true", help="without errors and ragged sequences")
     given = asked.parse_args()
     if given.once is not None:
         once(given.dims[0], given.once)
         return
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
-    for name, how in MORE.items() if given.more else ():
-        print(f"{name}: {more(**how)}", flush=True)
+
+    def rivals(dim: int) -> Rivals:
+        configs: Any = CONFIGS.get(dim) if given.configs else None
+        return Rivals(configs or {"cutelite": None}, given.rivals, given.rounds)
+
+    for name in MORE if given.more == [] else given.more or ():
+        print(f"{name}: {more(rivals(MORE[name].get('dim', 128)), **MORE[name])}", flush=True)
     for dim in given.dims:
-        for causal in (False, True):
-            if given.more:
-                print(ragged(dim, causal), flush=True)
+        for mask in given.masks:
+            causal = mask == "causal"
+            if given.more is not None:
+                print(ragged(dim, causal, rivals(dim)), flush=True)
                 continue
             if not given.times:
                 compared(dim, causal)
-                print(ragged(dim, causal), flush=True)
+                print(ragged(dim, causal, rivals(dim)), flush=True)
             for length in given.lengths:
-                configs = CONFIGS.get(dim, {}) if given.configs else {"cutelite": best(dim, causal)}
-                print(row(dim, causal, length, configs), flush=True)
+                print(row(dim, causal, length, rivals(dim)), flush=True)
 
 
 if __name__ == "__main__":
