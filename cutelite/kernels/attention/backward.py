@@ -35,7 +35,7 @@ from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Wide
-from cutelite.kernels.attention.backward_worker import Block, Pipes, Results, Worker, multiply
+from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
@@ -190,9 +190,9 @@ class Loads(Block):
         """Load values and keys, once the tile before has done with them: with values first."""
         (keys, values, *_), at = self.pipes, self.at_keys
         values.producer_acquire(once)
-        cl.tma_load(v, self.v, at=at, barrier=values.barrier(once))
+        cl.tma_load(v, self.kv[1], at=at, barrier=values.barrier(once))
         keys.producer_acquire(once)
-        cl.tma_load(k, self.k, at=at, barrier=keys.barrier(once))
+        cl.tma_load(k, self.kv[0], at=at, barrier=keys.barrier(once))
 
 
 class Turns(Block):
@@ -217,8 +217,8 @@ class Turns(Block):
                 while cl.load_acquire(turn, self.group) != number:
                     cl.nanosleep(20)
                 cl.syncwarp()
-                self.turn.arrive()
-                self.added.sync()
+                self.barrier(TURN).arrive()
+                self.barrier(ADDED).sync()
                 cl.store_release(turn, self.group, number - 1)
             at = at + i32(BLOCKS)
 
@@ -357,16 +357,7 @@ class Narrow(Worker):
             if not self.plan.split:
                 own = cl.with_layout(self.storage.grads[self.group, None], layout)
                 self.settle()
-            self.leave(grads[which], own, which)
-
-    def leave(self, grad: Any, own: Any, which: int) -> None:
-        """Write dk (0) or dv (1), by way of shared memory of this warpgroup's own that no warp reads any more."""
-        if self.plan.split:
-            self.keep(grad, self.results.parts[which], self.group)
-        else:
-            factor: Any = self.given.scale if which == 0 else 1.0
-            self.plan.put(grad * (factor * 2.0**-self.plan.lift), own, 0)
-            self.send(own, self.key, which)
+            self.leave((grads[which],), which, own)
 
 
 class Apart(Narrow):
@@ -398,10 +389,10 @@ class Apart(Narrow):
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
         """Do what `Narrow.finish` does."""
-        self.leave(grads[1], self.own(1), 1)
+        self.leave((grads[1],), 1, self.own(1))
         self.conclude(last)
-        self.everyone.sync()  # the others have read these keys
-        self.leave(grads[0], self.own(0), 0)
+        EVERYONE.sync()  # the others have read these keys
+        self.leave((grads[0],), 0, self.own(0))
         self.settle()
         self.pipes.keys.consumer_release(once)
         self.pipes.values.consumer_release(once)

@@ -10,9 +10,8 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f32
-from cutelite.kernels.attention.backward_plan import WORKERS
-from cutelite.kernels.attention.backward_worker import Worker, multiply
-from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.backward_worker import COMPLETE, EVERYONE, Worker, multiply
+from cutelite.kernels.attention.scores import ROWS
 
 
 class Wide(Worker):
@@ -31,8 +30,8 @@ class Wide(Worker):
 
     def compute_tile(self, once: Any, number: Any) -> Any:
         """Compute a tile."""
-        plan, which, parts = self.plan, 1 - self.group, self.results.parts
-        (keys, values, *_), held = self.pipes, self.v if which else self.k
+        plan, which = self.plan, 1 - self.group
+        (keys, values, *_) = self.pipes
         columns = plan.keys if plan.turned else plan.dims[which]
         own = tuple(cl.wgmma.zeros_accumulator(columns) for _ in range(plan.pieces(plan.dims[which])))
         self.await_keys(once)
@@ -42,14 +41,8 @@ class Wide(Worker):
         own, number, _, last = so_far
         if not plan.tiles.gaps or self.steps > 0:
             self.add(last[0], last[1], self.early)
-        self.everyone.sync()  # both have read these keys and values
-        for c, grad in enumerate(own):
-            if plan.split:
-                self.keep(grad, parts[which], c)
-            else:
-                plan.put(grad if which else grad * self.given.scale, held, c, plan.turned)
-        if not plan.split:
-            self.send(held, self.tile.key, which)
+        EVERYONE.sync()  # both have read these keys and values
+        self.leave(own, which, self.kv[which])
         self.settle()
         keys.consumer_release(once)
         values.consumer_release(once)
@@ -82,12 +75,11 @@ class Wide(Worker):
         changes.producer_acquire(change)
         plan.put(p, of_p, self.group)
         cl.fence_proxy_async("shared::cta")
-        complete = cl.NamedBarrier(4, WORKERS * GROUP)
         if has_dv:
-            complete.sync()
+            COMPLETE.sync()
             dp, *own = cl.wgmma.wait_group(1, dp, keep=self.times(do, of_p, own))
         else:
-            complete.arrive()
+            COMPLETE.arrive()
             dp = cl.wgmma.wait_group(0, dp)
         plan.put(self.score_gradients(p, dp, slope, total), of_ds, self.group)
         cl.fence_proxy_async("shared::cta")

@@ -31,6 +31,12 @@ def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
 
 
+EVERYONE, COMPLETE = (cl.NamedBarrier(number, WORKERS * GROUP) for number in (1, 4))
+"""Named barriers of all computing warpgroups; `COMPLETE`: their P is complete (`Wide`)."""
+OWN, TURN, ADDED = 2, 5, 7
+"""The first ones of each warpgroup: its own; with the warp of its turns, where it may add, and where it has added."""
+
+
 class Pipes(NamedTuple):
     """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS."""
 
@@ -84,14 +90,9 @@ class Block:
         return self.plan.tiles.sequence(self.tile)
 
     @property
-    def k(self) -> Any:
-        """The tile's keys in shared memory."""
-        return self.storage.k[None, None, self.held]
-
-    @property
-    def v(self) -> Any:
-        """Its values."""
-        return self.storage.v[None, None, self.held]
+    def kv(self) -> tuple[Any, Any]:
+        """The tile's keys and its values in shared memory."""
+        return self.storage.k[None, None, self.held], self.storage.v[None, None, self.held]
 
     @property
     def steps(self) -> Any:
@@ -114,15 +115,9 @@ class Block:
             cl.where(last, at + again, at) + 1,
         )
 
-    @property
-    def turn(self) -> Any:
-        """The named barrier at which a computing warpgroup waits for its turn to add."""
-        return cl.NamedBarrier(5 + self.group, GROUP + 32)
-
-    @property
-    def added(self) -> Any:
-        """The named barrier at which it tells that it has added."""
-        return cl.NamedBarrier(7 + self.group, GROUP + 32)
+    def barrier(self, first: int) -> Any:
+        """Return a named barrier of a computing warpgroup: `OWN`, of it alone; `TURN`, `ADDED`."""
+        return cl.NamedBarrier(first + self.group, GROUP if first == OWN else GROUP + 32)
 
 
 class Worker(Block):
@@ -146,22 +141,12 @@ class Worker(Block):
 
     def own(self, which: int) -> Any:
         """Return the keys (0) of which it computes scores, or their values (1), in shared memory."""
-        return cl.local_tile((self.k, self.v)[which], (self.plan.width, self.plan.dims[which]), (self.group, 0))
+        return cl.local_tile(self.kv[which], (self.plan.width, self.plan.dims[which]), (self.group, 0))
 
     @property
     def key(self) -> Any:
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
-
-    @property
-    def everyone(self) -> Any:
-        """The named barrier of all computing warpgroups."""
-        return cl.NamedBarrier(1, WORKERS * GROUP)
-
-    @property
-    def together(self) -> Any:
-        """The named barrier of this warpgroup."""
-        return cl.NamedBarrier(2 + self.group, GROUP)
 
     def await_keys(self, once: Any) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
@@ -169,7 +154,7 @@ class Worker(Block):
         self.pipes.keys.consumer_wait(once)
         self.pipes.values.consumer_wait(once)
         if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
-            self.clear_behind((self.k, self.v), plan.keys, self.sequence.keys - tile.key)
+            self.clear_behind(self.kv, plan.keys, self.sequence.keys - tile.key)
 
     def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
@@ -268,7 +253,7 @@ class Worker(Block):
 
     def start_dq(self, state: Any) -> Any:
         """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
-        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.k, (1, 0))
+        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.kv[0], (1, 0))
         if plan.by_rows:
             left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
         else:
@@ -283,11 +268,11 @@ class Worker(Block):
         groups, in_turn = self.plan.columns // 8, self.results.turns is not None
         sums = self.plan.accumulators(self.results.sums[at, self.group, None], groups)
         if in_turn and first < groups:
-            self.turn.sync()
+            self.barrier(TURN).sync()
         for c in cl.static_range(first, groups if end is None else end):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
         if in_turn and first < groups:
-            self.added.arrive()
+            self.barrier(ADDED).arrive()
 
     def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
@@ -298,33 +283,39 @@ class Worker(Block):
                 target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
                 target.store(cl.full((8,), 0.0, dtype))
         cl.fence_proxy_async("shared::cta")
-        self.everyone.sync()
+        EVERYONE.sync()
 
-    def keep(self, grad: Any, parts: Any, piece: Any) -> None:
-        """Store a piece of the tile's part of dk or dv."""
-        tile, fours = self.tile, grad.n // 4
-        own = parts[self.sequence.batch, tile.kv, tile.key // self.plan.keys, piece, None]
-        self.plan.accumulators(own, fours).store(grad.reshape((4, fours)))
+    def leave(self, grads: tuple[Any, ...], which: int, own: Any) -> None:
+        """Write dk (0) or dv (1), of keys of this warpgroup alone or (`Wide`) of all, of which it has these pieces.
 
-    def send(self, tile: Any, key: Any, which: int) -> None:
-        """Send rows of dk (0) or dv (1), from `key` on, that this warpgroup has put in shared memory."""
-        kv, sequence, rows, starts = self.tile.kv, self.sequence, cl.size(tile.shape[0]), self.results.starts
-        length = self.plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
+        own  shared memory for the gradient, which no warp reads any more
+        """
+        plan, tile, sequence, starts, results = self.plan, self.tile, self.sequence, self.results.starts, self.results
+        if plan.split:
+            for c, grad in enumerate(grads):
+                part = results.parts[which][sequence.batch, tile.kv, tile.key // plan.keys, c if plan.wide else self.group, None]
+                plan.accumulators(part, grad.n // 4).store(grad.reshape((4, grad.n // 4)))
+            return
+        factor: Any = self.given.scale if which == 0 else 1.0
+        for c, grad in enumerate(grads):
+            plan.put(grad * (factor * 2.0**-plan.lift), own, c, plan.turned)
+        key = tile.key if plan.wide else self.key
+        length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
-        self.together.sync()
-        if not self.plan.problem.ragged or key + rows <= sequence.keys:
+        self.barrier(OWN).sync()
+        if not plan.problem.ragged or key + cl.size(own.shape[0]) <= sequence.keys:
             if cl.thread_idx.x % GROUP == 0 and key < length:
-                cl.tma_store(tile, self.results.tensors[which], at=(sequence.batch, kv, sequence.key + key, 0))
+                cl.tma_store(own, results.tensors[which], at=(sequence.batch, tile.kv, sequence.key + key, 0))
                 cl.cp_async_bulk_commit_group()
         else:
-            at = 0, kv, sequence.key + key
-            self.plan.store_rows(tile, self.results.arrays[which], at, length - key, sequence.keys - key, GROUP)
+            at = 0, tile.kv, sequence.key + key
+            plan.store_rows(own, results.arrays[which], at, length - key, sequence.keys - key, GROUP)
 
     def settle(self) -> None:
         """Wait until what this warpgroup has written to global memory has been read from shared memory."""
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
-        self.together.sync()
+        self.barrier(OWN).sync()
 
 
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
