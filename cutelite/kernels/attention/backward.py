@@ -37,6 +37,7 @@ from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
+from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
 
@@ -188,11 +189,8 @@ class Loads(Block):
 
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        (keys, values, *_), at = self.pipes, self.at_keys
-        values.producer_acquire(once)
-        cl.tma_load(v, self.kv[1], at=at, barrier=values.barrier(once))
-        keys.producer_acquire(once)
-        cl.tma_load(k, self.kv[0], at=at, barrier=keys.barrier(once))
+        bring(v, self.storage.v, self.pipes.values, once, self.at_keys)
+        bring(k, self.storage.k, self.pipes.keys, once, self.at_keys)
 
 
 class Turns(Block):

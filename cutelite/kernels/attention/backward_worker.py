@@ -293,7 +293,8 @@ class Worker(Block):
         plan, tile, sequence, starts, results = self.plan, self.tile, self.sequence, self.results.starts, self.results
         if plan.split:
             for c, grad in enumerate(grads):
-                part = results.parts[which][sequence.batch, tile.kv, tile.key // plan.keys, c if plan.wide else self.group, None]
+                piece = c if plan.wide else self.group
+                part = results.parts[which][sequence.batch, tile.kv, tile.key // plan.keys, piece, None]
                 plan.accumulators(part, grad.n // 4).store(grad.reshape((4, grad.n // 4)))
             return
         factor: Any = self.given.scale if which == 0 else 1.0
