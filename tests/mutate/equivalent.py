@@ -962,7 +962,7 @@ ROWS: tuple[Row, ...] = (
         "drop",
         "mbarrier.wait",
         "",
-        "changes.producer_acquire(change) <! self.skip(",
+        "changes.producer_acquire(change)",
         THREE_HELD,
     ),
     Row(
@@ -970,7 +970,7 @@ ROWS: tuple[Row, ...] = (
         "weaken",
         "mbarrier.wait",
         RELAXED,
-        "changes.producer_acquire(change) <! self.skip(",
+        "changes.producer_acquire(change)",
         THREE_HELD,
     ),
     *(
