@@ -779,7 +779,7 @@ ROWS: tuple[Row, ...] = (
         "drop",
         ARRIVE,
         "",
-        "keys.consumer_release(once) <! self.conclude(",
+        "keys.consumer_release(once) <! self.finish(",
         "the last tile alone has no queries",
     ),
     *(

@@ -163,8 +163,6 @@ class Loads(Block):
         once, state   of `keys` and `values`, and of `rows`
         """
         (_, _, rows, _), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.sequence
-        for tensor in (k, v):  # into L2, while the tile before still has their places
-            cl.tma_prefetch(tensor, at=self.at_keys)
         place = self.first
         for i in range(self.steps):
             m, head, _ = place
@@ -181,16 +179,12 @@ class Loads(Block):
             self.bring(k, v, once)
         return state
 
-    @property
-    def at_keys(self) -> tuple[Any, ...]:
-        """The place of the tile's keys, and of its values."""
-        head = self.tile.kv // i32(self.plan.tiles.heads // HK)
-        return self.sequence.batch, head, self.sequence.key + self.tile.key, 0
-
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        bring(v, self.storage.v, self.pipes.values, once, self.at_keys)
-        bring(k, self.storage.k, self.pipes.keys, once, self.at_keys)
+        head = self.tile.kv // i32(self.plan.tiles.heads // HK)
+        at = self.sequence.batch, head, self.sequence.key + self.tile.key, 0
+        bring(v, self.storage.v, self.pipes.values, once, at)
+        bring(k, self.storage.k, self.pipes.keys, once, at)
 
 
 class Turns(Block):
@@ -326,30 +320,27 @@ class Narrow(Worker):
         """Write this warpgroup's part of dS to shared memory."""
         self.plan.put(ds, self.storage.ds[None, None, change.index], self.group, turned=True)
 
-    def conclude(self, last: Any, once: Any = None) -> None:
-        """Add this warpgroup's part of dq of the last block; ahead of that release the keys, of this state if any."""
+    def conclude(self, last: Any) -> None:
+        """Add this warpgroup's part of dq of the last block."""
         if not self.plan.tiles.gaps or self.steps > 0:
-            self.add_dq(self.pipes.changes.consumer_state_at(last[0]), last[1], once)
-        elif once is not None:
-            self.pipes.keys.consumer_release(once)
+            self.add_dq(self.pipes.changes.consumer_state_at(last[0]), last[1])
 
-    def add_dq(self, change: Any, at: Any, once: Any = None) -> None:
-        """Compute this warpgroup's part of dq of a block, release the keys as `conclude` does, and add the part."""
+    def add_dq(self, change: Any, at: Any) -> None:
+        """Compute this warpgroup's part of dq of a block, and add it."""
         changes = self.pipes.changes
         changes.consumer_wait(change)
         dq = cl.wgmma.wait_group(0, self.start_dq(change))
         changes.consumer_release(change)
-        if once is not None:
-            self.pipes.keys.consumer_release(once)
         self.add(dq, at)
 
     def finish(self, grads: Any, once: Any, last: Any) -> None:
-        """Add this warpgroup's part of dq of the last block, release the keys, and write dk and dv of its own.
+        """Add this warpgroup's part of dq of the last block, and write dk and dv of its own.
 
         dv and dk leave by way of the same shared memory, while the next tile's values and keys come.
         """
         self.pipes.values.consumer_release(once)
-        self.conclude(last, once)
+        self.conclude(last)
+        self.pipes.keys.consumer_release(once)
         for which in (1, 0):
             layout, own = self.plan.laid((ROWS, self.plan.dims[which]), self.plan.spans[which]), None
             if not self.plan.split:
