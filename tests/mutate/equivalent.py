@@ -774,26 +774,18 @@ ROWS: tuple[Row, ...] = (
         "both tiles have the same number there",
         (1, 2, 4, 5),
     ),
-    Row(
-        f"{LOADED} attention_backward_extended {SKIPPING} {NARROWER}",
-        "drop",
-        ARRIVE,
-        "",
-        "keys.consumer_release(once) <! self.finish(",
-        "the last tile alone has no queries",
-    ),
     *(
         Row(
             f"attention_backward_extended {LOADED}",
             kind,
             "mbarrier.wait",
             detail,
-            f"{what}.producer_acquire(once)",
+            f"bring({what}, self.storage",
             "it overwrites what was read two tiles ago; queries behind those of the tile before, which has some, came since",
             (0,),
         )
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
-        for what in ("keys", "values")
+        for what in "kv"
     ),
     *(
         Row(
@@ -825,14 +817,6 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(SKIPPING, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
-    ),
-    Row(
-        NARROW,
-        "stage",
-        "mul",
-        "",
-        "self.group * self.plan.width < self.key + plan.width - 1",
-        "both warpgroups see the same blocks of 128 queries whole",
     ),
     Row(IN_ONE, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
@@ -898,20 +882,6 @@ ROWS: tuple[Row, ...] = (
         "rows.consumer_release(state)",
         READS_DONE,
     ),
-    *(
-        Row(
-            kernels,
-            "stage",
-            "mul",
-            "",
-            f"self.group * self.plan.width < {line}",
-            "all keys of the tile are there",
-        )
-        for line, kernels in (
-            ("self.key + plan.width > sequence.keys", NARROW),
-            ("self.send(own, self.key, which)", NARROW.replace(f" {SPLIT}", "")),
-        )
-    ),
     Row(f"{COVERED} {APART}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(
         COVERED,
@@ -924,9 +894,9 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.bring(k, v, once)", ROWS_ALONE, (0,))
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
-        for line in ("values.producer_acquire(once)", "keys.producer_acquire(once)")
+        for line in ("bring(v, self.storage", "bring(k, self.storage")
     ),
-    Row(ORDERED_WIDE, "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", KEYS_CAME, (1,)),
+    Row(ORDERED_WIDE, "weaken", "mbarrier.wait", RELAXED, "bring(k, self.storage", KEYS_CAME, (1,)),
     Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
@@ -942,7 +912,7 @@ ROWS: tuple[Row, ...] = (
         "it closes the same group, later",
     ),
     Row(
-        COVERED,
+        COVERED.replace(f" {ORDERED}", ""),
         "early",
         "wgmma.wait_group",
         "",
@@ -977,8 +947,8 @@ ROWS: tuple[Row, ...] = (
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads[1], self.own(1), 1)", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads[1], self.own(1), 1)", LARGER_GROUP),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave((grads[1],), 1, self.own(1))", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave((grads[1],), 1, self.own(1))", LARGER_GROUP),
     Row(
         LOADED,
         "late",
@@ -1003,7 +973,7 @@ ROWS: tuple[Row, ...] = (
             kind,
             "mbarrier.wait",
             detail,
-            "keys.producer_acquire(once)",
+            "bring(k, self.storage",
             "values, which are released after keys, have been waited for",
             only,
         )
@@ -1076,7 +1046,7 @@ ROWS: tuple[Row, ...] = (
         "late",
         "bar.sync",
         "behind stmatrix",
-        f"self.everyone.sync() < {HAS_DV}",
+        f"EVERYONE.sync() < {HAS_DV}",
         "values have been read when dS is complete",
     ),
     Row(
