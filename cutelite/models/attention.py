@@ -226,11 +226,9 @@ class Attention(Joined):
         """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
 
-    @property
-    def heads_of_keys(self) -> int:
-        """The number of heads of keys, and of values, that this process has."""
-        columns = sum(getattr(self, name).out_features for name in self.parts)
-        return int(columns // self.head_dim // (self.num_key_value_groups + 2))
+    def heads_of_keys(self, columns: int) -> int:
+        """Return how many heads are keys', and as many values', of all `columns` of queries, keys and values."""
+        return columns // self.head_dim // (self.num_key_value_groups + 2)
 
     def turns_whole_heads(self, cosines: Tensor) -> bool:
         """Tell whether rotary embedding turns all elements of a head."""
@@ -269,7 +267,7 @@ class Attention(Joined):
         self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return rotated queries, and keys and values with those of the cache, (B, H, S, D) each."""
-        parts, each = [getattr(self, name) for name in self.parts], self.heads_of_keys
+        parts = [getattr(self, name) for name in self.parts]
         normed, half = getattr(self, "q_norm", None) is not None, self.head_dim // 2
         cos, sin = cos[..., :half], sin[..., :half]  # second halves are the same
         held = None if normed else fillable(cache, self.layer_idx, x, parts, self.head_dim)
@@ -281,12 +279,13 @@ class Attention(Joined):
         turned = not normed and type(cache) is not StaticCache and rotates(x, parts, self.head_dim, cos)
         if turned:
             x, weights = entered(x, parts[0].entered_from), [part.weight for part in parts]
+            each = self.heads_of_keys(sum(map(len, weights)))
             q, k, v = (Turned.apply if wants_gradient(x, *weights) else turned_heads)(
                 *tables(cos, sin), each, x, *weights
             )
         else:
             found = projected(x, parts) if norm is None else projected_norm(norm, parts)
-            heads = found.view(*x.shape[:-1], -1, self.head_dim)
+            heads, each = found.view(*x.shape[:-1], -1, self.head_dim), self.heads_of_keys(found.shape[-1])
             q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = (norm_of(norm, x, self.flat) for norm, x in ((self.q_norm, q), (self.k_norm, k)))

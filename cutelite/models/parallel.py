@@ -61,7 +61,7 @@ def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
         if isinstance(layer, WHOLE):
             raise ValueError(f"{name} is a {type(layer).__name__}, which has parts for all heads: it cannot be split")
         if isinstance(layer, attention.Attention):
-            yield name, layer.heads_of_keys
+            yield name, layer.heads_of_keys(sum(getattr(layer, part).out_features for part in layer.parts))
         elif isinstance(layer, mlps.GatedMLP):
             yield name, layer.gate_proj.out_features // EIGHT
         elif experts.known(layer):

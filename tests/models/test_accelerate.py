@@ -645,7 +645,8 @@ def narrow(layer: Any) -> None:
 
 def adapt(model: Any) -> None:
     attention, mlp = model.model.layers[0].self_attn, model.model.layers[0].mlp
-    attention.q_proj, attention.o_proj, mlp.up_proj = map(Adapted, (attention.q_proj, attention.o_proj, mlp.up_proj))
+    for layer, name in ((attention, "q_proj"), (attention, "k_proj"), (attention, "o_proj"), (mlp, "up_proj")):
+        setattr(layer, name, Adapted(getattr(layer, name)))
 
 
 def quantise(model: Any) -> None:
