@@ -417,7 +417,8 @@ def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Ten
 
 
 def tables(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tables, (B or 1, S, D / 2), with a row for each token."""
+    """Return the tables, (B or 1, S, D / 2), with a row for each token, contiguous: some models make columns first."""
+    cos, sin = (x if x.stride(-1) == 1 else x.contiguous() for x in (cos, sin))
     return cos.flatten(0, 1), sin.flatten(0, 1)
 
 

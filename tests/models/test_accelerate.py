@@ -519,6 +519,23 @@ def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
     assert not any("Norm" in why for why in report.left)
 
 
+def test_tables_of_rotary_embedding_may_lie_columns_first() -> None:
+    """As gpt-oss made them in transformers 5.17, by a product of frequencies and places."""
+    model, ids = made("Llama", num_hidden_layers=1).eval(), tokens()
+    accelerate(model)
+
+    def steps() -> Any:
+        held = transformers.StaticCache(config=model.config, max_cache_len=32)
+        found = [model(ids[:, part], past_key_values=held).logits for part in (slice(15), slice(15, 16), slice(16, 17))]
+        return torch.cat([*found, model(ids).logits], 1)
+
+    with torch.no_grad():
+        right = steps()
+        rows = model.model.rotary_emb.forward
+        model.model.rotary_emb.forward = lambda *given, **more: [x.mT.contiguous().mT for x in rows(*given, **more)]
+        assert torch.equal(steps(), right)
+
+
 @pytest.mark.parametrize("name", ["Gemma2", "GptOss", "Olmo2", "Phi3"])
 def test_gradients_of_other_attention(name: str) -> None:
     model, ids = made(name, num_hidden_layers=1), tokens(1)
