@@ -385,9 +385,9 @@ class DeviceArray:
             with where.active():
                 self.pointer = int(where.driver.call("cuMemAlloc", self.nbytes, doing=doing))
 
-    def __del__(self) -> None:
-        # At exit the driver frees everything itself, and may be gone already.
-        if getattr(self, "pointer", 0) and self.owner is None and not sys.is_finalizing():
+    def __del__(self, _exits: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At exit the driver frees everything itself, and may be gone already, as may the names of this module.
+        if getattr(self, "pointer", 0) and self.owner is None and not _exits():
             with self.device.active():
                 self.device.driver.call("cuMemFree", self.pointer)
 

@@ -589,6 +589,15 @@ def test_memory_is_freed_in_its_context(cuda: FakeCuda) -> None:
     assert cuda.calls[-3:] == ["cuCtxPushCurrent", "cuMemFree", "cuCtxPopCurrent"]
 
 
+def test_an_array_may_be_let_go_after_the_names_of_its_module(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the exit of a Python without the interpreter lock."""
+    array = empty((8,), "f32")
+    monkeypatch.setattr("cutelite_rt.arrays.memory.sys", None)
+    array.__del__()
+    assert not cuda.memory
+    array.pointer = 0
+
+
 def test_out_of_memory_says_how_much(cuda: FakeCuda) -> None:
     from cutelite_rt.gpu.driver import CudaError
 
