@@ -41,7 +41,7 @@ from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.dispatch.test_launcher import launched, made, plain, reuses
 from tests.rt import exchange as other
-from tests.rt.conftest import FakeCuda
+from tests.rt.conftest import FakeCuda, machine_code_or_skip
 from tests.rt.test_rt_memory import FakeTensor
 from tests.rt.test_rt_memory import torch as torch
 
@@ -703,6 +703,7 @@ def waited(condition: Any) -> bool:
 def test_it_is_built_in_the_background_and_taken_by_what_is_held(
     cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    machine_code_or_skip()
     monkeypatch.setattr(launcher, "LAUNCHES", 3)
     kernel, x = plain(_constant), other.Array(0x10000, (8,))
     held = kernel[1, 32]

@@ -21,7 +21,7 @@ from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_export_c import COMPILER, HERE, INCLUDE, ON_LAUNCH, STRICT, tensor
 from tests.dispatch.test_launcher import in_a_context as in_a_context
-from tests.rt.conftest import FakeCuda
+from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
 N = cl.dims("N")
 WORDS = ctypes.POINTER(ctypes.c_uint64)
@@ -76,6 +76,7 @@ class Launches:
 
 
 def test_one_call_issues_all_launches(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine_code_or_skip()
     ran = []
 
     def step(x: Any, out: Any, by: float, times: int = 2) -> None:
@@ -98,6 +99,7 @@ def test_one_call_issues_all_launches(cuda: FakeCuda, on_gpu: GpuArray, monkeypa
 
 
 def test_other_arguments_are_planned_anew(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    machine_code_or_skip()
     ran = []
 
     def step(x: Any, out: Any, by: float, times: int = 2) -> None:
@@ -114,6 +116,8 @@ def test_other_arguments_are_planned_anew(cuda: FakeCuda, on_gpu: GpuArray) -> N
 
 
 def test_views_and_maps_follow_their_arguments(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    machine_code_or_skip()
+
     @cl.program
     def step(a: Any, b: Any) -> None:
         kernels.copied[1, 128](a, b)
@@ -198,6 +202,7 @@ def test_the_simulator_refuses_the_same() -> None:
 
 
 def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    machine_code_or_skip()
     x, program = on_gpu((64,)), made(_step)
     before = len(cuda.launches)
     program(x, x, 1.0)
@@ -217,6 +222,7 @@ def test_no_graph_uses_a_workspace_that_ends_with_the_call(cuda: FakeCuda, on_gp
 
 
 def test_overlapping_arguments_are_planned_where_their_distances_are_fixed(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    machine_code_or_skip()
     ran = []
 
     def step(x: Any, out: Any) -> None:
@@ -231,6 +237,7 @@ def test_overlapping_arguments_are_planned_where_their_distances_are_fixed(cuda:
 
 
 def test_arrays_that_are_kept_belong_to_a_plan(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    machine_code_or_skip()
     kept, x = on_gpu((64,)), on_gpu((64,))
 
     @cl.program
