@@ -23,6 +23,7 @@ from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.gemm.normed import WIDE, check_columns, factors_of
 from cutelite.kernels.planning import planned
+from cutelite.kernels.rows.rope_append import first_free
 from cutelite.lib.piece import ROWS
 from cutelite.records import dataclass
 
@@ -85,7 +86,7 @@ class Heads:
         """Store half a head's piece, and that of its other half."""
         c, s, factor, held = loaded
         left, right = (x if factor is None else x * factor for x in (piece.sums, piece.others))
-        start = cl.where(held < 0, self.places, min(held, self.places)).to(cl.i32)  # as in `rope_append`
+        start = first_free(held, self.places)
         head, within = piece.column // self.half, cl.dim(piece.column % self.half, 8, min=0)
         turned, others = left * c - right * s, right * c + left * s
         if head < self.queries:

@@ -65,6 +65,14 @@ class Append:
             to.store(of.load())
 
 
+def first_free(held: Any, places: Any) -> Any:
+    """Return the first free place, an i32, of a cache that holds `held` tokens, an i64, in `places` places.
+
+    It is `places`, of which there is none, where `held` is negative or more: nothing is written outside of the cache.
+    """
+    return cl.where(held < 0, places, min(held, places)).to(i32)
+
+
 @cache
 def build(t: Append) -> Any:
     """Make the kernel: a thread has a part of a head of a token."""
@@ -84,7 +92,7 @@ def build(t: Append) -> Any:
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
         place, held = i32(cl.block_idx.x * THREADS + cl.thread_idx.x), length[0]
-        start = cl.where(held < 0, i64(L), min(held, i64(L))).to(i32)  # nothing is written before the cache either
+        start = first_free(held, i64(L))
         rest, unit = place // t.units, place % t.units
         token, head = rest // total, rest % total
         if token < B * S:
