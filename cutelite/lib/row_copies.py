@@ -62,7 +62,7 @@ class Room:
 
 @dataclass(frozen=True)
 class BulkCopies:
-    """Whole rows that bulk copies bring to a ring of stages. The block is one team.
+    """A ring of stages for whole rows, which bulk copies bring. The block is one team.
 
     room    `memory` is (element, stage, array); `turn` the number of the next row to read, modulo twice the stages;
             `row` the row that the next copy brings

@@ -24,9 +24,9 @@ from cutelite.ops.arith import Const
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
+# By name: most kernels have none, and need not import `ops.wgmma`.
 SPARSE = "wgmma.mma_async.sp"
 PRODUCTS = ("wgmma.mma_async", SPARSE)
-# by name: most kernels have none, and need not import `ops.wgmma`
 
 
 def hold_operands(function: Function, context: Context) -> Function:

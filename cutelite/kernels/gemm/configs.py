@@ -274,8 +274,6 @@ CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make i
 CONFIGS += [
     *(slim(columns, 128, True, 4, turned=turned) for columns in range(88, 216, 8) for turned in (False, True)),
     *(slim(columns, 128, cluster=4, turned=turned) for columns in (224, 240, 256) for turned in (False, True)),
-]
-CONFIGS += [
     *(slim(columns, 64, True, 4) for columns in range(152, 184, 8)),
     *(swapped(rows, 64, True, 4) for rows in range(144, 184, 8)),
 ]
