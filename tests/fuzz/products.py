@@ -20,9 +20,9 @@ from cutelite.ops.swizzles import span_of
 from cutelite.ops.wgmma import wide
 from cutelite.ops.wgmma_layouts import FORMS, legal_n
 from tests.fuzz import by_seed
+from tests.fuzz.boxes import SPANS
 
 Array = np.ndarray[Any, Any]
-SWIZZLES = ("none", "32B", "64B", "128B")
 MOST = 1 << 14  # elements of A and B together, of more than one stage: a simulation fills them one by one
 EXACT = {"f32": 2.0**24, "f16": 2.0**11, "fp8": 2.0**12}
 """Sums of integers up to here lose no bit; those of fp8 lose what lies 13 bits below the greatest summand."""
@@ -38,7 +38,7 @@ class Tile:
         self.held = numpy_dtype(SCALARS["f32" if dtype == "tf32" else dtype])
         size = np.dtype(self.held).itemsize
         majors = [("K", k), ("MN", part)] if FORMS[dtype].any_major else [("K", k)]
-        fits = [(major, name) for major, extent in majors for name in SWIZZLES if extent * size % span_of(name) == 0]
+        fits = [(major, name) for major, extent in majors for name in SPANS if extent * size % span_of(name) == 0]
         self.major, self.swizzle = random.choice(fits)
         self.order = tuple(random.sample(range(3), 3))
 

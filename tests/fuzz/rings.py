@@ -19,9 +19,9 @@ from cutelite.ir.types import SCALARS
 from cutelite.ops.mma import every_form
 from cutelite.ops.swizzles import span_of
 from tests.fuzz import by_seed
+from tests.fuzz.boxes import SPANS
 
 Array = np.ndarray[Any, Any]
-SWIZZLES = ("none", "32B", "64B", "128B")
 HELPERS = """\
 import cutelite as cl
 
@@ -62,9 +62,9 @@ class Operand:
         self.way = random.choice(("by_threads", "by_cp_async", "by_cp_async", "tma"))
         self.along_k = self.way == "tma" or rows * self.size % 16 > 0 or random.random() < 0.7
         inner = k if self.along_k else rows
-        fits = [name for name in SWIZZLES if inner * self.size % span_of(name) == 0]
+        fits = [name for name in SPANS if inner * self.size % span_of(name) == 0]
         if self.way == "tma":
-            fits = [name for name in SWIZZLES if name == "none" or k * self.size <= span_of(name)]
+            fits = [name for name in SPANS if name == "none" or k * self.size <= span_of(name)]
         self.swizzle = random.choice(fits)
         self.bytes = random.choice([n for n in (4, 8, 16) if n >= self.size])
         self.order = tuple(random.sample(range(3), 3))

@@ -25,6 +25,11 @@ def machine_code_or_skip() -> None:
         pytest.skip(f"launchers: {reason}")
 
 
+@pytest.fixture
+def machine_code() -> None:
+    machine_code_or_skip()
+
+
 class CUresult(enum.IntEnum):
     """The statuses that tests provoke."""
 

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from cutelite_rt.launcher import watching
-from tests.rt.conftest import machine_code_or_skip
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python tells of no changes")
+pytestmark = [
+    pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python tells of no changes"),
+    pytest.mark.usefixtures("machine_code"),
+]
 
 
 def changed(what: Callable[[], Any]) -> bool:
@@ -25,7 +27,6 @@ def changed(what: Callable[[], Any]) -> bool:
 
 
 def test_every_change_counts() -> None:
-    machine_code_or_skip()
     module = ModuleType("module")
     names, other = module.__dict__, {"a": object()}
     names.update(a=1, b=2, c=3, d=4)
@@ -50,7 +51,6 @@ def test_every_change_counts() -> None:
 
 
 def test_nothing_else_does() -> None:
-    machine_code_or_skip()
     names: dict[str, Any] = {"a": 1, "b": [2]}
     assert watching.watch([names])
     same = names["b"]
@@ -70,14 +70,12 @@ def run(code: str) -> str:
 
 def test_a_process_ends_as_ever() -> None:
     """At its end modules are cleared, which is a change of what is watched."""
-    machine_code_or_skip()
     names = "globals(), vars(json), vars(watching), vars(watching.native)"
     code = f"from cutelite_rt.launcher import watching\nimport json\nx = 1\nprint(watching.watch([{names}]))"
     assert run(code) == "True\n"
 
 
 def test_others_may_have_all_the_watchers() -> None:
-    machine_code_or_skip()
     assert run("import ctypes\nadd = ctypes.pythonapi.PyDict_AddWatcher\ntaken = 0\n"
                "from cutelite_rt.launcher import native, watching\n"
                "code = ctypes.c_void_p(native.executable(watching._counting(ctypes.addressof(ctypes.c_uint64()))))\n"
