@@ -42,14 +42,14 @@ def poisoned(*shape: int, dtype: str = "float32", sm: int = 0) -> Any:
 
 
 def array(values: Any, dtype: str, sm: int = 0) -> Any:
-    """Return `values` as an array of `dtype` where kernels run, which need a GPU of compute capability `sm` / 10."""
+    """Return `values` as a contiguous array of `dtype` where kernels run, on a GPU of compute capability `sm` / 10."""
     torch = torch_on_gpu(sm)
     if torch:
         return torch.from_numpy(np.ascontiguousarray(values)).to("cuda", getattr(torch, dtype))
     if dtype.startswith(("bfloat", "float8")):
         import ml_dtypes
 
-        return np.asarray(values).astype(getattr(ml_dtypes, dtype))
+        return np.ascontiguousarray(values).astype(getattr(ml_dtypes, dtype))
     return np.ascontiguousarray(values).astype(dtype)
 
 

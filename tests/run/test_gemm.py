@@ -30,10 +30,13 @@ BF16 = 4e-3
 
 def operand(rng: Any, *shape: int, dtype: str, transposed: bool) -> Any:
     """A random (..., rows, columns) array, contiguous along its last mode or its last but one."""
-    swapped = (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
-    values = rng.integers(-100, 100, swapped) if dtype == "int8" else rng.standard_normal(swapped, dtype=np.float32)
-    made = array(values, dtype)
-    return made.swapaxes(-1, -2) if transposed else made
+    values = rng.integers(-100, 100, shape) if dtype == "int8" else rng.standard_normal(shape, dtype=np.float32)
+    return lying(values, dtype, transposed)
+
+
+def lying(values: Any, dtype: str, transposed: bool) -> Any:
+    """Return an array of these values, contiguous along its last mode or its last but one."""
+    return array(values.swapaxes(-1, -2), dtype).swapaxes(-1, -2) if transposed else array(values, dtype)
 
 
 def compare(
@@ -379,7 +382,8 @@ def test_results_that_lie_on_operands_or_each_other_are_refused() -> None:
         gemm(x, x, dense[16:48], c=dense[:32], beta=1.0)
     with pytest.raises(ValueError, match="out lies where bias does"):
         gemm(x, x, dense[:32], bias=dense[3])
-    rows = np.lib.stride_tricks.as_strided(dense, (32, 32), (32, 2))
+    strided = np.lib.stride_tricks.as_strided
+    rows = strided(dense, (32, 32), (32, 2)) if isinstance(dense, np.ndarray) else dense.as_strided((32, 32), (16, 1))
     with pytest.raises(ValueError, match="rows of out are 16 elements apart"):
         gemm(x, x, rows)
 
@@ -611,11 +615,9 @@ def test_every_type_however_it_lies(types: tuple[str, str], majors: str) -> None
     """Tensor cores read 8 and 32 bits along K alone: what lies otherwise is copied, batches and all."""
     rng = np.random.default_rng(9)
     for lead in (), (2,):
-        a = array(rng.integers(0 if "u" in types[0] else -3, 4, (*lead, 24, 40)), types[0])
-        b = array(rng.integers(0 if "u" in types[1] else -3, 4, (*lead, 40, 48)), types[1])
-        right = to_numpy(a).astype(np.float64) @ to_numpy(b).astype(np.float64)
-        a = a if majors[0] == "K" else np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
-        b = b if majors[1] == "N" else np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+        left = rng.integers(0 if "u" in types[0] else -3, 4, (*lead, 24, 40))
+        right = rng.integers(0 if "u" in types[1] else -3, 4, (*lead, 40, 48))
+        a, b = lying(left, types[0], majors[0] == "M"), lying(right, types[1], majors[1] == "K")
         out = poisoned(*lead, 24, 48, dtype="int32" if "int" in types[0] else "float32")
         found = gemm(a, b, out, precision="tf32", config=SMALL)
-        np.testing.assert_array_equal(to_numpy(found), right)
+        np.testing.assert_array_equal(to_numpy(found), left @ right)
