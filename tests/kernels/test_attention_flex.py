@@ -193,21 +193,26 @@ def of_activations(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 
 @pytest.mark.parametrize("score_mod", [bucketed, from_the_end, wrapped_around, of_options, of_activations])
-def test_functions_and_their_derivatives_are_torchs(score_mod: Callable[..., Any]) -> None:
+def test_functions_and_their_derivatives_are_torchs(
+    score_mod: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside torch on a CPU: on a GPU `logsigmoid` cannot be mapped four times."""
     given = [torch.randn(1, 40, 2, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3)]
     o = attention(*given, score_mod=score_mod)
     do = torch.randn_like(o)
     found = o, *torch.autograd.grad(o, given, do)
-    q, k, v = (x.detach().float().requires_grad_() for x in given)
+    for name in ("BIAS", "SLOPES"):
+        monkeypatch.setitem(globals(), name, globals()[name].cpu())
+    q, k, v = (x.detach().cpu().float().requires_grad_() for x in given)
     each: Any = score_mod
     for at in (4, 3, 2, 1):
         each = torch.vmap(each, in_dims=(0, *(0 if i == at else None for i in range(1, 5))))
-    places = [torch.arange(n, device=DEVICE, dtype=torch.int32) for n in (1, 2, 40, 40)]
+    places = [torch.arange(n, dtype=torch.int32) for n in (1, 2, 40, 40)]
     scores = each(torch.einsum("bqhd,bkhd->bhqk", q, k) / 8, *places)
     want = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
-    wanted = want, *torch.autograd.grad(want, (q, k, v), do.float())
+    wanted = want, *torch.autograd.grad(want, (q, k, v), do.cpu().float())
     for name, a, b in zip(("o", "dq", "dk", "dv"), found, wanted, strict=True):
-        assert (a - b).abs().max() < 0.02 * b.abs().max(), name
+        assert (a.cpu() - b).abs().max() < 0.02 * b.abs().max(), name
 
 
 def test_a_captured_tensor_that_would_get_no_gradient() -> None:
