@@ -22,6 +22,8 @@ from cutelite.tuples import NamedTuple
 
 Array = Any
 """A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
+Ticket = Any
+"""Stands for a result that asynchronous work is going to make: an object, in an array of objects for all lanes."""
 
 
 class Wait(NamedTuple):
@@ -148,7 +150,7 @@ class Agent(Protocol):
     def arrive(self, address: int, count: int = 1) -> None:
         """Arrive on an mbarrier, as cp.async.mbarrier.arrive does when the copies before it are complete."""
 
-    def result(self, ticket: int) -> Any:
+    def result(self, ticket: Ticket) -> Any:
         """Return the result of `read` of earlier work, which is executed now if it has not been."""
 
     def fail(
@@ -178,7 +180,7 @@ class Engine(Protocol):
         in_order: bool = False,
         barrier: int | None = None,
         proxy: str = "async",
-    ) -> int:
+    ) -> Ticket:
         """Begin work of these lanes (or of one `lane`, or an array of them), and return its ticket.
 
         The work of each thread ends by itself, unless it is `in_order`: see `Agent.part`.
@@ -192,7 +194,7 @@ class Engine(Protocol):
         proxy     the proxy by which it accesses memory: 'async' or 'generic'
         """
 
-    def held(self, lanes: Lanes, queue: str, data: Any) -> int:
+    def held(self, lanes: Lanes, queue: str, data: Any) -> Ticket:
         """Return the ticket of a result that is there: work in `queue` may take it, but none has to make it."""
 
     def commit(self, lanes: Lanes, queue: str) -> None:
@@ -207,8 +209,8 @@ class Engine(Protocol):
     def after(self, lanes: Lanes, queue: str, action: Callable[[Agent], None], *, lane: int | None = None) -> None:
         """Execute `action` once all that these threads started in `queue` so far is complete, committed or not."""
 
-    def result(self, ticket: int) -> Any:
-        """Return the result of `read` of this work; an error unless a wait has retired it. Tickets fit in int64."""
+    def result(self, ticket: Ticket) -> Any:
+        """Return the result of `read` of this work; an error unless a wait has retired it."""
 
     def in_flight(self, lanes: Lanes, queue: str) -> bool:
         """Tell whether any work that these threads started in `queue` is incomplete."""

@@ -498,7 +498,7 @@ class WaitLoad(OfTensorMemory):
         engine = lanes.machine.engine
         tickets = [lanes.get(value) for value in self.values]
         engine.wait(lanes, "tcgen05.ld", None)
-        lanes.define(*(engine.result(int(ticket[0])) for ticket in tickets))
+        lanes.define(*(engine.result(ticket[0]) for ticket in tickets))
 
 
 @op("tcgen05.wait.st", scope="warp", effects=Effect.ORDERS | Effect.CONVERGENT, source="PTX ISA: tcgen05.wait")
@@ -608,7 +608,7 @@ class Load(Transfer):
             return np.ascontiguousarray(bits).view(dtype)
 
         ticket = lanes.machine.engine.start(lanes, "tcgen05.ld", read)
-        lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+        lanes.define(np.full(len(lanes.tid), ticket, object))
 
 
 @op(
@@ -667,7 +667,7 @@ class LoadReduced(Transfer):
             return np.concatenate([bits, self.reduced(bits)[:, None]], axis=1).view(numpy_dtype(self.elem))
 
         ticket = lanes.machine.engine.start(lanes, "tcgen05.ld", read)
-        lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+        lanes.define(np.full(len(lanes.tid), ticket, object))
 
     def reduced(self, bits: Array) -> Array:
         """Return the least or greatest of each row, as u32, like the rows; -0 is below +0."""

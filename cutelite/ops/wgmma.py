@@ -322,7 +322,7 @@ class MmaAsync(Op):
             return from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
-        lanes.define(np.full(THREADS, ticket, np.int64))
+        lanes.define(np.full(THREADS, ticket, object))
 
     def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
         """Return the function that restores the zeros of a sparse A: (number of the step, stored A) to A."""
@@ -458,7 +458,7 @@ class WaitGroup(Op):
         tickets = [lanes.get(value) for value in self.values]
         running = [lanes.get(value) for value in self.running]
         engine.wait(lanes, "wgmma", self.n)
-        lanes.define(*(engine.result(int(ticket[0])) for ticket in tickets), *running)
+        lanes.define(*(engine.result(ticket[0]) for ticket in tickets), *running)
 
 
 @op(
@@ -504,7 +504,7 @@ def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
     """Return a function that reads a register operand: a vector as it is now, or the result of a ticket."""
     data = lanes.get(value).copy()
     if isinstance(value.type, InFlight):
-        return lambda agent: agent.result(int(data[0]))
+        return lambda agent: agent.result(data[0])
     return lambda agent: data
 
 
@@ -512,4 +512,4 @@ def _in_flight(lanes: Lanes, value: Value) -> Array:
     """Return the ticket of a value: a vector is a result that no product has to make."""
     if isinstance(value.type, InFlight):
         return lanes.get(value)
-    return np.full(THREADS, lanes.machine.engine.held(lanes, "wgmma", lanes.get(value).copy()), np.int64)
+    return np.full(THREADS, lanes.machine.engine.held(lanes, "wgmma", lanes.get(value).copy()), object)

@@ -76,7 +76,7 @@ class Work:
     """
 
     __slots__ = (
-        "barrier", "data", "group", "in_order", "op", "part", "proxy", "queue", "read", "stage", "ticket", "tid",
+        "__weakref__", "barrier", "data", "group", "in_order", "op", "part", "proxy", "queue", "read", "stage", "ticket", "tid",
         "waited", "write",
     )  # fmt: skip
 
@@ -101,6 +101,12 @@ class Work:
         self.waited = False
         self.data: Any = None
 
+    def forget(self) -> None:
+        """Let go of what only its execution needs, other work among it; keep a result."""
+        if self.write is not None:
+            self.data = None
+        self.read, self.write = _over, None
+
     def split(self, keep: Array) -> Work:
         """Keep the threads of a mask, and return the same work of the others."""
         rest = copy(self)
@@ -109,3 +115,7 @@ class Work:
             if work.stage == READ:
                 work.data = work.data[mine]
         return rest
+
+
+def _over(agent: WorkAgent) -> Any:
+    raise AssertionError("asynchronous work is executed once")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -18,11 +19,11 @@ from cutelite.sim.launch import SimLaunch
 
 Array = Any
 
-RESULTS_KEPT = 256  # results in registers of finished work; a wait takes them a few instructions later
-
 
 class Engine:
     """The asynchronous work of one CTA; implements `ir.simulation.Engine`.
+
+    A ticket is the work itself. So a result is kept as long as a register, or work that has not begun, has its ticket.
 
     agent  makes the agent by which a piece of work accesses memory
     tell   tells the observer, if there is one
@@ -36,7 +37,7 @@ class Engine:
     ) -> None:
         self.launch, self._agent, self._tell = launch, agent, tell
         self.pending: list[Work] = []
-        self.retired: dict[int, Work] = {}
+        self._unwaited: WeakSet[Work] = WeakSet()  # done, with results, and no wait has retired it
         self._committed: dict[str, Array] = {}
         self._next_ticket = 1
 
@@ -51,7 +52,7 @@ class Engine:
         in_order: bool = False,
         barrier: int | None = None,
         proxy: str = "async",
-    ) -> int:
+    ) -> Work:
         tid = lanes.tid[lanes.mask] if lane is None else lanes.tid[np.atleast_1d(lane)]
         group = self.committed(queue)[tid]
         work = Work(self._next_ticket, queue, lanes.op, tid, group, read, write, in_order, barrier, proxy)
@@ -61,15 +62,14 @@ class Engine:
             self._tell(WorkStart(work))
         if self.launch.policy.eager():
             self._finish(work)
-        return work.ticket
+        return work
 
-    def held(self, lanes: Executing, queue: str, data: Any) -> int:
+    def held(self, lanes: Executing, queue: str, data: Any) -> Work:
         tid = lanes.tid[lanes.mask]
         work = Work(self._next_ticket, queue, lanes.op, tid, self.committed(queue)[tid], lambda _: data, None, True)
         self._next_ticket += 1
         work.stage, work.data, work.waited = DONE, data, True
-        self._retire(work)
-        return work.ticket
+        return work
 
     def commit(self, lanes: Executing, queue: str) -> None:
         self.committed(queue)[lanes.tid[lanes.mask]] += 1
@@ -78,9 +78,9 @@ class Engine:
         due = np.zeros(self.launch.threads, np.int64)  # for each thread, the first group that need not be complete
         tid = lanes.tid[lanes.mask]
         due[tid] = self.committed(queue)[tid] + 1 if pending is None else self.committed(queue)[tid] - pending
-        for work in self.retired.values():
-            if work.queue == queue and not work.waited:
-                work.waited = bool(np.count_nonzero(work.group < due[work.tid]))
+        for work in [w for w in self._unwaited if w.queue == queue and np.count_nonzero(w.group < due[w.tid])]:
+            work.waited = True
+            self._unwaited.remove(work)
         for work in [w for w in self.pending if w.queue == queue and np.count_nonzero(w.group < due[w.tid])]:
             work.waited = work.waited or not reads_only
             if reads_only:
@@ -104,15 +104,11 @@ class Engine:
 
         self.start(lanes, queue, read, lambda agent, _: action(agent), lane=lane, proxy="generic")
 
-    def result(self, ticket: int, of_work: bool = False) -> Any:
-        done = self.retired.get(ticket)
-        if done is not None and (done.waited or of_work):
-            return done.data
-        for work in [done] if done is not None else self.pending:
-            if work.ticket == ticket:
-                help = "commit its group, and wait for that group before the result is used"
-                self._agent(work).fail("in-flight", f"a result of {work.op.name} that no wait retired", help=help)
-        raise LookupError(f"there is no asynchronous work {ticket}, or its result was asked for too late")
+    def result(self, ticket: Work) -> Any:
+        if ticket.stage != DONE or not ticket.waited:
+            help = "commit its group, and wait for that group before the result is used"
+            self._agent(ticket).fail("in-flight", f"a result of {ticket.op.name} that no wait retired", help=help)
+        return ticket.data
 
     def in_flight(self, lanes: Executing, queue: str) -> bool:
         threads = set(lanes.tid[lanes.mask].tolist())
@@ -145,13 +141,10 @@ class Engine:
             if queues is None or work.queue in queues:
                 self._finish(work)
 
-    def take_result(self, ticket: int) -> Any:
+    def take_result(self, ticket: Work) -> Any:
         """Return the result of this work's `read`; execute the work first if it is pending."""
-        for work in self.pending:
-            if work.ticket == ticket:
-                self._finish(work)
-                break
-        return self.result(ticket, of_work=True)
+        self._finish(ticket)
+        return ticket.data
 
     def _only(self, work: Work, threads: Array) -> Work:
         """Restrict work to those of its threads that are in a mask; the part of the others stays pending."""
@@ -180,11 +173,6 @@ class Engine:
         work.data = work.read(self._agent(work))
         self.launch.stirred()
 
-    def _retire(self, work: Work) -> None:
-        self.retired[work.ticket] = work
-        if len(self.retired) > RESULTS_KEPT:
-            del self.retired[next(iter(self.retired))]
-
     def _finish(self, work: Work) -> None:
         self._read(work)
         if work.stage == DONE:
@@ -193,8 +181,9 @@ class Engine:
         self.pending.remove(work)
         if work.write is not None:
             work.write(self._agent(work), work.data)
-        else:
-            self._retire(work)
+        elif not work.waited:
+            self._unwaited.add(work)
         if self._tell is not None:
             self._tell(WorkDone(work))
+        work.forget()
         self.launch.stirred()

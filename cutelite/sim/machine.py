@@ -42,7 +42,7 @@ several threads may issue at once starts work for each of them::
 
 The engine has groups of work: ``engine.commit(lanes, "bulk")``, ``engine.wait(lanes, "bulk", 1, reads_only=True)``.
 
-A register value in flight is the ticket of its work, one int64 for each lane; the wait replaces it by the result::
+A register value in flight is the ticket of its work, an object for each lane; the wait replaces it by the result::
 
     def simulate(self, lanes):                                        # wgmma.mma_async, scope warpgroup
         a, b = int(lanes.get(self.a)[0]), int(lanes.get(self.b)[0])   # descriptors
@@ -52,11 +52,11 @@ A register value in flight is the ticket of its work, one int64 for each lane; t
             return product(agent, a, b) + accumulator(agent, chained)     # agent.result(ticket) if it is one
 
         ticket = lanes.machine.engine.start(lanes, "wgmma", read, in_order=True)
-        lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+        lanes.define(np.full(len(lanes.tid), ticket, object))
 
     def simulate(self, lanes):                                        # wgmma.wait_group, scope warpgroup
         lanes.machine.engine.wait(lanes, "wgmma", self.pending)
-        lanes.define(lanes.machine.engine.result(int(lanes.get(self.d)[0])))    # (128, n)
+        lanes.define(lanes.machine.engine.result(lanes.get(self.d)[0]))    # (128, n)
 
 Shared memory is read and written by address, in units of several neighbouring elements where these are aligned:
 ``agent.load("smem", rows, bf16, 8)``, with `rows` an int64 array of any shape, returns an array of shape
@@ -357,7 +357,7 @@ class Agent:
     def arrive(self, address: int, count: int = 1) -> None:
         self.machine.mbarriers.work_arrives(self, self.work, address, count)
 
-    def result(self, ticket: int) -> Any:
+    def result(self, ticket: Work) -> Any:
         return self.machine.engine.take_result(ticket)
 
     def place(self, space: str, address: int) -> Place:

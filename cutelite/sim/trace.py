@@ -20,6 +20,7 @@ from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any, TextIO
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -116,9 +117,9 @@ class Timeline:
         self.cycles = 0.0
         self.marks: list[Mark] = []
         self._blocks: dict[Machine, _Block] = {}
-        self._finish: dict[Work, float] = {}  # of each piece of asynchronous work
-        self._issue: dict[Work, float] = {}
-        self._moved: dict[Work, int] = defaultdict(int)
+        self._finish: WeakKeyDictionary[Work, float] = WeakKeyDictionary()  # of each piece of asynchronous work
+        self._issue: WeakKeyDictionary[Work, float] = WeakKeyDictionary()
+        self._moved: WeakKeyDictionary[Work, int] = WeakKeyDictionary()
         self._arrived: dict[tuple[Any, int], float] = {}  # the latest arrival of each mbarrier's phase
         self._phases: dict[tuple[Any, int], list[float]] = defaultdict(list)
         self._met: dict[object, float] = defaultdict(float)  # the latest arrival at each barrier
@@ -143,7 +144,8 @@ class Timeline:
         maker = lanes_of(who, len(offset))[0]
         if isinstance(maker, Agent):
             work = maker.work
-            self._moved[work] += len(offset) * unit if kind != "read" or work.write is None else 0
+            if kind != "read" or work.write is None:
+                self._moved[work] = self._moved.get(work, 0) + len(offset) * unit
 
     def tolerates(self, error: SimError) -> bool:
         return False

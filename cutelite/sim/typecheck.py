@@ -32,6 +32,8 @@ def mismatch(held: Any, t: Type, lanes: int) -> str:
             shape, dtype = (lanes, n), numpy_dtype(elem)
         case Scalar():
             dtype = numpy_dtype(t)
+        case InFlight(inner=Vec()):
+            dtype = np.dtype(object)  # the ticket of the work
         case Ptr() | Tensor() | InFlight() | TensorMap(stored=True):
             dtype = np.dtype(np.int64)
         case _:

@@ -291,6 +291,31 @@ def test_an_accumulator_stays_in_flight_around_a_loop(scheduled: Place, steps: i
 
 
 @cl.kernel(block=128)
+def beside(a: Tensor[bf16, (64, 16)], b: Tensor[bf16, (8, 16)], d: Tensor[f32, (2, 64, 8)], steps: i32) -> None:
+    a_tile, b_tile = (cl.shared(bf16, k_major(rows, 16, "32B", 2), swizzle=SWIZZLES["32B"]) for rows in (64, 8))
+    fill(a_tile, a, 64, 16)
+    fill(b_tile, b, 8, 16)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    first = cl.wgmma.mma_async(a_tile, b_tile, cl.wgmma.zeros_accumulator(8))
+    other = cl.wgmma.zeros_accumulator(8)
+    for _ in range(steps):
+        other = cl.wgmma.mma_async(a_tile, b_tile, other)
+    cl.wgmma.commit_group()
+    first, other = cl.wgmma.wait_group(0, first, other)
+    cl.wgmma.partition(d[0, None, None]).store(first)
+    cl.wgmma.partition(d[1, None, None]).store(other)
+
+
+def test_an_accumulator_stays_in_flight_over_many_products(place: Place) -> None:
+    a, b, steps = integers((64, 16), "bf16", 1), integers((8, 16), "bf16", 2), 300
+    d = np.zeros((2, 64, 8), np.float32)
+    place(beside[1, 128], a, b, d, steps)
+    once = a.astype(float) @ b.astype(float).T
+    np.testing.assert_array_equal(d, [once, steps * once])
+
+
+@cl.kernel(block=128)
 def overwritten(
     a: Tensor[f16, (4, 64, 16)], b: Tensor[f16, (4, 64, 16)], c: Tensor[f16, (64, 64)], which: Tensor[i32, (N,)]
 ) -> None:
