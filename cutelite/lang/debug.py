@@ -28,6 +28,8 @@ def printf(fmt: str, *args: Any) -> None:
 
 
 def _argument(x: Any) -> Any:
+    if isinstance(x, str):
+        raise mistake("printf", f"printf prints numbers, not {x!r}", help="write the text into the format: an f-string")
     if isinstance(x, RuntimeNumber) and x.dtype.is_float and not x.dtype.arithmetic:
         x = to_dtype(x, f32)
     return as_value(x)

@@ -159,6 +159,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
             layout, swizzle = _unswizzled("view", layout, elem, own.align)
         else:
             layout = _layout(layout)
+            _check_swizzle(swizzle, elem)
         reach, inside = cosize(layout) * elem.bytes, cosize(self.layout) * self.dtype.bytes
         if prove_lt(inside, reach):
             have = f"{cosize(self.layout)}" if elem is self.dtype else f"{cosize(self.layout)} of {self.dtype}"
@@ -172,6 +173,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         """Return the same bytes as elements of another width (`recast_tensor`)."""
         if not isinstance(dtype, DType):
             raise mistake("dtype", f"a dtype is needed here, not {describe(dtype)}", help=PACKED)
+        _check_swizzle(self._type.swizzle, dtype)
         return self._retyped(layouts.recast_layout(8 * dtype.bytes, 8 * self.dtype.bytes, self.layout), dtype=dtype)
 
     def tile(self, tiler: Any, coord: Any) -> Tensor:
@@ -288,14 +290,15 @@ def shared(
 
     dtype    the type of the elements
     shape    extents (row-major), or a Layout; compile-time. A ComposedLayout brings its swizzle
-    align    bytes; default 16, or the period of the swizzle (1024 for the 128 B one of TMA and wgmma)
+    align    bytes; default 16, or the period of the swizzle (1024 for the 128 B one of TMA and wgmma) up to 1024
     swizzle  XOR pattern on byte addresses, as TMA and wgmma apply it
     Who      every thread of the block gets the same memory
     Errors   `shared-memory` when all of a kernel's shared memory exceeds that of the target
     """
     layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
     swizzle = swizzle or own_swizzle
-    least = 16 if swizzle is None else max(16, _repeat(swizzle))
+    _check_swizzle(swizzle, dtype)
+    least = max(16, _swizzle_align(swizzle))
     t = TensorType(dtype, "smem", layout, max(checked_align(align) or 0, least, dtype.bytes), swizzle)
     return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
 
@@ -457,26 +460,41 @@ class Extent(NamedTuple):
 def whole_layout(shape: Any, dtype: DType) -> Extent:
     """Return the bytes and the alignment of the memory that `shared(dtype, shape)` allocates. Errors: as `shared`."""
     layout, swizzle = _static_layout(shape, dtype, "shared memory")
-    period = 1 if swizzle is None else _repeat(swizzle)
     size = static_value(cosize(layout)) or 0
-    whole = 1 if swizzle is None else 1 << swizzle.base + swizzle.bits
-    return Extent(-(-size * dtype.bytes // whole) * whole, max(16, period, dtype.bytes))
+    whole = 1 if swizzle is None else swizzle.reach
+    return Extent(-(-size * dtype.bytes // whole) * whole, max(16, _swizzle_align(swizzle), dtype.bytes))
 
 
-def _repeat(swizzle: Swizzle) -> int:
-    """Return the number of bytes after which a swizzle of byte addresses repeats."""
-    return 1 << swizzle.bits + swizzle.base + swizzle.shift
+def _swizzle_align(swizzle: Swizzle | None) -> int:
+    """Return the alignment of memory that a swizzle of byte addresses maps onto itself, with its pattern at the start.
+
+    Shared memory can be aligned to `ops.SMEM_ALIGN`. Beyond that only the blocks that are mapped onto themselves count,
+    and the pattern may start elsewhere.
+    """
+    return 1 if swizzle is None else max(swizzle.reach, min(swizzle.size, ops.SMEM_ALIGN))
+
+
+def _check_swizzle(swizzle: Swizzle | None, dtype: DType) -> None:
+    """Check that a swizzle of byte addresses keeps elements whole. Errors: `swizzle`."""
+    if swizzle is not None and swizzle.fixed % dtype.bytes:
+        whole = f"Swizzle({swizzle.bits}, {swizzle.base + dtype.bytes.bit_length() - 1}, {swizzle.shift})"
+        raise mistake(
+            "swizzle",
+            f"{swizzle} of byte addresses takes the {dtype.bytes} bytes of a {dtype} apart",
+            help=f"`{whole}` moves whole elements; a swizzle in a layout, `composition(swizzle, layout)`, counts them",
+        )
 
 
 def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int) -> tuple[Layout, Swizzle]:
     """Return the layout and the swizzle of byte addresses. Errors: `alignment` if the swizzle needs a larger one."""
     swizzle = byte_swizzle(layout, dtype)
-    if align % _repeat(swizzle):
+    needed = _swizzle_align(swizzle)
+    if align % needed:
         raise mistake(
             "alignment",
-            f"{function}: {layout} repeats after {_repeat(swizzle)} bytes, but the address is known to be a multiple of"
+            f"{function}: {layout} takes memory aligned to {needed} bytes, but the address is known to be a multiple of"
             f" {align} only",
-            help=f"make the memory with `align={_repeat(swizzle)}`",
+            help=f"make the memory with `align={needed}`",
         )
     assert isinstance(layout.outer, Layout)
     return layout.outer, swizzle

@@ -17,7 +17,7 @@ class Swizzle(Frozen):
     base   the number of low bits that stay (M)
     shift  distance between source and target bits (S); negative: the source lies below the target
 
-    It is its own inverse, and maps every aligned block of ``2**(base + bits + abs(shift))`` indices onto itself.
+    It is its own inverse.
 
     >>> Swizzle(3, 4, 3)
     S<3,4,3>
@@ -49,8 +49,13 @@ class Swizzle(Frozen):
 
     @property
     def size(self) -> int:
-        """The length of the smallest aligned block of indices that it maps onto itself."""
+        """The number of indices after which its pattern repeats; it maps aligned blocks of as many onto themselves."""
         return 1 << (self.base + self.bits + abs(self.shift)) if self.bits else 1
+
+    @property
+    def reach(self) -> int:
+        """The length of the smallest aligned blocks of indices that it maps onto themselves."""
+        return 1 << (self.base + self.bits + max(0, -self.shift)) if self.bits else 1
 
     def after(self, other: Swizzle) -> Swizzle:
         """Return the swizzle that does `other` and then this one, if both have the same base and shift.

@@ -21,12 +21,14 @@ INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
 
 
 def conversions(fmt: str) -> list[re.Match[str]]:
-    """Return the conversions of a printf format but %%: matches of `SPECIFIER`. ValueError for a % that starts none."""
-    rest = re.sub(SPECIFIER, "", fmt)
-    if "%" in rest:
-        unknown = rest[rest.index("%") :][:8]
-        raise ValueError(f"{unknown!r} is no conversion that printf knows; write %% for a percent sign")
+    """Return the conversions of a printf format but %%: matches of `SPECIFIER`, which any other % is left out of."""
     return [found for found in re.finditer(SPECIFIER, fmt) if found[5]]
+
+
+def _unknown(fmt: str) -> str | None:
+    """Return the first % of a printf format that starts no conversion, with what C would take for one."""
+    found = next((each for each in re.finditer(f"{SPECIFIER}|(%[-+ #0-9.*hlLjzt]*.?)", fmt) if each[6]), None)
+    return found and found[6].rstrip("\n")
 
 
 @op("printf", effects=Effect.HOST_VISIBLE, source="CUDA C++ Programming Guide: formatted output")
@@ -50,13 +52,15 @@ class Printf(Op):
 
 def format_problems(fmt: str, args: tuple[Value, ...], field: str) -> Iterator[Problem]:
     """Yield what is wrong with a printf format, which is the field of that name, and the values for it."""
-    try:
-        wanted = conversions(fmt)
-    except ValueError as error:
-        yield Problem(field, str(error))
+    unknown, wanted = _unknown(fmt), conversions(fmt)
+    if unknown is not None:
+        what = "write %% for a percent sign"
+        if unknown[-1] == "s":
+            what = "the text belongs into the format itself, and a number takes %d, %f or their like: write an f-string"
+        yield Problem(field, f"{unknown!r} is no conversion that printf knows", what)
         return
     if len(wanted) != len(args):
-        yield Problem("args", f"the format has {len(wanted)} conversions, but there are {len(args)} values")
+        yield Problem("args", f"the format takes {len(wanted)} value{'s' * (len(wanted) != 1)}, not {len(args)}")
         return
     for found, arg in zip(wanted, args, strict=True):
         yield from _argument_problems(found[5], found[4] in ("l", "ll"), arg)

@@ -57,10 +57,10 @@ class SmemAlloc(Op):
 
     @property
     def bytes(self) -> int:
-        """The size in bytes; rounded up to the swizzle's period, within which it may move the last elements."""
+        """The size in bytes; rounded up to the blocks within which a swizzle may move the last elements."""
         if self.dynamic:
             return 0
-        whole = 1 if self.type.swizzle is None else 1 << self.type.swizzle.base + self.type.swizzle.bits
+        whole = 1 if self.type.swizzle is None else self.type.swizzle.reach
         return -(-static_cosize(self.type.layout) * self.type.elem.bytes // whole) * whole
 
     def simulate(self, lanes: Lanes) -> None:
@@ -92,6 +92,9 @@ class ConstArray(Op):
 
 CONSTANT_BYTES = 1 << 16
 """Constant memory of a kernel (CUDA C++ Programming Guide, compute capabilities)."""
+
+SMEM_ALIGN = 1024
+"""Alignment of the start of shared memory, in bytes: what the 128-byte swizzle needs."""
 
 
 @op("rmem.alloc", effects=Effect.UNMERGEABLE, source="cutelite: register tensors")

@@ -15,12 +15,9 @@ from __future__ import annotations
 from cutelite.diag import CompileError, Diagnostic, Mistake, Note
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
-from cutelite.ops.tensor import CONSTANT_BYTES, ConstArray, SmemAlloc
+from cutelite.ops.tensor import CONSTANT_BYTES, SMEM_ALIGN, ConstArray, SmemAlloc
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
-
-BASE_ALIGN = 1024
-"""Alignment of the start of shared memory, in bytes: what the 128-byte swizzle needs."""
 
 
 class SharedMemory(Diagnostic):
@@ -38,7 +35,7 @@ class SharedMemoryAlignment(Diagnostic):
     label = "{d.limit} is the most"
     help = "swizzles of layouts count elements: the one of 128 bytes is `Swizzle(3, 3, 3)` for elements of 16 bits"
     align: int
-    limit: int = BASE_ALIGN
+    limit: int = SMEM_ALIGN
 
 
 def allocate_smem(function: Function, context: Context) -> Function:
@@ -49,7 +46,7 @@ def allocate_smem(function: Function, context: Context) -> Function:
     offsets: dict[Op, int] = {}
     total = 0
     for alloc in allocs:
-        if alloc.type.align > BASE_ALIGN:
+        if alloc.type.align > SMEM_ALIGN:
             raise CompileError(SharedMemoryAlignment(alloc.type.align), alloc.span)
         offsets[alloc] = total = -(-total // alloc.type.align) * alloc.type.align
         total += alloc.bytes

@@ -76,8 +76,8 @@ class Work:
     """
 
     __slots__ = (
-        "__weakref__", "barrier", "data", "group", "in_order", "op", "part", "proxy", "queue", "read", "stage", "ticket", "tid",
-        "waited", "write",
+        "__weakref__", "barrier", "data", "group", "in_order", "op", "part", "proxy", "queue", "read", "stage",
+        "ticket", "tid", "waited", "write",
     )  # fmt: skip
 
     def __init__(

@@ -11,6 +11,8 @@ from cutelite_rt.arrays.memory import ArrayView, reader_library
 from cutelite_rt.gpu.device import Device
 
 DEFAULT = 0  # handle of the legacy default stream
+PER_THREAD = 2  # the largest handle that is a number: cudaStreamPerThread
+LEAST_ADDRESS = 4096  # no address lies in the first page
 
 
 class ClosedStream(ValueError):
@@ -27,8 +29,8 @@ def handle(stream: object) -> int:
     if stream is None:
         return DEFAULT
     if isinstance(stream, int) and not isinstance(stream, bool):
-        if stream < 0:
-            raise ValueError(f"{stream} is not the handle of a stream")
+        if not 0 <= stream <= PER_THREAD and stream < LEAST_ADDRESS:
+            raise ValueError(f"{stream} is not the handle of a stream, which is an address")
         return stream
     if getattr(stream, "is_closed", False):  # cuda.core: the handle of a closed stream is the default stream's
         raise ClosedStream(f"this {type(stream).__name__} has been closed")

@@ -328,7 +328,7 @@ CASES = [
     (tile_larger_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 16) 128", "make_tiled_copy(cl"),
     (
         swizzle_of_unaligned_memory,
-        "repeats after 1024 bytes, but the address is known to be a multiple of 16",
+        "takes memory aligned to 1024 bytes, but the address is known to be a multiple of 16",
         "make_te",
     ),
     (view_beyond_the_end, "the layout (5,5):(1,5) reaches 25 elements, but (4,4):(4,1) has 16", ".view(Layout"),

@@ -184,9 +184,9 @@ def test_launches_that_cannot_be(cuda: FakeCuda, on_gpu: GpuArray, exported: Pat
 def test_the_same_bytes_reach_the_kernel(cuda: FakeCuda, on_gpu: GpuArray, exported: Path) -> None:
     given = arguments(on_gpu)
     loaded = rt.load_kernel(exported)
-    loaded[(3, 2), 32, 77, 512](**given)
+    loaded[(3, 2), 32, 0x7700, 512](**given)
     config, _, _ = cuda.launches[-1]
-    assert (config.gridDimX, config.gridDimY, config.blockDimX, config.hStream) == (3, 2, 32, 77)
+    assert (config.gridDimX, config.gridDimY, config.blockDimX, config.hStream) == (3, 2, 32, 0x7700)
     (function,) = loaded._functions._functions.values()
     assert config.sharedMemBytes == 512 and function.artifact.arch == "sm_90a"
     mine = packed(cuda, function)
@@ -309,8 +309,8 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
     loaded[1](z, 0.5, 2)
     assert packed(cuda, second)[8:10] == np.float16(0.5).tobytes()
-    loaded[rt.ExportedLaunch(1, stream=5)](y, 3.0)
-    assert cuda.launches[-1][0].hStream == 5
+    loaded[rt.ExportedLaunch(1, stream=0x5000)](y, 3.0)
+    assert cuda.launches[-1][0].hStream == 0x5000
     before = len(cuda.launches)
     others: list[tuple[Any, tuple[Any, ...]]] = [
         (2, (y, 3.0)),

@@ -115,11 +115,24 @@ NUMBERS = st.sampled_from([0, 1, 2.0, True, 1 << 31, 7e4, 1e39, 464.0, float("in
 FIELDS = {
     "key": st.sampled_from(
         [
-            *(1, 3, (1, 32), ((2, 5), 32), ((2, 5), None), (1, 32, 7), (1, 32, None, 64), (1, 64), 0, True, 1.0, -1),
+            *(
+                1,
+                3,
+                (1, 32),
+                ((2, 5), 32),
+                ((2, 5), None),
+                (1, 32, 0x7000),
+                (1, 32, None, 64),
+                (1, 64),
+                0,
+                True,
+                1.0,
+                -1,
+            ),
             *(1 << 31, ((1, 1 << 20), 32), (1, 32, "x"), (1, 32, -1), (1, 32, None, True), (1,), "ab"),
             *(
                 ExportedLaunch(2, smem=16),
-                ExportedLaunch(2, stream=5, pdl=True),
+                ExportedLaunch(2, stream=0x5000, pdl=True),
                 ExportedLaunch((1, 2.0)),
                 ExportedLaunch(1, cluster=2),
             ),
@@ -200,7 +213,7 @@ def test_python_is_asked_once(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pyt
     for key in (1, 5, 1 << 20):
         for args in ((x, 1.0), (y, 3), (z, 0.5)):
             assert launched(host, cuda, key, *args) == launched(python, cuda, key, *args)
-    shapes: list[Any] = [(1, 64), ((3, 1), 64, 9), (7, (64, 1))]
+    shapes: list[Any] = [(1, 64), ((3, 1), 64, 0x9000), (7, (64, 1))]
     for key in shapes:
         assert launched(host, cuda, key, z, 0.5, times=2) == launched(python, cuda, key, z, 0.5, times=2)
 

@@ -239,9 +239,9 @@ def test_kernels_with_the_same_code_pack_their_own_parameters(cuda: FakeCuda, on
 
 def test_launch_settings_reach_the_driver(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((8,))
-    kernels.clustered.launch(Launch(8, stream=0x77, smem=1000, cooperative=True, pdl=True), x)
+    kernels.clustered.launch(Launch(8, stream=0x7700, smem=1000, cooperative=True, pdl=True), x)
     config = cuda.launches[-1][0]
-    assert (config.hStream, config.sharedMemBytes, config.numAttrs) == (0x77, 1000, 3)
+    assert (config.hStream, config.sharedMemBytes, config.numAttrs) == (0x7700, 1000, 3)
     assert [attribute.id for attribute in config.attrs] == [4, 2, 6]
     assert config.attrs[0].value.clusterDim.x == 2
     kernels.clustered.launch(Launch(8, (32, 2), cluster=2), x)
@@ -370,7 +370,7 @@ class Stream:
 
 def test_streams(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((70,))
-    for stream, handle in ((0x55, 0x55), (Stream(0x66), 0x66), (None, 0)):
+    for stream, handle in ((0x5500, 0x5500), (Stream(0x66), 0x66), (None, 0)):
         kernels.scale[2, 64, stream](x, 2.0)
         assert cuda.launches[-1][0].hStream == handle
     closed: Any
@@ -391,9 +391,9 @@ def test_producers_known_by_interface_are_told_the_stream(cuda: FakeCuda) -> Non
             told.append(stream)
             return rt.empty((70,), "f32", rt.device(0)).__dlpack__(stream=-1)
 
-    kernels.scale[2, 64, 0x55](OnGpu(), 2.0)
+    kernels.scale[2, 64, 0x5500](OnGpu(), 2.0)
     kernels.scale[2, 64](OnGpu(), 2.0)
-    assert told == [0x55, 1]  # 1 is the default stream in DLPack
+    assert told == [0x5500, 1]  # 1 is the default stream in DLPack
 
 
 def test_a_fault_names_the_kernel_when_launches_are_waited_for(

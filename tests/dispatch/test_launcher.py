@@ -113,7 +113,7 @@ CONSTANTS = st.sampled_from([0, 1, True, 1.0, 0.0, -0.0, float("nan"), None, "x"
 
 FIELDS = {
     "grid": GRIDS,
-    "stream": st.sampled_from([None, 0, 7, -1, "x"]),
+    "stream": st.sampled_from([None, 0, 7, 0x7000, -1, "x"]),
     "smem": st.sampled_from([0, 0, 64, True, -1]),
     "c": st.booleans(),
     "by": NUMBERS,
@@ -191,7 +191,7 @@ def test_addresses_numbers_and_streams_are_each_launchs_own(
     assert launched(kernel, cuda, (4, 32), a, b, by=2.0) == before
     assert launched(kernel, cuda, (4, 32), c, b, 2.0)[3] != before[3]
     assert launched(kernel, cuda, (4, 32), a, b, 3.0)[3] != before[3]
-    for stream in (7, 9, 7):
+    for stream in (0x7000, 0x9000, 0x7000):
         assert launched(kernel, cuda, (4, 32, stream), a, b, 2.0)[0]["hStream"] == stream
 
 

@@ -163,7 +163,7 @@ def test_arrays_are_read_by_their_librarys_own_function(cuda: FakeCuda, monkeypa
     went = both(cuda, pair, (1, 32), x, y)
     assert went[0]["hStream"] == 0x600, "the library's current stream"
     assert struct.unpack("<QQ3i", went[3][:28])[:2] == (0x10000, 0x20040)
-    assert both(cuda, pair, (1, 32, 0x77), x, y)[0]["hStream"] == 0x77
+    assert both(cuda, pair, (1, 32, 0x7700), x, y)[0]["hStream"] == 0x7700
     monkeypatch.setattr(other.Array, "stream", 0x900)
     assert both(cuda, pair, (1, 32), x, y)[0]["hStream"] == 0x900
     before = other.Array.reads

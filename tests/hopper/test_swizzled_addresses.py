@@ -40,6 +40,48 @@ def agree(launch: Any, *arguments: Any) -> None:
 
 
 @cl.kernel(block=32)
+def reversed_between(
+    x: Tensor[t32, (96,)], y: Tensor[t32, (96,)], near: Tensor[u32, (8,)], how: cl.Constexpr[Any]
+) -> None:
+    """Reverse numbers by way of a swizzled tensor between two others."""
+    before, t, behind = cl.shared(u32, (4,)), cl.shared(u32, cl.composition(how, cl.Layout(96))), cl.shared(u32, (4,))
+    me = cl.thread_idx.x
+    if me < 4:
+        before[me], behind[me] = me.to(u32), me.to(u32) + 4
+    for i in cl.static_range(3):
+        t[32 * i + me] = x[32 * i + me]
+    cl.syncthreads()
+    for i in cl.static_range(3):
+        y[32 * i + me] = t[95 - 32 * i - me]
+    if me < 4:
+        near[me], near[4 + me] = before[me], behind[me]
+
+
+@pytest.mark.parametrize("how", [(2, 0, -3), (3, 1, -4), (5, 0, 5), (0, 2, -4)])
+def test_any_swizzle_keeps_to_its_memory(how: tuple[int, int, int]) -> None:
+    x, y, near = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32), np.zeros(8, np.uint32)
+    agree(lambda *args: reversed_between[1, 32](*args, cl.Swizzle(*how)), x, y, near)
+    assert (y == x[::-1]).all() and (near == np.arange(8)).all()
+
+
+@pytest.mark.parametrize("how", ["shared", "recast", "view"])
+def test_a_swizzle_that_takes_elements_apart_is_refused(how: str) -> None:
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f16, (8,)]) -> None:
+        if how == "shared":
+            cl.shared(u32, (64,), swizzle=cl.Swizzle(2, 1, 4))
+        t = cl.shared(f16, cl.composition(cl.Swizzle(2, 0, 4), cl.Layout(64)))
+        if how == "recast":
+            t.recast(u32)
+        t.view(cl.Layout(32), u32)
+
+    with pytest.raises(
+        cl.CompileError, match=r"S<2,1,4> of byte addresses takes the 4 bytes of a u32 apart(.|\n)*3, 4\)"
+    ):
+        kernel[1](np.zeros(8, np.float16))
+
+
+@cl.kernel(block=32)
 def chunks(
     src: Tensor[u16, (16, 64)],
     out: Tensor[u16, (16, 64)],

@@ -57,14 +57,15 @@ def test_printf_of_literals_addresses_and_storage_formats() -> None:
 
 
 FORMATS: list[tuple[str, tuple[Any, ...], str]] = [
-    ("%d", (), "the format has 1 conversions, but there are 0 values"),
+    ("%d", (), "the format takes 1 value, not 0"),
     ("%d", (f32,), "%d is for integers, not f32"),
     ("%f", (i32,), "%f is for floats, not i32"),
     ("%p", (i64,), "%p is for pointers, not i64"),
     ("%d", (i64,), "%d does not fit i64"),
     ("%lld", (i32,), "%lld does not fit i32"),
     ("%s", (i32,), "'%s' is no conversion that printf knows"),
-    ("100%", (), "'%' is no conversion that printf knows; write %%"),
+    ("100%", (), "'%' is no conversion that printf knows"),
+    ("%d %d%% %-*d\n", (i32, i32), "'%-*d' is no conversion that printf knows"),
     ("%g", (Vec(f32, 2),), "%g is for floats, not vec<f32,2>"),
 ]
 
@@ -78,6 +79,10 @@ def test_printf_refuses_what_does_not_fit(fmt: str, types: tuple[Any, ...], mess
 def test_right_formats_are_accepted() -> None:
     types = (i32, u8, boolean, i64, u64, bf16, Ptr("smem"))
     assert not list(debug.Printf("%d%%%u%x %lli%-10llX %+.3f%p", tuple(map(Value, types))).verify())
+    with pytest.raises(CompileError, match=r"the text belongs into the format itself(.|\n)*an f-string"):
+        run(lambda t: cl.printf("%s", t[0]), np.zeros(1, np.int32))
+    with pytest.raises(CompileError, match="prints numbers, not 'abc'"):
+        run(lambda t: cl.printf("%d", "abc"), np.zeros(1, np.int32))
     with pytest.raises(CompileError, match="a text known at compile time, not 3"):
         run(lambda t: cl.printf(3), np.zeros(1, np.int32))  # type: ignore[arg-type]
 

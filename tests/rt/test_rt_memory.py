@@ -509,6 +509,7 @@ class CUstream:
     [
         (None, 0),
         (0, 0),
+        (2, 2),
         (0x7F00_1234, 0x7F00_1234),
         (SimpleNamespace(__cuda_stream__=lambda: (0, 0x11)), 0x11),
         (SimpleNamespace(__cuda_stream__=(0, 0x12)), 0x12),
@@ -536,9 +537,10 @@ def test_what_is_no_stream(given: object) -> None:
         stream.handle(given)
 
 
-def test_a_negative_handle() -> None:
-    with pytest.raises(ValueError, match="-1 is not the handle"):
-        stream.handle(-1)
+@pytest.mark.parametrize("given", [-1, 3, 1024])
+def test_numbers_that_are_no_handles(given: int) -> None:
+    with pytest.raises(ValueError, match=f"{given} is not the handle of a stream, which is an address"):
+        stream.handle(given)
 
 
 # ---- arrays of our own
