@@ -240,7 +240,7 @@ def test_of_no_keys_or_queries() -> None:
     ],
 )
 def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged: bool) -> None:
-    sq = 150 if dim == 64 else 70
+    sq = 70 if ordered or dim > 64 else 150
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(sq, 140, 1, 1, dim))
     v, do = v[..., :dim_v].copy(), do[..., :dim_v].copy()
     o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)

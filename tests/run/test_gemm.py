@@ -75,9 +75,9 @@ UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1): c for c
 
 
 def pairs_of(config: Config) -> set[Any]:
-    """What a configuration tries: its tile, and each pair of its other properties."""
+    """What a configuration tries: its columns by each schedule, and each pair of its other properties."""
     (rows, columns), others = config.tile, (config.pingpong, config.cluster, config.splits > 1, config.together > 1)
-    return {config.tile, (columns, config.pingpong), *combinations(enumerate((rows, *others)), 2)}
+    return {(columns, config.pingpong), *combinations(enumerate((rows, *others)), 2)}
 
 
 def covering(configs: list[Config]) -> list[Config]:
