@@ -61,8 +61,9 @@ def row_apart(array: Any, columns: int) -> Any:
     library, shape = reader_library(type(array)), tuple(array.shape)
     if library == "torch":
         return array.as_strided(shape, (columns, 1))
-    module = sys.modules["cupy" if library == "cupy" else "numpy"]
-    return module.lib.stride_tricks.as_strided(array, shape, (columns * array.itemsize, array.itemsize))
+    module, numbers = sys.modules["cupy" if library == "cupy" else "numpy"], array.view(f"u{array.itemsize}")
+    made = module.lib.stride_tricks.as_strided(numbers, shape, (columns * array.itemsize, array.itemsize))
+    return made.view(array.dtype)  # `as_strided` does not know dtypes of ml_dtypes
 
 
 def clusters_at_once(blocks: int, like: Any, resident: int = 1) -> int:

@@ -372,6 +372,10 @@ def stepped(**given: Any) -> Any:
     return adamw(**right | {"step": 1} | given)
 
 
+def stored(piece: cl.Piece) -> None:
+    piece.result(piece.sums)
+
+
 FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "a block mask of fewer keys": (
         lambda: masked(8, 5),
@@ -410,6 +414,41 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "bias with gaps": (lambda: gemm(ones(8, 8), ones(8, 8), bias=ones(16)[::2]), "bias has gaps"),
     "a tile of 100 rows": (lambda: gemm(ones(8, 8), ones(8, 8), config=Config((100, 64))), "tiles have 64, 128, 192"),
+    "no split": (lambda: Config(splits=0), "splits, buffers and swizzle are 1 or more"),
+    "a cluster of 32": (lambda: Config(cluster=(4, 8)), "clusters have 1 to 16 blocks"),
+    "blocks that share too much": (lambda: Config(together=2), "blocks that share K share nothing else"),
+    "pieces of no columns": (
+        lambda: grouped.gemm(ones(8, 8), ones(1, 8, 8), np.array([8], np.int32), finish=cl.Finish(stored, columns=0)),
+        "pieces have 16 to 256 columns, a multiple of 16, not 0",
+    ),
+    "finish that is a function": (
+        lambda: gemm(ones(8, 8), ones(8, 8), finish=stored),  # type: ignore[arg-type]
+        "finish is .*, but must be a Finish",
+    ),
+    "prepare that is a function": (
+        lambda: gemm(ones(8, 8), ones(8, 8), prepare=stored),  # type: ignore[arg-type]
+        "prepare is .*, but must be a Prepare",
+    ),
+    "rows of finished results that begin anywhere": (
+        lambda: gemm(ones(8, 8), ones(8, 8), ones(8, 17)[:, 1:9], finish=cl.Finish(stored)),
+        "out and its rows begin at multiples of 16 bytes",
+    ),
+    "weights beyond 4 bits": (
+        lambda: mixed.pack(np.full((2, 8), 8), np.ones((2, 1)), "i4"),
+        "values are integers from -8 to 7, and not int64 from 8 to 8",
+    ),
+    "codes beyond 4 bits": (
+        lambda: moe_narrow.pack(np.full((1, 2, 32), 16), np.ones((1, 2, 1)), "e2m1"),
+        "values are integers from 0 to 15, and not",
+    ),
+    "weights of other dtypes": (
+        lambda: mixed.pack(some(2, 8), np.ones((2, 1)), "i8"),
+        "values are integers from -128 to 127, and not bfloat16",
+    ),
+    "one scale for two": (
+        lambda: mixed.pack(places(2, 200), np.ones((2, 1)), "i4"),
+        r"scales have shape \(2, 1\), but must be \(2, 2\)",
+    ),
     "beta for nothing": (lambda: gemm(ones(8, 8), ones(8, 8), beta=1.0), "c is None, but beta is 1.0"),
 }
 

@@ -222,6 +222,11 @@ def test_rows_are_copied_to_rows_that_begin_elsewhere(shape: tuple[int, int, int
         assert (found[..., :columns] == values).all() and (found[..., columns:] == 100).all()
 
 
+def test_a_row_of_any_length_is_multiplied_where_it_lies() -> None:
+    for dtype, out in (("float8_e5m2", "bfloat16"), ("float8_e4m3fn", "bfloat16"), ("int8", "int32")):
+        compare((1, 16, 37), dtype, out, config=SMALL)
+
+
 def test_operands_with_steps_between_all_elements() -> None:
     rng = np.random.default_rng(6)
     a, b = (operand(rng, 48, 80, dtype="bfloat16", transposed=False)[::2, step::2] for step in (0, 1))

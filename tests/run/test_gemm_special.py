@@ -188,6 +188,12 @@ def test_rows_with_gaps_that_begin_anywhere() -> None:
         assert np.isnan(room.astype(float)).sum() == room.size - found.size
 
 
+def test_numbers_of_8_bits_are_packed_as_their_bytes_are() -> None:
+    numbers, scales = np.random.default_rng(0).standard_normal((70, 200)).astype(FP8), np.ones((70, 2))
+    by_bytes = mixed.pack(numbers.view(np.uint8), scales, "e4m3")
+    np.testing.assert_array_equal(mixed.pack(numbers, scales, "e4m3"), by_bytes)
+
+
 def test_mixed_refuses_other_weights() -> None:
     packed = mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
     x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)

@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
+from cutelite.kernels.arguments import ArrayError, Misfit, as_number, check_for_hopper, instance
 from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm.arrays import (
@@ -23,6 +23,7 @@ from cutelite.kernels.gemm.arrays import (
     check_operands,
     check_places,
     check_result,
+    check_written_by_tma,
     folded,
     of_no_columns,
     read_by_tma,
@@ -168,8 +169,8 @@ def multiply(
     early  B is complete before the previous kernel ends, as weights of few rows are: blocks begin to load it before
            that end, and L2 keeps it no longer than anything else
     """
-    check_operands(a, b, precision, prepare)
-    shape = result_shape(a, b, gate is not None or halved(fused.finish))
+    check_operands(a, b, precision, instance("prepare", prepare, Prepare))
+    shape = result_shape(a, b, gate is not None or halved(instance("finish", fused.finish, Finish)))
     multiplied = a if prepare is None else b
     out = empty(b, shape, DEFAULTS.get(code_of(multiplied))) if out is None else out
     check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
@@ -266,6 +267,8 @@ def arguments(
     direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else stored_at_once(result)
     problem = replace(problem_of(*views, loaded, fused, precision), gate=gate_of(gate), direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
+    if fused.finish is not None:
+        check_written_by_tma(out)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     check_combined(problem, fused)
     a = a if problem.majors[0] == "K" else a.swapaxes(-1, -2)
@@ -331,13 +334,13 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
         raise ValueError(
             f"with finish= a product has a multiple of 8 columns, not {columns}, and rows of results fill 16 bytes"
         )
-    if not isinstance(given.columns, int) or given.columns % 16 or not 16 <= given.columns <= 256:
-        raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns!r}")
     return replace(problem, finish=bare(given), tensors=kinds_of(given.tensors))
 
 
 def bare(given: Finish) -> Finish:
     """Return it with no tensors, and with functions that stand for equal ones. Errors: `Misfit`."""
+    if not isinstance(given.columns, int) or given.columns % 16 or not 16 <= given.columns <= 256:
+        raise Misfit(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns!r}")
     tensors = tuple(f"tensors[{i}]" for i in range(len(given.tensors)))
     if given.ahead is None:
         return replace(given, function=needed(given.function, "finish", ("piece", *tensors)), tensors=())

@@ -53,6 +53,11 @@ class Config:
             raise Misfit(
                 f"{self}: tiles have 64, 128, 192 or 256 rows, a multiple of 8 columns up to 320, and 2 stages or more"
             )
+        blocks = self.cluster[0] * self.cluster[1]
+        if min(self.splits, self.buffers, self.swizzle) < 1 or not 0 < blocks * self.together <= 16:
+            raise Misfit(f"{self}: splits, buffers and swizzle are 1 or more, and clusters have 1 to 16 blocks")
+        if self.stream not in (0, 1, 2) or 1 < self.together * blocks != max(self.together, blocks):
+            raise Misfit(f"{self}: stream is 0, 1 or 2, and blocks that share K share nothing else")
 
     @property
     def blocks(self) -> int:

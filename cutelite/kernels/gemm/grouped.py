@@ -38,7 +38,7 @@ from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import NEAR, build, first_of
 from cutelite.kernels.gemm.fits import made_for
-from cutelite.kernels.gemm.laid import all_for_tma
+from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
@@ -157,7 +157,7 @@ def by_rows(
     kind: Literal["rows", "padded"], a: Any, b: Any, ends: Any, out: Any, finish: cl.Finish | None, config: Choice
 ) -> Any:  # fmt: skip
     """`gemm` or `padded`."""
-    given = cl.Finish(sums) if finish is None else finish
+    given = instance("finish", finish, cl.Finish) or cl.Finish(sums)
     checked = Arguments()
     checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
     checked.array("b", b, "a", "E N K")
@@ -205,7 +205,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
         a, b = all_for_tma((a, -1, True), (b, -1, False))
         major = "K" if rt.read(b).strides[-1] == 1 else "MN"
         problem = experts.Problem(dtype_of(rt.read(a).dtype), gather=True, major=major)
-        experts.run(problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, rows)
+        experts.run(problem, a, packed_rows(b if major == "K" else b.swapaxes(-1, -2)), ends, out, rows)
     return out
 
 

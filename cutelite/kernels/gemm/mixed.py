@@ -232,14 +232,19 @@ def add_up(parts: Tensor[f32, (S, T, N)], d: Tensor[bf16, (T, N)]) -> None:
 def pack(values: Any, scales: Any, kind: str) -> Any:
     """Weights as the kernel reads them, from NumPy arrays: i32 (ceil(N / 64), ceil(K / 128), words).
 
-    values  (N, K): integers from -8 to 7 ('i4') or -128 to 127 ('i8'); for 'e4m3', its bytes as u8
+    values  (N, K): integers from -8 to 7 ('i4') or -128 to 127 ('i8'); for 'e4m3' such numbers, or their bytes as u8
     scales  (N, ceil(K / 128)), rounded to bf16
     Result  of each tile of 64 x 128: four words of thread 0, four of thread 1, ..., of thread 127, the next four of
             thread 0, and so on; then 64 scales. The elements of a thread are those of operand A in registers, in order
             (PTX ISA, wgmma): for each 16 along K its 8. A word holds 8 or 4 of them, two or one in a byte, where
             `cl.narrow_place` says
+    Errors  ValueError for kinds, shapes and numbers that there are not
     """
-    (n, k), bits = values.shape, KINDS[kind][0]
+    (n, k), bits = values.shape, KINDS[one_of("kind", kind, KINDS)][0]
+    if scales.shape != (wanted := (n, -(-k // DEPTH))):
+        raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: N and K / {DEPTH} of values")
+    of_bytes = values.view(np.uint8) if values.dtype == ml_dtypes.float8_e4m3fn and kind == "e4m3" else values
+    values = codes(of_bytes, *((0, 255) if kind == "e4m3" else (-1 << bits - 1, (1 << bits - 1) - 1)))
     nt, kt, per = -(-n // ROWS), -(-k // DEPTH), 32 // bits
     whole = np.zeros((nt * ROWS, kt * DEPTH), np.int64)
     whole[:n, :k] = values
@@ -253,6 +258,14 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
     of_tiles[:n] = scales
     held = of_tiles.astype(ml_dtypes.bfloat16).reshape(nt, ROWS, kt).swapaxes(1, 2)
     return np.concatenate([words, np.ascontiguousarray(held).view(np.uint32)], axis=2).view(np.int32)
+
+
+def codes(values: Any, least: int, most: int) -> Any:
+    """Return a NumPy array of integers in these bounds. Errors: `ArrayError` for any other."""
+    if values.dtype.kind not in "iu" or (values.size and not least <= values.min() <= values.max() <= most):
+        found = f" from {values.min()} to {values.max()}" if values.size else ""
+        raise ArrayError(f"values are integers from {least} to {most}, and not {values.dtype}{found}")
+    return values
 
 
 def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:

@@ -26,6 +26,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
+from cutelite.kernels.gemm.mixed import codes
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
@@ -229,6 +230,7 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
         raise ValueError(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
     if scales.dtype.kind in "iu":
         raise ValueError(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
+    codes(values, *((0, 15) if kind == "e2m1" else (-8, 7)))
     nt, kt = -(-n // ROWS), -(-k // DEPTH)
     whole, factors = (
         np.zeros((count, nt * ROWS, kt * DEPTH), np.int64),
