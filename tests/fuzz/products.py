@@ -1,4 +1,4 @@
-"""Random products by wgmma: chains of accumulators, in loops and outside, several groups under way, beside NumPy.
+"""Random products by wgmma, of dense and sparse A: chains of accumulators, in loops and outside, beside NumPy.
 
 python -m tests.fuzz.products --count 500 --gpu        # from a seed on; says which accumulators are wrong
 python -m tests.fuzz.products --seed 17 --count 1 --show
@@ -19,6 +19,7 @@ from cutelite.ir.types import SCALARS
 from cutelite.ops.swizzles import span_of
 from cutelite.ops.wgmma import wide
 from cutelite.ops.wgmma_layouts import FORMS, legal_n
+from cutelite.ops.wgmma_sparse import compress_sparse, group_of
 from tests.fuzz import by_seed
 from tests.fuzz.boxes import SPANS
 
@@ -31,14 +32,18 @@ ROUNDING = {"f32": 2.0**-20, "f16": 2.0**-9, "fp8": 2.0**-11}
 
 
 class Tile:
-    """The stages of an operand in shared memory: rows, K, and how they lie there."""
+    """The stages of an operand in shared memory: rows, K, and how they lie there.
 
-    def __init__(self, random: Random, dtype: str, rows: int, part: int, k: int, stages: int) -> None:
+    least  the bytes along K that the swizzle has to keep together
+    """
+
+    def __init__(self, random: Random, dtype: str, rows: int, part: int, k: int, stages: int, least: int = 0) -> None:
         self.dtype, self.shape = dtype, (stages, rows, k)
         self.held = numpy_dtype(SCALARS["f32" if dtype == "tf32" else dtype])
         size = np.dtype(self.held).itemsize
         majors = [("K", k), ("MN", part)] if FORMS[dtype].any_major else [("K", k)]
         fits = [(major, name) for major, extent in majors for name in SPANS if extent * size % span_of(name) == 0]
+        fits = [(major, name) for major, name in fits if (major, name) != ("K", "32B") or least <= 32]
         self.major, self.swizzle = random.choice(fits)
         self.order = tuple(random.sample(range(3), 3))
 
@@ -86,7 +91,10 @@ class Products:
         self.form, self.exact = FORMS[a], random.random() < 0.6 or self.d == "i32"
         self.kind = self.d if self.d == "i32" or a[0] != "e" else "fp8"
         self.step = 32 // np.dtype(numpy_dtype(SCALARS["f32" if a == "tf32" else a])).itemsize
+        self.sparse = random.random() < 0.25
+        self.step *= 2 if self.sparse else 1
         self.k, stages = self.step * random.choice((1, 2, 3, 4)), random.randint(1, 3)
+        self.kept = self.k // 2 if self.sparse else self.k  # of A along K
         self.groups = random.choice((1, 1, 2))
         sizes = [n for n in range(8, 257, 8) if legal_n(self.form, n)]
         count = random.choice((1, 1, 2, 3))
@@ -94,13 +102,14 @@ class Products:
         if random.random() < 0.2 and self.k % 16 == 0 and self.k * count <= 256 and self.k in sizes:
             n = self.k  # then accumulators can become operands
         stages = min(stages, max(1, MOST // ((64 * self.groups + n * count) * self.k)))
-        self.a = Tile(random, a, 64 * self.groups, 64, self.k, stages)
-        self.b = Tile(random, b, n * count, n, self.k, stages)
+        self.a = Tile(random, a, 64 * self.groups, 64, self.kept, stages)
+        self.b = Tile(random, b, n * count, n, self.k, stages, 64 if self.sparse else 32)
         self.stages = [random.randrange(stages) for _ in range(4)]  # known at run time only
         self.steps, self.on = random.randint(0, 4), random.randint(0, 1)
         self.saturate = self.d == "i32" and random.random() < 0.3
         self.arrays = [self.a.numbers(draw, self.exact), self.b.numbers(draw, self.exact)]
-        self.wide = self.a.wide(self.arrays[0]), self.b.wide(self.arrays[1])
+        whole = self.halved(draw) if self.sparse else self.arrays[0]
+        self.wide = self.a.wide(whole), self.b.wide(self.arrays[1])
         shape = (64 * self.groups, n)
         self.sums: list[Sum] = []
         self.lines: list[str] = []
@@ -114,6 +123,18 @@ class Products:
             random.choice((self.products, self.products, self.loop, self.wait, self.arithmetic, self.operand))()
         self.commit()
         self.wait(0)
+
+    def halved(self, draw: np.random.Generator) -> Array:
+        """Make A sparse and return it with its zeros: one array has what is kept, another one the metadata."""
+        dtype = SCALARS[self.a.dtype]
+        group, (stages, rows, kept) = group_of(dtype), self.a.shape
+        whole = np.concatenate([self.a.numbers(draw, self.exact), self.arrays[0]], axis=2)
+        order = draw.random((stages, rows, 2 * kept // group, group)).argsort(axis=3).reshape(whole.shape)
+        whole = np.where(order < group // 2, whole, np.zeros((), whole.dtype))
+        compressed = [compress_sparse(stage, dtype) for stage in whole]
+        self.arrays[0], words = (np.stack(parts) for parts in zip(*compressed, strict=True))
+        self.arrays.append(words)
+        return whole
 
     def start(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
         held = numpy_dtype(SCALARS[self.d])
@@ -145,7 +166,7 @@ class Products:
             self.wait(0)
         subset = self.random.sample(self.sums, self.random.randint(1, len(self.sums)))
         before = [one.group for one in self.sums]
-        pending = self.random.choice((0, 0, 1, 2))
+        pending = 0 if self.sparse else self.random.choice((0, 0, 1, 2))  # registers hold the metadata
         self.line("for step in range(steps):")
         for one in subset:
             self.product(one, "stages[step]", self.stages[: self.steps], 1, pending == 0)
@@ -166,21 +187,24 @@ class Products:
         whole = self.k // self.step
         registers = random.random() < 0.3 and waits
         self.registers = self.registers or registers
-        begin = 0 if registers else random.choice((0, 0, random.randrange(whole)))
-        end = whole if registers else random.choice((whole, random.randint(begin + 1, whole)))
+        fixed = registers or self.sparse
+        begin = 0 if fixed else random.choice((0, 0, random.randrange(whole)))
+        end = whole if fixed else random.choice((whole, random.randint(begin + 1, whole)))
         adds = random.choice(("True", "True", "True", "False", "on > 0", *["step > 0"] * depth))
         signs = [random.random() < 0.2 if form.negate else False for _ in "ab"]
         if not self.fits(one, len(turns)):
             adds = "False"
-        left = f"a[None, None, {stage}].tile((64, {self.k}), (group, 0))"
+        left = f"a[None, None, {stage}].tile((64, {self.kept}), (group, 0))"
         if registers:
-            left = f"registers({left}, {self.k})"
+            left = f"registers({left}, {self.kept})"
         right = f"b[None, None, {stage}].tile(({one.n}, {self.k}), ({one.first // one.n}, 0))"
         more = [f"accumulate={adds}"] if adds != "True" else []
         more += [f"negate_{letter}=True" for letter, sign in zip("ab", signs, strict=True) if sign]
         more += [f"steps=slice({begin}, {end})"] if (begin, end) != (0, whole) else []
         more += ["saturate=True"] if self.saturate else []
-        if one.group is not None and not registers and not depth and random.random() < 0.3:
+        more += [f"metadata=meta_[{stage}, group, None, cl.thread_idx.x % 128].load()"] if self.sparse else []
+        self.registers = self.registers or self.sparse
+        if one.group is not None and not fixed and not depth and random.random() < 0.3:
             more.append("fenced=True")
         self.line(f"{one.name} = cl.wgmma.mma_async({', '.join([left, right, one.name, *more])})", depth)
         one.group, self.opened = self.closed + 1, True
@@ -241,7 +265,7 @@ class Products:
     def operand(self) -> None:
         """An accumulator that can be read becomes the operand A of another's product."""
         ready = [one for one in self.sums if one.group is None and one.n == self.k]
-        if not (ready and self.a.dtype in ("f16", "bf16") and self.exact):
+        if not (ready and self.a.dtype in ("f16", "bf16") and self.exact and not self.sparse):
             return
         source, target, turn = self.random.choice(ready), self.random.choice(self.sums), self.random.randrange(4)
         if source is target or (source.magnitude.max() * 2 * self.k + target.magnitude.max()) > EXACT[self.kind]:
@@ -259,6 +283,7 @@ class Products:
         names = [one.name for one in self.sums]
         a, b = (f"cl.Tensor[cl.{'f32' if t.dtype == 'tf32' else t.dtype}, {t.shape}]" for t in (self.a, self.b))
         sums = ", ".join(f"{name}_: cl.Tensor[cl.{self.d}, {(64 * self.groups, n)}]" for name in names)
+        meta = f"meta_: cl.Tensor[cl.u32, {self.arrays[2].shape}], " if self.sparse else ""
         body = [
             *self.a.lines("a", threads),
             *self.b.lines("b", threads),
@@ -279,7 +304,7 @@ def registers(tile, k):
     return held.load()
 
 @cl.kernel(block={threads})
-def kernel(a_: {a}, b_: {b}, {sums},
+def kernel(a_: {a}, b_: {b}, {meta}{sums},
            stages: cl.Tensor[cl.i32, (4,)], steps: cl.i32, on: cl.i32):
 """ + "".join(f"    {line}\n" for line in body)
 
@@ -296,7 +321,7 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
     said = by_seed.failure(products.source(), f"products {seed}", 1, arrays, (products.steps, products.on), gpu)
     if said:
         return said
-    for one, found in zip(products.sums, arrays[2:], strict=False):
+    for one, found in zip(products.sums, arrays[3 if products.sparse else 2 :], strict=False):
         far = np.abs(found.astype(float) - one.value)
         if not (far <= one.error).all():
             at = np.unravel_index(np.argmax(np.where(np.isnan(far), np.inf, far - one.error)), far.shape)

@@ -17,6 +17,7 @@ All updates of one table are of one operation whose order does not matter, and n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from random import Random
 from typing import Any
 
@@ -264,8 +265,9 @@ class Draw:
             return Leaf(self.random.choice(held), t)
         if t == "bool":
             return Leaf("(v7 > 3)", t, "compare")
-        number = self.random.choice((0, 1, 2, 3, 5, 7, 100))
-        return Leaf(f"constant({number}, cl.{t})", t, number)
+        number = samples(t, 1, np.random.default_rng(self.random.getrandbits(32))).item()
+        written = repr(number) if t in INTS or isfinite(number) else f'float("{number}")'
+        return Leaf(f"constant({written}, cl.{t})", t, number)
 
 
 # As source.

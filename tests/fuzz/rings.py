@@ -1,5 +1,7 @@
 """Random rings of shared memory: threads, cp.async or TMA fill them, ldmatrix and mma.sync empty them, beside NumPy.
 
+Results leave from registers, or by way of shared memory, through stmatrix or not, by threads or TMA.
+
 python -m tests.fuzz.rings --count 500 --gpu        # from a seed on; says which products are wrong
 python -m tests.fuzz.rings --seed 17 --count 1 --show
 
@@ -121,6 +123,74 @@ class Operand:
         return numbers if self.along_k else np.ascontiguousarray(numbers.T)
 
 
+class Results:
+    """How an accumulator of type `d` comes to global memory: by way of shared memory, or directly.
+
+    dtype     the type there
+    matrices  the 8 x 8 matrices of an stmatrix; 0: threads write their elements
+    way       'directly', 'threads' or 'tma'
+    """
+
+    def __init__(self, random: Random, d: str, rows: int, columns: int, matrices: int, narrows: bool) -> None:
+        self.d, self.rows, self.columns = d, rows, columns
+        self.dtype = "f16" if narrows and random.random() < 0.7 else d
+        self.way = random.choice(("directly", "threads", "tma", "tma"))
+        some = [n for n in (1, 2, 4) if matrices % n == 0]
+        self.matrices = random.choice((0, *some, *some)) if self.dtype == "f16" and self.way != "directly" else 0
+        row = columns * np.dtype(numpy_dtype(SCALARS[self.dtype])).itemsize
+        fits = [name for name in SPANS if row % span_of(name) == 0]
+        if self.way == "tma":
+            fits = [name for name in SPANS if name == "none" or row <= span_of(name)]
+        self.swizzle = random.choice(fits)
+
+    def annotation(self, shape: tuple[int, int]) -> str:
+        if self.way == "tma":
+            return f"cl.TmaTensor[cl.{self.dtype}, {shape}, {(self.rows, self.columns)}, {self.swizzle!r}]"
+        return f"cl.Tensor[cl.{self.dtype}, {shape}]"
+
+    def lines(self) -> list[str]:
+        """Return the source that brings `acc` to the tile of `c` at (row, column)."""
+        size = f"{(self.rows, self.columns)}, (cl.block_idx.x, cl.block_idx.y)"
+        narrow = [f"out = cl.make_rmem_tensor_like(acc, cl.{self.dtype})", f"out.store(acc.load().to(cl.{self.dtype}))"]
+        if self.way == "directly":
+            return [
+                *narrow,
+                f"places = mine.partition_C(cl.local_tile(cl.make_identity_tensor(c.shape), {size}))",
+                f"results = mine.partition_C(cl.local_tile(c, {size}))",
+                "for i in cl.static_range(cl.size(out)):",
+                "    if cl.elem_less(places[i], c.shape):",
+                "        results[i] = out[i]",
+            ]
+        atom = f"cl.make_smem_layout_atom(cl.{self.dtype}, 'K', {self.swizzle!r})"
+        made = f"cl.shared(cl.{self.dtype}, cl.tile_to_shape({atom}, {(self.rows, self.columns)}, (0, 1)))"
+        tile = ["tile = cl.tma_shared(c)" if self.way == "tma" else f"tile = {made}"]
+        into = ["cl.copy(out, mine.partition_C(tile))"]
+        if self.matrices:
+            matrix = f"cl.StMatrix8x8x16bOp(num_matrices={self.matrices})"
+            into = [
+                f"to = cl.make_tiled_copy_C(cl.make_copy_atom({matrix}, cl.f16), mma)",
+                "cl.copy(to, to.retile(out), to.get_slice(cl.thread_idx.x).partition_D(tile))",
+            ]
+        if self.way == "tma":
+            leave = [
+                "cl.fence_proxy_async('shared::cta')",
+                "cl.syncthreads()",
+                "if cl.thread_idx.x == 0:",
+                "    cl.tma_store(tile, c, at=(row, column))",
+                "    cl.cp_async_bulk_commit_group()",
+                "    cl.cp_async_bulk_wait_group(0)",
+            ]
+        else:
+            leave = [
+                "cl.syncthreads()",
+                f"for i in range(cl.thread_idx.x, {self.rows * self.columns}, cl.block_dim.x):",
+                f"    r, k = i // {self.columns}, i % {self.columns}",
+                "    if cl.elem_less((row + r, column + k), c.shape):",
+                "        c[row + r, column + k] = tile[r, k]",
+            ]
+        return [*tile, *narrow, *into, *leave]
+
+
 class Ring:
     """A kernel that multiplies through a ring, drawn from a seed."""
 
@@ -146,6 +216,9 @@ class Ring:
             for dtype, extent, atom in ((self.a_type, rows[0], form.m), (self.b_type, rows[1], 8 * self.wide))
         )
         k = -(-k // 16) * 16 if any(x.unit > 1 and x.along_k for x in (self.a, self.b)) else k
+        narrows = self.d in ("f16", "f32") and 4 * k < 1 << 11  # f16 holds every sum
+        self.results = Results(random, self.d, *rows, form.m // 8 * self.wide, narrows)
+        n = -(-n // 8) * 8 if self.results.way == "tma" else n
         for x, total in ((self.a, m), (self.b, n)):
             x.extents = [total if x.along_k else -(-total // x.unit) * x.unit, k]
         self.grid = tuple(-(-x.extents[0] // x.rows) for x in (self.a, self.b))
@@ -165,7 +238,6 @@ class Ring:
         first = ["full = cl.shared(cl.mbarrier, (STAGES,))", "if cl.thread_idx.x == 0:"]
         first += ["    for s in cl.static_range(STAGES):", "        full[s].init(1)"]
         first += ["    cl.fence_mbarrier_init()", "cl.syncthreads()"]
-        tile = f"{(a.rows, b.rows)}, (cl.block_idx.x, cl.block_idx.y)"
         body = [
             *(first if by_tma else []),
             a.ring("a", self.stages),
@@ -173,7 +245,7 @@ class Ring:
             f"row, column = cl.block_idx.x * {a.rows}, cl.block_idx.y * {b.rows}",
             f"mma = cl.make_tiled_mma({op}, {self.atoms}, {permutation})",
             "mine = mma.get_slice(cl.thread_idx.x)",
-            f"acc = mma.make_fragment_C(mine.partition_C(cl.local_tile(c, {tile})))",
+            f"acc = mma.make_fragment_C(mine.partition_C(cl.make_identity_tensor({(a.rows, b.rows)})))",
             "for n in cl.static_range(STAGES - 1):",
             "    if n < steps:",
             *(f"        {line}" for line in fetch),
@@ -189,17 +261,13 @@ class Ring:
             "    s = step % STAGES",
             *(f"    {line}" for line in (*a.load("a", "A"), *b.load("b", "B"))),
             "    cl.gemm(mma, acc, fa, fb)",
-            f"places = mine.partition_C(cl.local_tile(cl.make_identity_tensor(c.shape), {tile}))",
-            f"results = mine.partition_C(cl.local_tile(c, {tile}))",
-            "for i in cl.static_range(cl.size(acc)):",
-            "    if cl.elem_less(places[i], c.shape):",
-            "        results[i] = acc[i]",
+            *self.results.lines(),
         ]
         head = f"""
 STAGES = {self.stages}
 
 @cl.kernel(block={self.threads})
-def kernel(a_: {a.annotation()}, b_: {b.annotation()}, c: cl.Tensor[cl.{self.d}, {shape}], steps: cl.i32):
+def kernel(a_: {a.annotation()}, b_: {b.annotation()}, c: {self.results.annotation(shape)}, steps: cl.i32):
 """
         return HELPERS + head + "".join(f"    {line}\n" for line in body)
 
@@ -209,7 +277,7 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
     ring, draw = Ring(seed), np.random.default_rng(seed)
     a, b = ring.a.numbers(draw), ring.b.numbers(draw)
     right = a.astype(float) @ b.astype(float).T
-    out = np.full(right.shape, 77, numpy_dtype(SCALARS[ring.d]))
+    out = np.full(right.shape, 77, numpy_dtype(SCALARS[ring.results.dtype]))
     arrays = [ring.a.given(a), ring.b.given(b), out]
     steps = -(-a.shape[1] // ring.bk)
     if failed := by_seed.failure(ring.source(), f"ring {seed}", ring.grid, arrays, (steps,), gpu):

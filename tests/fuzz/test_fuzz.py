@@ -126,7 +126,7 @@ def test_random_boxes_on_a_gpu(seed: int) -> None:
     assert not boxes.mistakes(seed, gpu=True)
 
 
-@pytest.mark.parametrize("seed", range(2, 9))  # 1 and 9 take four seconds each
+@pytest.mark.parametrize("seed", [0, 4, 5, 6, 9, 10, 20, 40])  # others take some seconds each
 def test_random_products(seed: int) -> None:
     assert not products.mistakes(seed)
 
