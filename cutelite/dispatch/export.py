@@ -16,7 +16,7 @@ from cutelite.dispatch.signature import Signature
 from cutelite.target import Target
 from cutelite.toolchain import host
 from cutelite_rt.export.bundle import HostCode
-from cutelite_rt.launcher.image import Machine, digest, launcher_ir
+from cutelite_rt.launcher.image import INTERPRETERS, Machine, digest, launcher_ir
 from cutelite_rt.launcher.outcomes import slots_of
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Unsupported, Variable
@@ -77,13 +77,13 @@ def host_code(
     skip      how many parameters to leave out at the front
     grid      blocks: ints and expressions over dims; None: each launch says them
     variants  the variants of the kernel to be launched
-    Errors    `ArgumentError` for a CPU outside `host.BASELINES`, or a signature that no launcher can take;
+    Errors    `ArgumentError` for a CPU that has none, or a signature that no launcher can take;
               `ToolchainError`
     """
+    known = {f"{cpu}{end}": (cpu, each) for end, each in INTERPRETERS.items() for cpu in host.BASELINES}
     for cpu in cpus:
-        if cpu not in host.BASELINES:
-            raise ArgumentError(f"{signature.kernel}(): launchers are for the CPUs {', '.join(host.BASELINES)}, "
-                                f"not for {cpu!r}")  # fmt: skip
+        if cpu not in known:
+            raise ArgumentError(f"{signature.kernel}(): launchers are for the CPUs {', '.join(known)}, not for {cpu!r}")
     try:
         said = signature.data(skip, grid)
         told = {leaf.dtype for leaf in said.leaves() if isinstance(leaf, kinds.Array)}
@@ -96,6 +96,6 @@ def host_code(
             slots_of(table, variant.signature)
     except Unsupported as error:
         raise ArgumentError(f"{signature.kernel}() has no launcher to export: {error}") from None
-    text = launcher_ir()
-    images = {cpu: host.to_image(text, Machine._fields, cpu) for cpu in cpus}
+    wanted = {name: known[name] for name in cpus}
+    images = {name: host.to_image(launcher_ir(its), Machine._fields, cpu) for name, (cpu, its) in wanted.items()}
     return HostCode(digest(), said, images)

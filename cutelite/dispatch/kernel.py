@@ -646,8 +646,9 @@ class Kernel:
         grid        blocks: ints and expressions over dims, as `cl.ceil_div(N, 256)`; launches need not give a grid then
         signatures  several dicts with names as in `given`, where one signature is not enough: a call takes the first
                     that fits
-        cpus        'x86_64', 'aarch64': add a launcher for them, as machine code, with which a launch costs as much as
-                    one of a live kernel (`load_kernel(path, host_code=True)`)
+        cpus        'x86_64', 'aarch64', and for free-threaded Pythons 'x86_64t', 'aarch64t': add a launcher for them,
+                    as machine code, with which a launch costs as much as one of a live kernel
+                    (`load_kernel(path, host_code=True)`)
         Errors      as `compile`; `ToolchainError` where there is no assembler
         """
         from cutelite.dispatch import export

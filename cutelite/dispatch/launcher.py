@@ -115,13 +115,19 @@ class Launching:
         """Return a function that launches this way."""
         if self.launcher is not None:
             return self.launcher.bound(launch.facts, launch)
-        made = HeldLaunch(self.entry, (launch.facts, launch))
+        entry = self._enter_now if native.FREE_THREADED else self.entry
+        made = HeldLaunch(entry, (launch.facts, launch))
         made.kernel = self._kernel
+        if native.FREE_THREADED:  # another thread may be calling it while this one gave it a new state
+            return made
         with self._lock:
             self._partials.add(made)
             if self.launcher is not None:  # it was made since the first look
                 self._enter(made)
         return made
+
+    def _enter_now(self, /, *args: Any, **kwargs: Any) -> None:
+        self.entry(*args, **kwargs)
 
     def _enter(self, made: HeldLaunch) -> None:
         """Make a partial call the launcher, by giving it a new state, as unpickling does."""
@@ -152,11 +158,12 @@ class Launching:
             return
         from cutelite.dispatch import building
 
-        if watched is not self._watched:
-            if not {*map(id, self._watched)} <= {*map(id, watched)}:
-                self.launcher.forget()  # earlier outcomes depend on sources that are no longer watched
-            self._watched = watched
-            self.launcher.watch(building.watch(watched))
+        with self._lock:
+            if watched is not self._watched:
+                if not {*map(id, self._watched)} <= {*map(id, watched)}:
+                    self.launcher.forget()  # earlier outcomes depend on sources that are no longer watched
+                self._watched = watched
+                self.launcher.watch(building.watch(watched))
         if key is not None and (outcome := building.outcome(self._signature(), self.launcher.table, went)):
             self.launcher.add(key, outcome, generation)
 

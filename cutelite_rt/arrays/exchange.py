@@ -110,35 +110,41 @@ ENTRY_WORDS = 4  # type, way of reading, read, current_stream
 
 
 class TypeTable:
-    """A hash table from the address of a type to its way of reading: open addressing in 2**n entries."""
+    """A hash table from the address of a type to its way of reading: open addressing in 2**n entries.
 
-    def __init__(self) -> None:
+    Before the entries, in the space of one, is their number minus 1.
+
+    publish  (address, word): store a word, after all that was stored before
+    """
+
+    def __init__(self, publish: Callable[[int, int], None]) -> None:
+        self._publish = publish
         self._lock = forks.lock()
         self._known: dict[type, tuple[int, int, int]] = {}  # keeps the types, so that addresses are not reused
         self._outgrown: list[object] = []  # smaller tables, which a launch may still read
         self._renew(64)
 
     def _renew(self, size: int) -> None:
-        self._words = (ctypes.c_uint64 * (ENTRY_WORDS * size))()
-        self.address, self.mask = ctypes.addressof(self._words), size - 1
+        self._words = (ctypes.c_uint64 * (ENTRY_WORDS * (1 + size)))(size - 1)
+        self._size, self.address = size, ctypes.addressof(self._words)
 
     def add(self, kind: type, way: Way) -> None:
         """Make launchers read arrays of `kind` that way."""
         with self._lock:
             self._known[kind] = way.how, *way.functions
-            if 2 * len(self._known) > self.mask + 1:
+            if 2 * len(self._known) > self._size:
                 self._outgrown.append(self._words)
-                self._renew(2 * (self.mask + 1))
+                self._renew(2 * self._size)
                 for each, row in self._known.items():
                     self._put(id(each), row)
             else:
                 self._put(id(kind), self._known[kind])
 
     def _put(self, address: int, row: tuple[int, int, int]) -> None:
-        at = place_of(self._words, hash_of(address), self.mask + 1, ENTRY_WORDS, known=address)
+        at = place_of(self._words, hash_of(address), self._size, ENTRY_WORDS, ENTRY_WORDS, known=address)
         # The address is written last: a launch that finds it also finds the rest.
         self._words[at + 1 : at + ENTRY_WORDS] = list(row)
-        self._words[at] = address
+        self._publish(self.address + 8 * at, address)
 
 
 def hash_of(address: int) -> int:

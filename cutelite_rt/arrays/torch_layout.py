@@ -27,7 +27,8 @@ from cutelite_rt.dtype import DTYPES
 MOST_RANK = 5
 """Up to this many extents and strides are in the tensor itself."""
 
-_IMPL_WORDS, _STORAGE_WORDS, _OBJECT_WORDS = 23, 8, 5  # words to search; each structure has at least as many
+_IMPL_WORDS, _STORAGE_WORDS = 23, 8  # words to search; each structure has at least as many
+_OBJECT_WORDS = object.__basicsize__ // 8 + 3
 
 
 class Layout(NamedTuple):

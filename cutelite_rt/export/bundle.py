@@ -52,7 +52,7 @@ class HostCode(NamedTuple):
 
     interface  `launcher.image.digest()` of the runtime that it is for
     signature  the open signature, of all variants
-    images     CPU architecture, as in `os.uname` -> the launcher's image, see `launcher.image.Machine`
+    images     name of a CPU, as `launcher.image.HERE` -> the launcher's image, see `launcher.image.Machine`
     """
 
     interface: str

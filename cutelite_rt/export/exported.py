@@ -31,7 +31,7 @@ from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.launcher import asked, native
 from cutelite_rt.launcher.asked import ExportedLaunch
 from cutelite_rt.launcher.environment import environment
-from cutelite_rt.launcher.image import Machine, digest
+from cutelite_rt.launcher.image import HERE, Machine, digest
 from cutelite_rt.launcher.outcomes import Outcome, slots_of
 from cutelite_rt.launcher.state import Callbacks, Launcher
 from cutelite_rt.launcher.subscript import Subscripts
@@ -124,7 +124,7 @@ class ExportedKernel:
 
     def _compiled(self, code: HostCode, defaults: dict[str, Any], driver: cuda.Driver) -> None:
         """Make the bundle's machine code launch. Errors: `CudaError` for a driver that is too old; OSError."""
-        table, machine = Table(code.signature), Machine.of(code.images[native.MACHINE])
+        table, machine = Table(code.signature), Machine.of(code.images[HERE])
         self._slots = [slots_of(table, variant.signature) for variant in self.bundle.variants]
         calls = Callbacks(self._launch_anew, _constant, lambda held, *_, **__: self._settled(held[1]))
         doc = f"launch({self.bundle.variants[0].signature.text}), compiled"
@@ -335,7 +335,7 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
 
 def _is_for_here(code: HostCode) -> bool:
     """Tell whether this process can run the machine code, and this runtime writes the tables that it reads."""
-    return native.MACHINE in code.images and code.interface == digest() and native.unsupported() is None
+    return HERE in code.images and code.interface == digest() and native.unsupported() is None
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:

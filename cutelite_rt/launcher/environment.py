@@ -14,6 +14,7 @@ from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher.asked import DIVERTED
+from cutelite_rt.launcher.readers import Readers
 from cutelite_rt.signature.table import WORD
 
 _FIELDS = (
@@ -22,9 +23,9 @@ _FIELDS = (
     "PyEval_RestoreThread none counts_none tuple PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_AsDouble "
     "PyLong_AsVoidPtr PyLong_FromLongLong PyErr_Occurred PyErr_Clear PyErr_ExceptionMatches Py_IncRef Py_DecRef "
     "PyTuple_GetItem PyTuple_Size PyBytes_FromStringAndSize PyObject_Vectorcall PyObject_VectorcallMethod "
-    "PyObject_GetAttr PySequence_GetItem PyObject_IsInstance PyDict_GetItemWithError PyCell_Get cuCtxPushCurrent "
+    "PyObject_GetAttr PySequence_GetItem PyObject_IsInstance PyDict_GetItemWithError cuCtxPushCurrent "
     "cuCtxPopCurrent cuTensorMapEncodeTiled cuTensorMapEncodeIm2col true_ false_ bool_ list exception is_neg dltensor "
-    "types types_mask learn"
+    "types learn places PyCriticalSection_Begin PyCriticalSection_End PyDict_Watch watcher"
 )
 ENVIRONMENT = {name: i * WORD for i, name in enumerate(_FIELDS.split())}
 """Offsets in `environment`, in bytes. Py...: functions of CPython, all exported and documented; cu...: the driver's."""
@@ -58,17 +59,21 @@ class Environment:
     """The environment of one driver. Errors: `CudaError` for a driver that lacks a function."""
 
     def __init__(self, driver: Driver) -> None:
-        self._types = exchange.TypeTable()
+        self.readers = Readers()
+        self._types = exchange.TypeTable(native.publish)
         self._lock = forks.lock()
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
         python = (name for name in ENVIRONMENT if name.startswith("Py"))
-        words = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in python}
+        words = {name: native.address_of(name) for name in python}
         words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
         words |= {name: id(value) for name, value in _OBJECTS.items()}
-        words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
+        words |= {"types": self._types.address, "recent": self._types.address}
         words |= {"learn": id(self._learn), "diverted": ctypes.addressof(DIVERTED), "torch": 0}
-        words |= {"changes": ctypes.addressof(watching.CHANGES)}
+        watcher = watching.watcher()
+        words |= {"changes": ctypes.addressof(watching.CHANGES), "watcher": watcher or 0}
+        words |= {} if watcher is not None else {"PyDict_Watch": 0}
+        words |= {"places": self.readers.address}
         words |= {"one_digit": native.one_digit(), "digit_flags": native.digit_flags()}
         words |= {"counts_none": int(native.COUNTS_NONE)}
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))
@@ -82,9 +87,10 @@ class Environment:
             if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch(array):
                 way = way._replace(how=exchange.DIRECT)
             self._types.add(kind, way)
-            # The table first: until the larger mask is written, some types are not found, which does no harm.
-            self._words[ENVIRONMENT["types"] // WORD] = self._types.address
-            self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
+            self._put("types", self._types.address)
+
+    def _put(self, name: str, word: int) -> None:
+        native.publish(self.address + ENVIRONMENT[name], word)
 
     def _knows_torch(self, tensor: object) -> bool:
         """Tell whether launchers can read this tensor from memory; if so, plain tensors are read so from now on."""
@@ -93,7 +99,7 @@ class Environment:
             return False
         if self._torch is None:
             self._torch = torch_layout.table(layout)
-            self._words[ENVIRONMENT["torch"] // WORD] = ctypes.addressof(self._torch)
+            self._put("torch", ctypes.addressof(self._torch))
         return True
 
 

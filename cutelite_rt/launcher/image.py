@@ -2,6 +2,9 @@
 
 Machine code from a file (`export.bundle`) reads the tables and structures that this runtime writes, so both must come
 from the same `launcher.c`. A digest of its IR, `launcher.ll`, is stored with the machine code.
+
+The IR is the same for all Pythons. What it has to know of one, where objects have their content and whether there is an
+interpreter lock, are functions that it calls; `launcher_ir` adds their definitions, and LLVM makes constants of them.
 """
 
 from __future__ import annotations
@@ -17,8 +20,37 @@ REVISION = 3
 """The version of tables and structures. Raise it when they change and the launcher's code does not."""
 
 
-def launcher_ir() -> str:
-    """Return the IR of the launcher."""
+class Interpreter(NamedTuple):
+    """The facts of a Python that machine code has as constants.
+
+    object_head  bytes of an object before its content
+    has_lock     whether one thread at a time is in the interpreter
+    """
+
+    object_head: int
+    has_lock: bool
+
+
+INTERPRETERS = {"": Interpreter(16, True), "t": Interpreter(32, False)}
+"""The facts of CPython, by the end of a CPU's name: 't' for a free-threaded one, as in `sys.abiflags` (PEP 703)."""
+
+HERE = f"{native.MACHINE}{'t' if native.FREE_THREADED else ''}"
+"""The CPU of this process, as `kernel.export` names it."""
+
+CONSTANTS = {"object_head": "i64", "has_lock": "i32"}
+"""The functions that tell the facts to the IR, in the order of `Interpreter`, and their types."""
+
+
+def launcher_ir(interpreter: Interpreter | None = None) -> str:
+    """Return the IR of the launcher for an interpreter; default: this one."""
+    told = interpreter or Interpreter(native.HEAD, not native.FREE_THREADED)
+    constants = (f"\ndefine internal {kind} @{name}() alwaysinline {{ ret {kind} {int(value)} }}\n"
+                 for (name, kind), value in zip(CONSTANTS.items(), told, strict=True))  # fmt: skip
+    return _file() + "".join(constants)
+
+
+@cache
+def _file() -> str:
     with open(os.path.join(os.path.dirname(__file__), "launcher.ll"), encoding="ascii") as file:
         return file.read()
 
@@ -28,7 +60,7 @@ def digest() -> str:
     """Return a digest of the launcher that this runtime writes tables for."""
     import hashlib
 
-    return hashlib.sha256(f"{REVISION}\n{launcher_ir()}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{REVISION}\n{_file()}".encode()).hexdigest()[:32]
 
 
 class Machine(NamedTuple):

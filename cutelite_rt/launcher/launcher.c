@@ -16,9 +16,14 @@
  * No data, no calls by name, no jump tables: the machine code has one section and no relocations. One copy of it serves
  * all kernels; the state of each comes with `self`. Structures are declared here and filled in by
  * the files beside this one and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
-#define ITEMS_COUNT 16 /* bytes from an object's address: cutelite_rt/launcher/native.py refuses a Python with others */
-#define BYTES_CONTENT 32
-#define BASIC_SIZE 32 /* of a type */
+
+/* Of the interpreter, constants of the machine code: cutelite_rt/launcher/image.py defines them, and `unsupported` of
+ * native.py refuses a Python whose objects are laid out in another way. */
+extern long long object_head(void) __attribute__((const, nothrow)); /* bytes of an object before its content */
+extern int has_lock(void) __attribute__((const, nothrow)); /* whether one thread at a time is in the interpreter */
+#define ITEMS_COUNT object_head() /* bytes from an object's address */
+#define BYTES_CONTENT (object_head() + 16)
+#define BASIC_SIZE (object_head() + 16) /* of a type */
 #define SMALL __attribute__((always_inline)) static inline
 #define RARE __attribute__((noinline)) static
 #define APART __attribute__((noinline)) static /* with registers of its own */
@@ -42,10 +47,17 @@ typedef long long i64;
     ((l)->env->cuTensorMapEncodeIm2col(out, (i32)form->dtype, form->rank, address, sizes, jumps, form->lower, form->upper, \
                                        form->box[0], form->box[1], steps, 0, (i32)form->swizzle, 2, 0) ? SLOW : OK)
 
-typedef struct object { long long references; struct object *type; } object;
+typedef struct object object;
 typedef object *const *objects;
+SMALL object *type_of(object *x) { return *(object **)((char *)x + object_head() - 8); }
 typedef struct environment environment;
 typedef struct state state;
+
+/* A word that Python, or another thread's launch, may replace: what it points to is complete. Where there is a lock, they
+ * wait for it. Python stores such words by `publish` of native.py. */
+#define share(place, pointer) \
+    (has_lock() ? (void)(*(place) = (pointer)) : __atomic_store_n(place, pointer, __ATOMIC_RELEASE))
+#define SHARED(word) (has_lock() ? (word) : __atomic_load_n(&(word), __ATOMIC_SEQ_CST))
 
 typedef struct { /* what a launch learns of its arrays, besides the facts in the key */
     int (*teller)(int, int, void **); /* of the stream, on that device */
@@ -61,6 +73,7 @@ typedef struct { /* what a launch learns of its arrays, besides the facts in the
 /* One for each driver. */
 
 typedef struct { object *type; i64 how; int (*read)(object *, void *); int (*stream)(i32, i32, void **); } type_entry;
+typedef struct { u64 mask, pad[3]; const type_entry entries[]; } type_table;
 enum { EXCHANGE = 1, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT };
 
 typedef struct { /* of torch's tensors: cutelite_rt/arrays/torch_layout.py */
@@ -101,7 +114,6 @@ struct environment {
     object *(*PySequence_GetItem)(object *, i64);
     int (*PyObject_IsInstance)(object *, object *);
     object *(*PyDict_GetItemWithError)(object *, object *);
-    object *(*PyCell_Get)(object *);
     int (*cuCtxPushCurrent)(void *);
     int (*cuCtxPopCurrent)(void *);
     int (*cuTensorMapEncodeTiled)(void *, i32, u32, u64, const u64 *, const u64 *, const u32 *, const u32 *, i32, i32,
@@ -109,9 +121,13 @@ struct environment {
     int (*cuTensorMapEncodeIm2col)(void *, i32, u32, u64, const u64 *, const u64 *, const i32 *, const i32 *, u32, u32,
                                    const u32 *, i32, i32, i32, i32);
     object *true_, *false_, *bool_, *list, *exception, *is_neg, *dltensor;
-    const type_entry *types;
-    u64 types_mask;
+    const type_table *types;
     object *learn;
+    u64 *places; /* of launches under way, each a line of the CPU's caches */
+    void (*PyCriticalSection_Begin)(void *, object *);
+    void (*PyCriticalSection_End)(void *);
+    int (*PyDict_Watch)(i32, object *);
+    u64 watcher;
 };
 
 /* For each kernel a state and outcomes, for each kernel[grid, block] facts. */
@@ -152,10 +168,34 @@ typedef struct {
 
 /* Items begin where a tuple without any ends: a word later since 3.14, which keeps hashes. */
 SMALL object *item(object *tuple, int i) {
-    return ((object **)((char *)tuple + *(i64 *)((char *)tuple->type + BASIC_SIZE)))[i];
+    return ((object **)((char *)tuple + *(i64 *)((char *)type_of(tuple) + BASIC_SIZE)))[i];
 }
 SMALL u64 count_of(object *x) { return *(u64 *)((char *)x + ITEMS_COUNT); }
 SMALL const facts *content(object *bytes) { return (const facts *)((char *)bytes + BYTES_CONTENT); }
+
+SMALL object *inside(object *cell) { return *(object **)((char *)cell + object_head()); }
+
+/* Without a lock, memory that Python replaced is kept while launches under way may read it: launcher/readers.py. A launch
+ * has a place of its own, whose number is odd meanwhile; null where there are none left. */
+#define PLACES 64
+RARE u64 *place_of(u64 *places, u64 h) {
+    h = h * 0x9E3779B97F4A7C15ull >> 58;
+    for (u64 i = 0; i < PLACES; i++) {
+        u64 *place = places + 8 * (h + i & PLACES - 1), number = __atomic_load_n(place, __ATOMIC_RELAXED);
+        if (!(number & 1) &&
+            __atomic_compare_exchange_n(place, &number, number + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            return place;
+    }
+    return 0;
+}
+
+/* Threads have stacks far apart, so that each finds the place that it had. */
+SMALL u64 *enter(environment *env, const void *on_stack) {
+    return has_lock() ? (u64 *)env : place_of(env->places, (u64)on_stack >> 16);
+}
+SMALL void leave(u64 *place) {
+    if (!has_lock() && place) __atomic_store_n(place, *place + 1, __ATOMIC_RELEASE);
+}
 
 RARE int failed(environment *env) {
     if (!env->PyErr_Occurred()) return SLOW;
@@ -165,10 +205,10 @@ RARE int failed(environment *env) {
 }
 
 SMALL int is_small(environment *env, object *x) {
-    return (*(u64 *)((char *)x + 16) & ~env->digit_flags) == env->one_digit;
+    return (*(u64 *)((char *)x + object_head()) & ~env->digit_flags) == env->one_digit;
 }
-SMALL u64 digit_of(object *x) { return *(u32 *)((char *)x + 24); }
-SMALL u64 float_bits(object *x) { return *(u64 *)((char *)x + 16); }
+SMALL u64 digit_of(object *x) { return *(u32 *)((char *)x + object_head() + 8); }
+SMALL u64 float_bits(object *x) { return *(u64 *)((char *)x + object_head()); }
 
 SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
     if (is_small(env, x))
@@ -183,7 +223,7 @@ SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
 /* Numbers: the bits of an object that is an int, float or bool exactly. */
 RARE int exactly(call *l, object *x, u32 kind, u64 *out) {
     environment *env = l->env;
-    object *t = x->type;
+    object *t = type_of(x);
     union { double d; u64 b; } real;
     if (kind >= POINTER) { /* an address */
         if (t != env->int_) return SLOW;
@@ -216,7 +256,7 @@ RARE int exactly(call *l, object *x, u32 kind, u64 *out) {
 /* The same from any object: Python tells the number that it stands for. */
 RARE int number(call *l, object *x, u32 kind, u64 *out) {
     environment *env = l->env;
-    if (x->type == env->int_ || x->type == env->float_ || x->type == env->bool_) return exactly(l, x, kind, out);
+    if (type_of(x) == env->int_ || type_of(x) == env->float_ || type_of(x) == env->bool_) return exactly(l, x, kind, out);
     object *y = env->PyObject_Vectorcall(l->of->number, &x, 1, 0);
     if (!y) return failed(env);
     int status = exactly(l, y, kind, out);
@@ -229,7 +269,7 @@ SMALL int is_left_out(call *l, u16 given) { return given != ALWAYS && !given_of(
 RARE int other_number(call *l, const number_row *row) {
     object *x = l->slots[row->slot];
     if (is_left_out(l, row->given)) return OK;
-    if (row->word) return key_of(l)[row->word] = (u64)x->type, OK; /* the outcome tells its dtype */
+    if (row->word) return key_of(l)[row->word] = (u64)type_of(x), OK; /* the outcome tells its dtype */
     return number(l, x, row->kind, (u64 *)(l->memory + row->at));
 }
 
@@ -242,11 +282,11 @@ APART int numbers(call *l) {
         object *x = slots[row->slot];
         char *out = memory + row->at;
         if (row->how == WIDE_INTEGER) {
-            if (OFTEN(x->type == int_ && (*(u64 *)((char *)x + 16) & told) == one_digit)) {
+            if (OFTEN(type_of(x) == int_ && (*(u64 *)((char *)x + object_head()) & told) == one_digit)) {
                 *(u64 *)out = digit_of(x);
                 continue;
             }
-        } else if (row->how == SINGLE && OFTEN(x->type == float_)) {
+        } else if (row->how == SINGLE && OFTEN(type_of(x) == float_)) {
             u64 b = float_bits(x);
             union { float f; u32 b; } single = {f32_of(b)};
             *(u64 *)out = single.b; /* a whole word, as it is read again */
@@ -261,12 +301,13 @@ APART int numbers(call *l) {
 /* Compile-time constants: type and content for numbers, bool and None; else 0 and the number that Python gave it. */
 
 RARE int known_constant(call *l, object *x, u64 *out) {
-    const u64 *of = l->of->constants;
+    const u64 *of = SHARED(l->of->constants);
     out[0] = 0;
     for (u64 at = (u64)x >> 4;; at++) {
         const u64 *entry = of + 2 * (at & 255);
-        if (entry[0] == (u64)x) return out[1] = entry[1], OK;
-        if (!entry[0]) break;
+        u64 its = SHARED(*entry);
+        if (its == (u64)x) return out[1] = entry[1], OK;
+        if (!its) break;
     }
     object *y = l->env->PyObject_Vectorcall(l->of->constant, &x, 1, 0);
     if (!y) return failed(l->env);
@@ -284,11 +325,11 @@ RARE int constants(call *l) {
         u64 *out = key_of(l) + row->word;
         i64 value;
         int status = OK;
-        out[0] = (u64)x->type, out[1] = (u64)x;
-        if (x->type == env->bool_ || x == env->none) continue;
-        if (x->type == env->float_)
+        out[0] = (u64)type_of(x), out[1] = (u64)x;
+        if (type_of(x) == env->bool_ || x == env->none) continue;
+        if (type_of(x) == env->float_)
             out[1] = float_bits(x);
-        else if (x->type == env->int_ && !whole(env, x, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll, &value))
+        else if (type_of(x) == env->int_ && !whole(env, x, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll, &value))
             out[1] = (u64)value;
         else
             status = known_constant(l, x, out);
@@ -321,10 +362,12 @@ SMALL int look(environment *env, object *x, seen *s) {
 }
 
 RARE const type_entry *find_type(environment *env, object *t) {
+    const type_table *in = SHARED(env->types);
     for (u64 at = (u64)t >> 4;; at++) {
-        const type_entry *entry = env->types + (at & env->types_mask);
-        if (entry->type == t) return entry;
-        if (!entry->type) return 0;
+        const type_entry *entry = in->entries + (at & in->mask);
+        object *its = SHARED(entry->type);
+        if (its == t) return entry;
+        if (!its) return 0;
     }
 }
 
@@ -343,15 +386,15 @@ enum { PENDING = 4 };
 /* Read an array by its library's function, or have Python do it. */
 RARE int read_array(call *l, object *x, tensor *t) {
     environment *env = l->env;
-    const type_entry *entry = env->recent;
-    if (entry->type != x->type) {
-        if (!(entry = find_type(env, x->type))) {
+    const type_entry *entry = SHARED(env->recent);
+    if (entry->type != type_of(x)) {
+        if (!(entry = find_type(env, type_of(x)))) {
             object *y = env->PyObject_Vectorcall(env->learn, &x, 1, 0);
             if (!y) return failed(env);
             env->Py_DecRef(y);
-            if (!(entry = find_type(env, x->type))) return SLOW;
+            if (!(entry = find_type(env, type_of(x)))) return SLOW;
         }
-        env->recent = entry;
+        share(&env->recent, entry);
     }
     if (entry->how == BY_PYTHON) return l->known.read ? OK : PENDING;
     if (entry->how == OWN) {
@@ -382,7 +425,7 @@ RARE int read_array(call *l, object *x, tensor *t) {
 APART int arrays(call *l) {
     environment *env = l->env;
     const signature *is = l->is;
-    const type_entry *recent = env->recent;
+    const type_entry *recent = SHARED(env->recent);
     u64 device = ~0ull, *frame = frame_of(l), *key = key_of(l);
     i64 *dims = dims_of(l);
     u8 *told = told_of(l), *flags = flags_of(l), *large = (u8 *)key_of(l) + is->large_at;
@@ -392,7 +435,7 @@ APART int arrays(call *l) {
         if (SELDOM(is_left_out(l, row->given))) continue;
         object *x = slots[row->slot];
         seen s;
-        if (OFTEN(recent->type == x->type && recent->how == DIRECT) && OFTEN(look(env, x, &s))) {
+        if (OFTEN(recent->type == type_of(x) && recent->how == DIRECT) && OFTEN(look(env, x, &s))) {
             if (SELDOM(!l->known.teller)) l->known.teller = recent->stream, l->known.device = (i32)s.device;
             if (SELDOM(row->map)) {
                 tensor *t = tensors_of(l) + (row - is->array);
@@ -401,7 +444,7 @@ APART int arrays(call *l) {
         } else {
             tensor *t = tensors_of(l) + (row - is->array);
             int status = read_array(l, x, t);
-            recent = env->recent;
+            recent = SHARED(env->recent);
             if (status == PENDING) {
                 l->known.pending = 1;
                 continue;
@@ -440,7 +483,7 @@ RARE int read_others(call *l, const facts *f) {
 
 /* Tensor maps. */
 
-typedef struct { u64 address; i64 extents[5], strides[5]; u64 pad[5], map[16]; } map_entry;
+typedef struct { u64 address; i64 extents[5], strides[5]; u64 version, pad[4], map[16]; } map_entry;
 #define MULTIPLIER 0x9E3779B97F4A7C15ull
 
 typedef u64 pair __attribute__((vector_size(16), aligned(8), may_alias));
@@ -451,12 +494,43 @@ SMALL void copy_map(u64 *to, const u64 *from) {
     t[0] = a, t[1] = b, t[2] = c, t[3] = d, t[4] = e, t[5] = g, t[6] = h, t[7] = i;
 }
 
-RARE int renew(call *l, const map_form *form, const tensor *t, u64 address, map_entry *entry) {
-    u64 room[32], *fresh = (u64 *)(((u64)room + 127) & ~127ull);
-    if (encode(l, form, t, address, fresh)) return SLOW;
+SMALL u64 differs(const map_entry *entry, u64 address, u32 rank, const i64 *extents, const i64 *strides) {
+    u64 found = entry->address ^ address;
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (u32 i = 0; i < rank; i++)
+        found |= (u64)(extents[i] ^ entry->extents[i]) | (u64)(strides[i] ^ entry->strides[i]);
+    return found;
+}
+
+SMALL void keep(map_entry *entry, const map_form *form, const tensor *t, u64 address, const u64 *fresh) {
     copy_map(entry->map, fresh);
     entry->address = address;
     for (u32 i = 0; i < form->rank; i++) entry->extents[i] = t->extents[i], entry->strides[i] = t->strides[i];
+}
+
+RARE int renew(call *l, const map_form *form, const tensor *t, u64 address, map_entry *entry) {
+    u64 room[32], *fresh = (u64 *)(((u64)room + 127) & ~127ull);
+    if (encode(l, form, t, address, fresh)) return SLOW;
+    keep(entry, form, t, address, fresh);
+    return OK;
+}
+
+/* The same without a lock: an entry's version is odd while a launch writes it, and another one afterwards. */
+RARE int map_of_many(call *l, const map_form *form, const tensor *t, u64 address, map_entry *entry, u64 *out) {
+    u64 room[32], *fresh = (u64 *)(((u64)room + 127) & ~127ull), version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
+    if (!(version & 1) && !differs(entry, address, form->rank, t->extents, t->strides)) {
+        copy_map(out, entry->map);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version) return OK;
+    }
+    if (encode(l, form, t, address, fresh)) return SLOW;
+    copy_map(out, fresh);
+    if (version & 1 ||
+        !__atomic_compare_exchange_n(&entry->version, &version, version + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return OK;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    keep(entry, form, t, address, fresh);
+    __atomic_store_n(&entry->version, version + 2, __ATOMIC_RELEASE);
     return OK;
 }
 
@@ -467,11 +541,8 @@ static int tensor_map(call *l, char *cache, const tensor *t, u64 address, u64 *o
     u64 h = address;
     for (u32 i = 0; i < rank; i++) h = ((h * MULTIPLIER ^ (u64)extents[i]) * MULTIPLIER) ^ (u64)strides[i];
     map_entry *entry = (map_entry *)(cache + 128) + (h * MULTIPLIER >> 40 & 31);
-    u64 differs = entry->address ^ address;
-#pragma clang loop vectorize(disable) unroll(disable)
-    for (u32 i = 0; i < rank; i++)
-        differs |= (u64)(extents[i] ^ entry->extents[i]) | (u64)(strides[i] ^ entry->strides[i]);
-    if (SELDOM(differs) && renew(l, form, t, address, entry)) return SLOW;
+    if (!has_lock()) return map_of_many(l, form, t, address, entry, out);
+    if (SELDOM(differs(entry, address, rank, extents, strides)) && renew(l, form, t, address, entry)) return SLOW;
     copy_map(out, entry->map);
     return OK;
 }
@@ -488,22 +559,35 @@ RARE const outcome *search(const signature *is, table *in, const u64 *key) {
         const u64 *its = (u64 *)((char *)v + is->key);
         u32 i = 0;
         while (i < is->words && its[i] == key[i]) i++;
-        if (i == is->words) return in->recent = v;
+        if (i == is->words) return share(&in->recent, v), v;
     }
 }
 
 SMALL const outcome *find(const signature *is, table *in, const u64 *key) {
-    const u64 *its = (u64 *)((char *)in->recent + is->key);
+    const outcome *recent = SHARED(in->recent);
+    const u64 *its = (u64 *)((char *)recent + is->key);
     u64 differs = 0;
 #pragma clang loop vectorize(disable) unroll(disable)
     for (u32 i = 0; i < is->words; i++) differs |= key[i] ^ its[i];
-    return OFTEN(!differs) ? in->recent : search(is, in, key);
+    return OFTEN(!differs) ? recent : search(is, in, key);
+}
+
+/* Look up a global. Without a lock, a change of the dict is counted and then made while the dict itself is locked; and so
+ * the dict is made to count, as PyDict_Watch takes no lock. */
+SMALL object *looked_up(environment *env, object *dict, object *name) {
+    u64 section[8];
+    if (has_lock() || !env->PyCriticalSection_Begin) return env->PyDict_GetItemWithError(dict, name);
+    env->PyCriticalSection_Begin(section, dict);
+    if (env->PyDict_Watch) env->PyDict_Watch((i32)env->watcher, dict);
+    object *found = env->PyDict_GetItemWithError(dict, name);
+    env->PyCriticalSection_End(section);
+    return found;
 }
 
 /* Whether every closure variable and global still holds what it held. */
 RARE int are_globals_unchanged(environment *env, watched *w, object **row, u64 changes) {
     for (u64 i = 0; i < w->names; i++, row += 3)
-        if (env->PyDict_GetItemWithError(row[0], row[1]) != row[2]) return 0;
+        if (looked_up(env, row[0], row[1]) != row[2]) return 0;
     w->seen = changes | w->unlike; /* a bit that no number of changes has, where they are not counted */
     return 1;
 }
@@ -511,11 +595,7 @@ RARE int are_globals_unchanged(environment *env, watched *w, object **row, u64 c
 SMALL int is_unchanged(environment *env, watched *w) {
     object **row = w->rows;
     int good = 1;
-    for (u64 i = 0; i < w->cells && good; i++, row += 2) {
-        object *now = env->PyCell_Get(row[0]);
-        if (now) env->Py_DecRef(now); /* the cell has it still */
-        good = now == row[1];
-    }
+    for (u64 i = 0; i < w->cells && good; i++, row += 2) good = inside(row[0]) == row[1];
     u64 changes = *env->changes;
     if (good && changes != w->seen) good = are_globals_unchanged(env, w, row, changes);
     if (SELDOM(!good)) env->PyErr_Clear();
@@ -551,19 +631,23 @@ typedef struct {
     planned *launch;
 } program;
 
+SMALL int leave_program(program *p) { return __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE), SLOW; }
+
 /* An error midway is met again, and said, by Python. */
 RARE int submit_all(call *l, const outcome *v) {
     program *p = v->function;
     environment *env = l->env;
     void *stream = l->known.stream;
-    if (p->busy || (p->owns && stream != p->stream) || v->context_id != key_of(l)[1]) return SLOW;
+    if ((p->owns && stream != p->stream) || v->context_id != key_of(l)[1]) return SLOW;
+    /* Parameters and workspaces are in use while the interpreter's lock is not held, or there is none. */
+    if (has_lock() ? p->busy : __atomic_exchange_n(&p->busy, 1, __ATOMIC_ACQUIRE)) return SLOW;
     for (const moved *m = p->move, *end = m + p->moves; m < end; m++) {
         u64 address = frame_of(l)[m->array] + m->delta;
-        if (address & m->below) return SLOW;
+        if (address & m->below) return leave_program(p);
         if (!m->is) *m->to = address;
-        else if (tensor_map(l, m->cache, m->is, address, m->to)) return SLOW;
+        else if (tensor_map(l, m->cache, m->is, address, m->to)) return leave_program(p);
     }
-    p->busy = 1; /* parameters and workspaces are in use while the interpreter's lock is not held */
+    p->busy = 1;
     void *thread = env->PyEval_SaveThread();
     int status = 0;
     for (planned *next = p->launch, *end = next + p->launches; next < end && !status; next++) {
@@ -571,7 +655,7 @@ RARE int submit_all(call *l, const outcome *v) {
         status = env->cuLaunchKernelEx(&next->config, next->function, next->parameters, 0);
     }
     env->PyEval_RestoreThread(thread);
-    p->busy = 0;
+    leave_program(p);
     return status ? SLOW : OK;
 }
 
@@ -639,11 +723,11 @@ RARE int fetch(const state *of, environment *env, object **slots, u8 *given) {
         } else if (row->what == FIELD) {
             if (!(slots[row->to] = env->PyObject_GetAttr(x, of->objects[row->object]))) return failed(env);
         } else if (row->what == HAS_ITEMS) {
-            if ((x->type != env->tuple && x->type != env->list) || count_of(x) != row->object)
+            if ((type_of(x) != env->tuple && type_of(x) != env->list) || count_of(x) != row->object)
                 return SLOW; /* the number of items is in the same place of both */
         } else if (row->what == ITEM) {
             if (!(slots[row->to] = env->PySequence_GetItem(x, row->object))) return failed(env);
-        } else if (x->type != of->objects[row->object]) {
+        } else if (type_of(x) != of->objects[row->object]) {
             int is_one = env->PyObject_IsInstance(x, of->objects[row->object]);
             if (is_one != 1) return is_one < 0 ? failed(env) : SLOW;
         }
@@ -720,11 +804,10 @@ SMALL int body(call *l, const facts *f, table **used) {
     key[0] = f->class;
     key[1] = 0;
     if (SELDOM(env->cuCtxGetId(0, key + 1))) key[1] = 0;
-    table *in = l->of->outcomes;
+    table *in = SHARED(l->of->outcomes);
     const outcome *v = find(is, in, key);
     if (SELDOM(!v)) return MISSED;
-    in->users++;
-    *used = in;
+    if (has_lock()) in->users++, *used = in;
     if (is->to_make && SELDOM(status = make(l, v))) return status;
     return submit(l, f, v);
 }
@@ -737,6 +820,7 @@ object *launch(object *self, objects args, i64 given, object *kwnames) {
     const signature *is = f->is;
     object *held = self, *resolved = 0;
     table *used = 0;
+    u64 *place = 0;
     int status = SLOW, fetched = 0;
     if (SELDOM(f->bits & GENERAL)) held = *args++, given--, f = content(item(held, 0));
     char *memory = __builtin_alloca_with_align(is->scratch, 512); /* 64 bytes, in bits */
@@ -763,7 +847,7 @@ object *launch(object *self, objects args, i64 given, object *kwnames) {
         l.slots = bound;
         for (u32 i = 0; i < is->count; i++) bound[i] = args[i];
     }
-    if (SELDOM(!is_unchanged(env, of->watch))) goto end;
+    if (SELDOM(!(place = enter(env, memory))) || SELDOM(!is_unchanged(env, SHARED(of->watch)))) goto end;
     if (SELDOM(is->strided))
         for (u32 d = 0; d < is->dims; d++) unsure_of(&l)[2 * d + 1] = 0;
     if (SELDOM(is->fetches)) {
@@ -773,6 +857,7 @@ object *launch(object *self, objects args, i64 given, object *kwnames) {
     status = body(&l, f, &used);
 end:
     if (OFTEN(used)) used->users--;
+    leave(place);
     if (SELDOM(fetched))
         for (u32 i = is->count; i < is->slots; i++)
             if (bound[i]) env->Py_DecRef(bound[i]);
@@ -798,15 +883,15 @@ typedef struct {
 RARE int shape_of(environment *env, object *x, u64 *words) {
     i64 n = 0, extents[3];
     extents[0] = extents[1] = extents[2] = 1;
-    if (x->type == env->tuple) {
+    if (type_of(x) == env->tuple) {
         n = (i64)count_of(x);
         if (n < 1 || n > 3) return SLOW;
-    } else if (x->type != env->int_) {
+    } else if (type_of(x) != env->int_) {
         return SLOW;
     }
     for (i64 i = 0; i < (n ? n : 1); i++) {
         object *each = n ? item(x, (int)i) : x;
-        if (each->type != env->int_ || whole(env, each, 0, 0xffffffffll, extents + i)) return SLOW;
+        if (type_of(each) != env->int_ || whole(env, each, 0, 0xffffffffll, extents + i)) return SLOW;
     }
     words[0] = (u64)extents[0] | (u64)extents[1] << 32, words[1] = (u64)extents[2] | (u64)n << 32;
     return OK;
@@ -814,33 +899,39 @@ RARE int shape_of(environment *env, object *x, u64 *words) {
 
 RARE const subscript_entry *found(subscript_state *of, object *key) {
     u64 words[5] = {0, 0, 0, 0, 0}, h = 0;
-    i64 n = key->type == of->env->tuple ? (i64)count_of(key) : 0;
-    if (!n && key->type != of->env->int_) return 0;
+    i64 n = type_of(key) == of->env->tuple ? (i64)count_of(key) : 0;
+    if (!n && type_of(key) != of->env->int_) return 0;
     if (n == 1 || n > 3 || shape_of(of->env, n ? item(key, 0) : key, words)) return 0;
     if (n && shape_of(of->env, item(key, 1), words + 2)) return 0;
     if (n == 3) words[4] = (u64)item(key, 2);
+    const subscript_entry *in = SHARED(of->entries);
     for (int i = 0; i < 5; i++) h = (h ^ words[i]) * MULTIPLIER, h ^= h >> 29;
     for (;; h++) {
-        const subscript_entry *e = of->entries + 1 + (h & of->entries->words[0]);
+        const subscript_entry *e = in + 1 + (h & in->words[0]);
         if (!e->held) return 0;
         int same = 1;
         for (int i = 0; i < 5; i++) same &= e->words[i] == words[i];
-        if (same) return of->recent = e;
+        if (same) return share(&of->recent, e), e;
     }
 }
 
 object *subscript(object *self, objects args, i64 given, object *kwnames) {
     subscript_state *of = (subscript_state *)content(item(self, 0));
-    const subscript_entry *e = of->recent;
-    if (OFTEN(given == 1 && !kwnames)) {
+    u64 *place = 0;
+    if (OFTEN(given == 1 && !kwnames) && OFTEN(place = enter(of->env, __builtin_frame_address(0)))) {
+        const subscript_entry *e = SHARED(of->recent);
         object *key = *args, *tuple = of->env->tuple;
-        if (!(key->type == tuple && e->key->type == tuple && count_of(key) == 2 && count_of(e->key) == 2 && item(key, 0) == item(e->key, 0) &&
+        if (!(type_of(key) == tuple && type_of(e->key) == tuple && count_of(key) == 2 && count_of(e->key) == 2 && item(key, 0) == item(e->key, 0) &&
               item(key, 1) == item(e->key, 1)))
             e = found(of, key);
         if (OFTEN(e)) {
-            ++*(u32 *)&e->held->references;
-            return e->held;
+            object *held = e->held;
+            if (has_lock()) ++*(u32 *)held;
+            else of->env->Py_IncRef(held);
+            leave(place);
+            return held;
         }
+        leave(place);
     }
     return of->env->PyObject_Vectorcall(of->anew, args, given, kwnames);
 }

@@ -10,7 +10,7 @@
 %struct.array_row = type { i16, i16, i32, ptr }
 %struct.constant_row = type { i16, i16, i32 }
 %struct.type_entry = type { ptr, i64, ptr, ptr }
-%struct.map_entry = type { i64, [5 x i64], [5 x i64], [5 x i64], [16 x i64] }
+%struct.map_entry = type { i64, [5 x i64], [5 x i64], i64, [4 x i64], [16 x i64] }
 
 ; Function Attrs: nounwind
 define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) local_unnamed_addr #0 {
@@ -19,856 +19,919 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %7 = alloca [5 x ptr], align 16
   %8 = alloca %struct.facts, align 8
   %9 = alloca %struct.call, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %11 = load ptr, ptr %10, align 8
-  %12 = getelementptr inbounds nuw i8, ptr %11, i64 32
-  %13 = load i64, ptr %12, align 8
-  %14 = getelementptr inbounds i8, ptr %0, i64 %13
-  %15 = load ptr, ptr %14, align 8
-  %16 = getelementptr inbounds nuw i8, ptr %15, i64 64
-  %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds nuw i8, ptr %15, i64 72
-  %19 = load ptr, ptr %18, align 8
-  %20 = getelementptr inbounds nuw i8, ptr %15, i64 80
+  %10 = tail call i64 @object_head() #20
+  %11 = getelementptr inbounds i8, ptr %0, i64 %10
+  %12 = getelementptr inbounds i8, ptr %11, i64 -8
+  %13 = load ptr, ptr %12, align 8
+  %14 = getelementptr i8, ptr %13, i64 %10
+  %15 = getelementptr i8, ptr %14, i64 16
+  %16 = load i64, ptr %15, align 8
+  %17 = getelementptr inbounds i8, ptr %0, i64 %16
+  %18 = load ptr, ptr %17, align 8
+  %19 = getelementptr i8, ptr %18, i64 %10
+  %20 = getelementptr i8, ptr %19, i64 48
   %21 = load ptr, ptr %20, align 8
-  %22 = getelementptr inbounds nuw i8, ptr %15, i64 44
-  %23 = load i32, ptr %22, align 4
-  %24 = and i32 %23, 32
-  %25 = icmp eq i32 %24, 0
-  br i1 %25, label %36, label %26, !prof !4
+  %22 = getelementptr i8, ptr %19, i64 56
+  %23 = load ptr, ptr %22, align 8
+  %24 = getelementptr i8, ptr %19, i64 64
+  %25 = load ptr, ptr %24, align 8
+  %26 = getelementptr i8, ptr %19, i64 28
+  %27 = load i32, ptr %26, align 4
+  %28 = and i32 %27, 32
+  %29 = icmp eq i32 %28, 0
+  br i1 %29, label %42, label %30, !prof !4
 
-26:                                               ; preds = %4
-  %27 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %28 = load ptr, ptr %1, align 8
-  %29 = add nsw i64 %2, -1
-  %30 = getelementptr inbounds nuw i8, ptr %28, i64 8
-  %31 = load ptr, ptr %30, align 8
-  %32 = getelementptr inbounds nuw i8, ptr %31, i64 32
-  %33 = load i64, ptr %32, align 8
-  %34 = getelementptr inbounds i8, ptr %28, i64 %33
-  %35 = load ptr, ptr %34, align 8
-  br label %36
+30:                                               ; preds = %4
+  %31 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %32 = load ptr, ptr %1, align 8
+  %33 = add nsw i64 %2, -1
+  %34 = getelementptr inbounds i8, ptr %32, i64 %10
+  %35 = getelementptr inbounds i8, ptr %34, i64 -8
+  %36 = load ptr, ptr %35, align 8
+  %37 = getelementptr i8, ptr %36, i64 %10
+  %38 = getelementptr i8, ptr %37, i64 16
+  %39 = load i64, ptr %38, align 8
+  %40 = getelementptr inbounds i8, ptr %32, i64 %39
+  %41 = load ptr, ptr %40, align 8
+  br label %42
 
-36:                                               ; preds = %26, %4
-  %37 = phi ptr [ %35, %26 ], [ %15, %4 ]
-  %38 = phi i64 [ %29, %26 ], [ %2, %4 ]
-  %39 = phi ptr [ %28, %26 ], [ %0, %4 ]
-  %40 = phi ptr [ %27, %26 ], [ %1, %4 ]
-  %41 = getelementptr inbounds nuw i8, ptr %37, i64 32
-  %42 = getelementptr inbounds nuw i8, ptr %21, i64 128
-  %43 = load i32, ptr %42, align 8
-  %44 = zext i32 %43 to i64
-  %45 = alloca i8, i64 %44, align 64
-  %46 = getelementptr inbounds nuw i8, ptr %21, i64 112
-  %47 = load i32, ptr %46, align 8
-  %48 = zext i32 %47 to i64
-  %49 = getelementptr inbounds nuw i8, ptr %45, i64 %48
-  call void @llvm.lifetime.start.p0(ptr nonnull %9) #16
-  store ptr %21, ptr %9, align 8
-  %50 = getelementptr inbounds nuw i8, ptr %9, i64 8
-  store ptr %45, ptr %50, align 8
-  %51 = getelementptr inbounds nuw i8, ptr %9, i64 16
-  store i32 0, ptr %51, align 8
-  %52 = getelementptr inbounds nuw i8, ptr %9, i64 20
-  store i32 0, ptr %52, align 4
-  %53 = getelementptr inbounds nuw i8, ptr %9, i64 24
-  store ptr %19, ptr %53, align 8
-  %54 = getelementptr inbounds nuw i8, ptr %9, i64 32
-  store ptr %17, ptr %54, align 8
-  %55 = getelementptr inbounds nuw i8, ptr %9, i64 40
-  store ptr %40, ptr %55, align 8
-  %56 = getelementptr inbounds nuw i8, ptr %9, i64 48
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %56, i8 0, i64 40, i1 false)
-  %57 = load ptr, ptr %19, align 8
-  %58 = load i64, ptr %57, align 8
-  %59 = icmp eq i64 %58, 0
-  br i1 %59, label %60, label %553, !prof !4
+42:                                               ; preds = %30, %4
+  %43 = phi ptr [ %41, %30 ], [ %18, %4 ]
+  %44 = phi ptr [ %32, %30 ], [ %0, %4 ]
+  %45 = phi i64 [ %33, %30 ], [ %2, %4 ]
+  %46 = phi ptr [ %31, %30 ], [ %1, %4 ]
+  %47 = getelementptr i8, ptr %43, i64 %10
+  %48 = getelementptr i8, ptr %47, i64 16
+  %49 = getelementptr inbounds nuw i8, ptr %25, i64 128
+  %50 = load i32, ptr %49, align 8
+  %51 = zext i32 %50 to i64
+  %52 = alloca i8, i64 %51, align 64
+  %53 = getelementptr inbounds nuw i8, ptr %25, i64 112
+  %54 = load i32, ptr %53, align 8
+  %55 = zext i32 %54 to i64
+  %56 = getelementptr inbounds nuw i8, ptr %52, i64 %55
+  call void @llvm.lifetime.start.p0(ptr nonnull %9) #21
+  store ptr %25, ptr %9, align 8
+  %57 = getelementptr inbounds nuw i8, ptr %9, i64 8
+  store ptr %52, ptr %57, align 8
+  %58 = getelementptr inbounds nuw i8, ptr %9, i64 16
+  store i32 0, ptr %58, align 8
+  %59 = getelementptr inbounds nuw i8, ptr %9, i64 20
+  store i32 0, ptr %59, align 4
+  %60 = getelementptr inbounds nuw i8, ptr %9, i64 24
+  store ptr %23, ptr %60, align 8
+  %61 = getelementptr inbounds nuw i8, ptr %9, i64 32
+  store ptr %21, ptr %61, align 8
+  %62 = getelementptr inbounds nuw i8, ptr %9, i64 40
+  store ptr %46, ptr %62, align 8
+  %63 = getelementptr inbounds nuw i8, ptr %9, i64 48
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %63, i8 0, i64 40, i1 false)
+  %64 = load ptr, ptr %23, align 8
+  %65 = load i64, ptr %64, align 8
+  %66 = icmp eq i64 %65, 0
+  br i1 %66, label %67, label %563, !prof !4
 
-60:                                               ; preds = %36
-  %61 = getelementptr inbounds nuw i8, ptr %37, i64 44
-  %62 = load i32, ptr %61, align 4
-  %63 = and i32 %62, 13
-  %64 = icmp eq i32 %63, 0
-  br i1 %64, label %87, label %65, !prof !4
+67:                                               ; preds = %42
+  %68 = getelementptr i8, ptr %47, i64 28
+  %69 = load i32, ptr %68, align 4
+  %70 = and i32 %69, 13
+  %71 = icmp eq i32 %70, 0
+  br i1 %71, label %95, label %72, !prof !4
 
-65:                                               ; preds = %60
-  %66 = and i32 %62, 4
-  %67 = icmp eq i32 %66, 0
-  br i1 %67, label %77, label %68
+72:                                               ; preds = %67
+  %73 = and i32 %69, 4
+  %74 = icmp eq i32 %73, 0
+  br i1 %74, label %85, label %75
 
-68:                                               ; preds = %65
-  %69 = getelementptr inbounds nuw i8, ptr %17, i64 72
-  %70 = load ptr, ptr %69, align 8
-  %71 = call fastcc ptr @forward(ptr noundef nonnull %19, ptr noundef %70, ptr noundef null, ptr noundef nonnull %39, ptr noundef %40, i64 noundef %38, ptr noundef %3) #17
-  %72 = icmp eq ptr %71, null
-  br i1 %72, label %73, label %75
+75:                                               ; preds = %72
+  %76 = getelementptr inbounds nuw i8, ptr %21, i64 72
+  %77 = load ptr, ptr %76, align 8
+  %78 = call fastcc ptr @forward(ptr noundef nonnull %23, ptr noundef %77, ptr noundef null, ptr noundef nonnull %44, ptr noundef %46, i64 noundef %45, ptr noundef %3) #22
+  %79 = icmp eq ptr %78, null
+  br i1 %79, label %80, label %82
 
-73:                                               ; preds = %68
-  %74 = call fastcc i32 @failed(ptr noundef nonnull %19) #17
-  br label %553
+80:                                               ; preds = %75
+  %81 = call fastcc i32 @failed(ptr noundef nonnull %23) #22
+  br label %563
 
-75:                                               ; preds = %68
-  %76 = getelementptr inbounds nuw i8, ptr %71, i64 32
-  br label %77
+82:                                               ; preds = %75
+  %83 = getelementptr i8, ptr %78, i64 %10
+  %84 = getelementptr i8, ptr %83, i64 16
+  br label %85
 
-77:                                               ; preds = %75, %65
-  %78 = phi ptr [ %76, %75 ], [ %41, %65 ]
-  %79 = phi ptr [ %71, %75 ], [ null, %65 ]
-  %80 = getelementptr inbounds nuw i8, ptr %78, i64 12
-  %81 = load i32, ptr %80, align 4
-  %82 = and i32 %81, 9
-  %83 = icmp eq i32 %82, 0
-  br i1 %83, label %87, label %84
+85:                                               ; preds = %82, %72
+  %86 = phi ptr [ %84, %82 ], [ %48, %72 ]
+  %87 = phi ptr [ %78, %82 ], [ null, %72 ]
+  %88 = getelementptr inbounds nuw i8, ptr %86, i64 12
+  %89 = load i32, ptr %88, align 4
+  %90 = and i32 %89, 9
+  %91 = icmp eq i32 %90, 0
+  br i1 %91, label %95, label %92
 
-84:                                               ; preds = %77
-  %85 = lshr i32 %81, 3
-  %86 = and i32 %85, 1
-  br label %553
+92:                                               ; preds = %85
+  %93 = lshr i32 %89, 3
+  %94 = and i32 %93, 1
+  br label %563
 
-87:                                               ; preds = %77, %60
-  %88 = phi ptr [ %78, %77 ], [ %41, %60 ]
-  %89 = phi ptr [ %79, %77 ], [ null, %60 ]
-  %90 = getelementptr inbounds nuw i8, ptr %21, i64 4
-  %91 = load i32, ptr %90, align 4
-  %92 = zext i32 %91 to i64
-  %93 = icmp ne i64 %38, %92
-  %94 = icmp ne ptr %3, null
-  %95 = or i1 %94, %93
-  br i1 %95, label %96, label %99, !prof !5
+95:                                               ; preds = %85, %67
+  %96 = phi ptr [ %86, %85 ], [ %48, %67 ]
+  %97 = phi ptr [ %87, %85 ], [ null, %67 ]
+  %98 = getelementptr inbounds nuw i8, ptr %25, i64 4
+  %99 = load i32, ptr %98, align 4
+  %100 = zext i32 %99 to i64
+  %101 = icmp ne i64 %45, %100
+  %102 = icmp ne ptr %3, null
+  %103 = or i1 %102, %101
+  br i1 %103, label %104, label %107, !prof !5
 
-96:                                               ; preds = %87
-  store ptr %49, ptr %55, align 8
-  %97 = call fastcc i32 @bind(ptr noundef %17, ptr noundef nonnull %19, ptr noundef %40, i64 noundef %38, ptr noundef %3, ptr noundef %49) #17
-  %98 = icmp eq i32 %97, 0
-  br i1 %98, label %147, label %553
+104:                                              ; preds = %95
+  store ptr %56, ptr %62, align 8
+  %105 = call fastcc i32 @bind(ptr noundef %21, ptr noundef nonnull %23, ptr noundef %46, i64 noundef %45, ptr noundef %3, ptr noundef %56) #22
+  %106 = icmp eq i32 %105, 0
+  br i1 %106, label %155, label %563
 
-99:                                               ; preds = %87
-  %100 = getelementptr inbounds nuw i8, ptr %21, i64 20
-  %101 = load i32, ptr %100, align 4
-  %102 = icmp eq i32 %101, 0
-  br i1 %102, label %147, label %103, !prof !4
+107:                                              ; preds = %95
+  %108 = getelementptr inbounds nuw i8, ptr %25, i64 20
+  %109 = load i32, ptr %108, align 4
+  %110 = icmp eq i32 %109, 0
+  br i1 %110, label %155, label %111, !prof !4
 
-103:                                              ; preds = %99
-  store ptr %49, ptr %55, align 8
-  %104 = load i32, ptr %21, align 8
-  %105 = icmp eq i32 %104, 0
-  br i1 %105, label %147, label %106
+111:                                              ; preds = %107
+  store ptr %56, ptr %62, align 8
+  %112 = load i32, ptr %25, align 8
+  %113 = icmp eq i32 %112, 0
+  br i1 %113, label %155, label %114
 
-106:                                              ; preds = %103
-  %107 = zext i32 %104 to i64
-  %108 = and i64 %107, 3
-  %109 = icmp ult i32 %104, 4
-  br i1 %109, label %135, label %110
+114:                                              ; preds = %111
+  %115 = zext i32 %112 to i64
+  %116 = and i64 %115, 3
+  %117 = icmp ult i32 %112, 4
+  br i1 %117, label %143, label %118
 
-110:                                              ; preds = %106
-  %111 = and i64 %107, 4294967292
-  br label %112
+118:                                              ; preds = %114
+  %119 = and i64 %115, 4294967292
+  br label %120
 
-112:                                              ; preds = %112, %110
-  %113 = phi i64 [ 0, %110 ], [ %130, %112 ]
-  %114 = phi i64 [ 0, %110 ], [ %131, %112 ]
-  %115 = getelementptr inbounds nuw ptr, ptr %40, i64 %113
-  %116 = load ptr, ptr %115, align 8
-  %117 = getelementptr inbounds nuw ptr, ptr %49, i64 %113
-  store ptr %116, ptr %117, align 8
-  %118 = or disjoint i64 %113, 1
-  %119 = getelementptr inbounds nuw ptr, ptr %40, i64 %118
-  %120 = load ptr, ptr %119, align 8
-  %121 = getelementptr inbounds nuw ptr, ptr %49, i64 %118
-  store ptr %120, ptr %121, align 8
-  %122 = or disjoint i64 %113, 2
-  %123 = getelementptr inbounds nuw ptr, ptr %40, i64 %122
+120:                                              ; preds = %120, %118
+  %121 = phi i64 [ 0, %118 ], [ %138, %120 ]
+  %122 = phi i64 [ 0, %118 ], [ %139, %120 ]
+  %123 = getelementptr inbounds nuw ptr, ptr %46, i64 %121
   %124 = load ptr, ptr %123, align 8
-  %125 = getelementptr inbounds nuw ptr, ptr %49, i64 %122
+  %125 = getelementptr inbounds nuw ptr, ptr %56, i64 %121
   store ptr %124, ptr %125, align 8
-  %126 = or disjoint i64 %113, 3
-  %127 = getelementptr inbounds nuw ptr, ptr %40, i64 %126
+  %126 = or disjoint i64 %121, 1
+  %127 = getelementptr inbounds nuw ptr, ptr %46, i64 %126
   %128 = load ptr, ptr %127, align 8
-  %129 = getelementptr inbounds nuw ptr, ptr %49, i64 %126
+  %129 = getelementptr inbounds nuw ptr, ptr %56, i64 %126
   store ptr %128, ptr %129, align 8
-  %130 = add nuw nsw i64 %113, 4
-  %131 = add i64 %114, 4
-  %132 = icmp eq i64 %131, %111
-  br i1 %132, label %133, label %112, !llvm.loop !6
+  %130 = or disjoint i64 %121, 2
+  %131 = getelementptr inbounds nuw ptr, ptr %46, i64 %130
+  %132 = load ptr, ptr %131, align 8
+  %133 = getelementptr inbounds nuw ptr, ptr %56, i64 %130
+  store ptr %132, ptr %133, align 8
+  %134 = or disjoint i64 %121, 3
+  %135 = getelementptr inbounds nuw ptr, ptr %46, i64 %134
+  %136 = load ptr, ptr %135, align 8
+  %137 = getelementptr inbounds nuw ptr, ptr %56, i64 %134
+  store ptr %136, ptr %137, align 8
+  %138 = add nuw nsw i64 %121, 4
+  %139 = add i64 %122, 4
+  %140 = icmp eq i64 %139, %119
+  br i1 %140, label %141, label %120, !llvm.loop !6
 
-133:                                              ; preds = %112
-  %134 = icmp eq i64 %108, 0
-  br i1 %134, label %147, label %135
+141:                                              ; preds = %120
+  %142 = icmp eq i64 %116, 0
+  br i1 %142, label %155, label %143
 
-135:                                              ; preds = %133, %106
-  %136 = phi i64 [ 0, %106 ], [ %130, %133 ]
-  %137 = icmp ne i64 %108, 0
-  call void @llvm.assume(i1 %137)
-  br label %138
+143:                                              ; preds = %141, %114
+  %144 = phi i64 [ 0, %114 ], [ %138, %141 ]
+  %145 = icmp ne i64 %116, 0
+  call void @llvm.assume(i1 %145)
+  br label %146
 
-138:                                              ; preds = %138, %135
-  %139 = phi i64 [ %136, %135 ], [ %144, %138 ]
-  %140 = phi i64 [ 0, %135 ], [ %145, %138 ]
-  %141 = getelementptr inbounds nuw ptr, ptr %40, i64 %139
-  %142 = load ptr, ptr %141, align 8
-  %143 = getelementptr inbounds nuw ptr, ptr %49, i64 %139
-  store ptr %142, ptr %143, align 8
-  %144 = add nuw nsw i64 %139, 1
-  %145 = add i64 %140, 1
-  %146 = icmp eq i64 %145, %108
-  br i1 %146, label %147, label %138, !llvm.loop !8
+146:                                              ; preds = %146, %143
+  %147 = phi i64 [ %144, %143 ], [ %152, %146 ]
+  %148 = phi i64 [ 0, %143 ], [ %153, %146 ]
+  %149 = getelementptr inbounds nuw ptr, ptr %46, i64 %147
+  %150 = load ptr, ptr %149, align 8
+  %151 = getelementptr inbounds nuw ptr, ptr %56, i64 %147
+  store ptr %150, ptr %151, align 8
+  %152 = add nuw nsw i64 %147, 1
+  %153 = add i64 %148, 1
+  %154 = icmp eq i64 %153, %116
+  br i1 %154, label %155, label %146, !llvm.loop !8
 
-147:                                              ; preds = %133, %138, %103, %99, %96
-  %148 = getelementptr inbounds nuw i8, ptr %17, i64 24
-  %149 = load ptr, ptr %148, align 8
-  %150 = getelementptr inbounds nuw i8, ptr %149, i64 32
-  %151 = load i64, ptr %149, align 8
-  %152 = icmp eq i64 %151, 0
-  br i1 %152, label %175, label %153
+155:                                              ; preds = %141, %146, %111, %107, %104
+  %156 = tail call i32 @has_lock() #20
+  %157 = icmp eq i32 %156, 0
+  br i1 %157, label %158, label %165
 
-153:                                              ; preds = %147
-  %154 = getelementptr inbounds nuw i8, ptr %19, i64 272
-  %155 = getelementptr inbounds nuw i8, ptr %19, i64 192
-  br label %157
+158:                                              ; preds = %155
+  %159 = getelementptr inbounds nuw i8, ptr %23, i64 376
+  %160 = load ptr, ptr %159, align 8
+  %161 = ptrtoint ptr %52 to i64
+  %162 = lshr i64 %161, 16
+  %163 = call fastcc ptr @place_of(ptr noundef %160, i64 noundef %162) #22
+  %164 = icmp eq ptr %163, null
+  br i1 %164, label %563, label %168, !prof !5
 
-156:                                              ; preds = %166
-  br i1 %169, label %175, label %186, !prof !10
+165:                                              ; preds = %155
+  %166 = getelementptr inbounds nuw i8, ptr %21, i64 24
+  %167 = load ptr, ptr %166, align 8
+  br label %172
 
-157:                                              ; preds = %153, %166
-  %158 = phi ptr [ %150, %153 ], [ %171, %166 ]
-  %159 = phi i64 [ 0, %153 ], [ %170, %166 ]
-  %160 = load ptr, ptr %154, align 8
-  %161 = load ptr, ptr %158, align 8
-  %162 = call ptr %160(ptr noundef %161) #18
-  %163 = icmp eq ptr %162, null
-  br i1 %163, label %166, label %164
+168:                                              ; preds = %158
+  %169 = getelementptr inbounds nuw i8, ptr %21, i64 24
+  %170 = load atomic i64, ptr %169 seq_cst, align 8
+  %171 = inttoptr i64 %170 to ptr
+  br label %172
 
-164:                                              ; preds = %157
-  %165 = load ptr, ptr %155, align 8
-  call void %165(ptr noundef nonnull %162) #18
-  br label %166
+172:                                              ; preds = %168, %165
+  %173 = phi ptr [ %23, %165 ], [ %163, %168 ]
+  %174 = phi ptr [ %167, %165 ], [ %171, %168 ]
+  %175 = getelementptr inbounds nuw i8, ptr %174, i64 32
+  %176 = load i64, ptr %174, align 8
+  %177 = icmp eq i64 %176, 0
+  br i1 %177, label %192, label %179
 
-166:                                              ; preds = %164, %157
-  %167 = getelementptr inbounds nuw i8, ptr %158, i64 8
-  %168 = load ptr, ptr %167, align 8
-  %169 = icmp eq ptr %162, %168
-  %170 = add nuw i64 %159, 1
-  %171 = getelementptr inbounds nuw i8, ptr %158, i64 16
-  %172 = load i64, ptr %149, align 8
-  %173 = icmp ult i64 %170, %172
-  %174 = select i1 %173, i1 %169, i1 false
-  br i1 %174, label %157, label %156, !llvm.loop !11
+178:                                              ; preds = %179
+  br i1 %187, label %192, label %203, !prof !10
 
-175:                                              ; preds = %147, %156
-  %176 = phi ptr [ %171, %156 ], [ %150, %147 ]
-  %177 = getelementptr inbounds nuw i8, ptr %19, i64 8
-  %178 = load ptr, ptr %177, align 8
-  %179 = load i64, ptr %178, align 8
-  %180 = getelementptr inbounds nuw i8, ptr %149, i64 16
-  %181 = load i64, ptr %180, align 8
-  %182 = icmp eq i64 %179, %181
-  br i1 %182, label %189, label %183
+179:                                              ; preds = %172, %179
+  %180 = phi ptr [ %189, %179 ], [ %175, %172 ]
+  %181 = phi i64 [ %188, %179 ], [ 0, %172 ]
+  %182 = load ptr, ptr %180, align 8
+  %183 = getelementptr inbounds i8, ptr %182, i64 %10
+  %184 = load ptr, ptr %183, align 8
+  %185 = getelementptr inbounds nuw i8, ptr %180, i64 8
+  %186 = load ptr, ptr %185, align 8
+  %187 = icmp eq ptr %184, %186
+  %188 = add nuw i64 %181, 1
+  %189 = getelementptr inbounds nuw i8, ptr %180, i64 16
+  %190 = icmp ult i64 %188, %176
+  %191 = select i1 %190, i1 %187, i1 false
+  br i1 %191, label %179, label %178, !llvm.loop !11
 
-183:                                              ; preds = %175
-  %184 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %19, ptr noundef nonnull %149, ptr noundef nonnull %176, i64 noundef %179) #17
-  %185 = icmp eq i32 %184, 0
-  br i1 %185, label %186, label %189, !prof !12
+192:                                              ; preds = %172, %178
+  %193 = phi ptr [ %189, %178 ], [ %175, %172 ]
+  %194 = getelementptr inbounds nuw i8, ptr %23, i64 8
+  %195 = load ptr, ptr %194, align 8
+  %196 = load i64, ptr %195, align 8
+  %197 = getelementptr inbounds nuw i8, ptr %174, i64 16
+  %198 = load i64, ptr %197, align 8
+  %199 = icmp eq i64 %196, %198
+  br i1 %199, label %206, label %200
 
-186:                                              ; preds = %156, %183
-  %187 = getelementptr inbounds nuw i8, ptr %19, i64 168
-  %188 = load ptr, ptr %187, align 8
-  call void %188() #18
-  br label %553
+200:                                              ; preds = %192
+  %201 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %23, ptr noundef nonnull %174, ptr noundef nonnull %193, i64 noundef %196) #22
+  %202 = icmp eq i32 %201, 0
+  br i1 %202, label %203, label %206, !prof !12
 
-189:                                              ; preds = %175, %183
-  %190 = getelementptr inbounds nuw i8, ptr %21, i64 48
-  %191 = load i32, ptr %190, align 8
-  %192 = icmp eq i32 %191, 0
-  br i1 %192, label %213, label %193, !prof !4
+203:                                              ; preds = %178, %200
+  %204 = getelementptr inbounds nuw i8, ptr %23, i64 168
+  %205 = load ptr, ptr %204, align 8
+  call void %205() #23
+  br label %563
 
-193:                                              ; preds = %189
-  %194 = getelementptr inbounds nuw i8, ptr %21, i64 40
-  %195 = load i32, ptr %194, align 8
-  %196 = icmp eq i32 %195, 0
-  br i1 %196, label %213, label %197
+206:                                              ; preds = %192, %200
+  %207 = getelementptr inbounds nuw i8, ptr %25, i64 48
+  %208 = load i32, ptr %207, align 8
+  %209 = icmp eq i32 %208, 0
+  br i1 %209, label %230, label %210, !prof !4
 
-197:                                              ; preds = %193, %197
-  %198 = phi i64 [ %209, %197 ], [ 0, %193 ]
-  %199 = load ptr, ptr %50, align 8
-  %200 = load ptr, ptr %9, align 8
-  %201 = getelementptr inbounds nuw i8, ptr %200, i64 116
-  %202 = load i32, ptr %201, align 4
-  %203 = zext i32 %202 to i64
-  %204 = getelementptr inbounds nuw i8, ptr %199, i64 %203
-  %205 = shl nuw nsw i64 %198, 1
-  %206 = and i64 %205, 4294967294
-  %207 = getelementptr inbounds nuw i64, ptr %204, i64 %206
-  %208 = getelementptr inbounds nuw i8, ptr %207, i64 8
-  store i64 0, ptr %208, align 8
-  %209 = add nuw nsw i64 %198, 1
-  %210 = load i32, ptr %194, align 8
-  %211 = zext i32 %210 to i64
-  %212 = icmp samesign ult i64 %209, %211
-  br i1 %212, label %197, label %213, !llvm.loop !13
+210:                                              ; preds = %206
+  %211 = getelementptr inbounds nuw i8, ptr %25, i64 40
+  %212 = load i32, ptr %211, align 8
+  %213 = icmp eq i32 %212, 0
+  br i1 %213, label %230, label %214
 
-213:                                              ; preds = %197, %193, %189
-  %214 = getelementptr inbounds nuw i8, ptr %21, i64 20
-  %215 = load i32, ptr %214, align 4
-  %216 = icmp eq i32 %215, 0
+214:                                              ; preds = %210, %214
+  %215 = phi i64 [ %226, %214 ], [ 0, %210 ]
+  %216 = load ptr, ptr %57, align 8
   %217 = load ptr, ptr %9, align 8
-  br i1 %216, label %228, label %218, !prof !4
+  %218 = getelementptr inbounds nuw i8, ptr %217, i64 116
+  %219 = load i32, ptr %218, align 4
+  %220 = zext i32 %219 to i64
+  %221 = getelementptr inbounds nuw i8, ptr %216, i64 %220
+  %222 = shl nuw nsw i64 %215, 1
+  %223 = and i64 %222, 4294967294
+  %224 = getelementptr inbounds nuw i64, ptr %221, i64 %223
+  %225 = getelementptr inbounds nuw i8, ptr %224, i64 8
+  store i64 0, ptr %225, align 8
+  %226 = add nuw nsw i64 %215, 1
+  %227 = load i32, ptr %211, align 8
+  %228 = zext i32 %227 to i64
+  %229 = icmp samesign ult i64 %226, %228
+  br i1 %229, label %214, label %230, !llvm.loop !13
 
-218:                                              ; preds = %213
-  %219 = load ptr, ptr %50, align 8
-  %220 = getelementptr inbounds nuw i8, ptr %217, i64 124
-  %221 = load i32, ptr %220, align 4
-  %222 = zext i32 %221 to i64
-  %223 = getelementptr inbounds nuw i8, ptr %219, i64 %222
-  %224 = call fastcc i32 @fetch(ptr noundef %17, ptr noundef nonnull %19, ptr noundef %49, ptr noundef %223) #17
-  %225 = icmp eq i32 %224, 0
-  br i1 %225, label %226, label %530, !prof !14
+230:                                              ; preds = %214, %210, %206
+  %231 = getelementptr inbounds nuw i8, ptr %25, i64 20
+  %232 = load i32, ptr %231, align 4
+  %233 = icmp eq i32 %232, 0
+  %234 = load ptr, ptr %9, align 8
+  br i1 %233, label %245, label %235, !prof !4
 
-226:                                              ; preds = %218
-  %227 = load ptr, ptr %9, align 8
-  br label %228
+235:                                              ; preds = %230
+  %236 = load ptr, ptr %57, align 8
+  %237 = getelementptr inbounds nuw i8, ptr %234, i64 124
+  %238 = load i32, ptr %237, align 4
+  %239 = zext i32 %238 to i64
+  %240 = getelementptr inbounds nuw i8, ptr %236, i64 %239
+  %241 = call fastcc i32 @fetch(ptr noundef nonnull %21, ptr noundef nonnull %23, ptr noundef %56, ptr noundef %240) #22
+  %242 = icmp eq i32 %241, 0
+  br i1 %242, label %243, label %563
 
-228:                                              ; preds = %226, %213
-  %229 = phi ptr [ %227, %226 ], [ %217, %213 ]
-  %230 = load ptr, ptr %53, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %8) #16
-  %231 = call fastcc i32 @arrays(ptr noundef nonnull %9) #17
-  %232 = icmp eq i32 %231, 0
-  br i1 %232, label %233, label %522, !prof !4
+243:                                              ; preds = %235
+  %244 = load ptr, ptr %9, align 8
+  br label %245
 
-233:                                              ; preds = %228
-  %234 = getelementptr inbounds nuw i8, ptr %9, i64 60
-  %235 = load i32, ptr %234, align 4
-  %236 = icmp eq i32 %235, 0
-  br i1 %236, label %240, label %237, !prof !4
+245:                                              ; preds = %243, %230
+  %246 = phi ptr [ %244, %243 ], [ %234, %230 ]
+  %247 = load ptr, ptr %60, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %8) #21
+  %248 = call fastcc i32 @arrays(ptr noundef nonnull %9) #22
+  %249 = icmp eq i32 %248, 0
+  br i1 %249, label %250, label %554, !prof !4
 
-237:                                              ; preds = %233
-  %238 = call fastcc i32 @read_others(ptr noundef nonnull %9, ptr noundef %88) #17
-  %239 = icmp eq i32 %238, 0
-  br i1 %239, label %240, label %522
+250:                                              ; preds = %245
+  %251 = getelementptr inbounds nuw i8, ptr %9, i64 60
+  %252 = load i32, ptr %251, align 4
+  %253 = icmp eq i32 %252, 0
+  br i1 %253, label %257, label %254, !prof !4
 
-240:                                              ; preds = %237, %233
-  %241 = getelementptr inbounds nuw i8, ptr %88, i64 12
-  %242 = load i32, ptr %241, align 4
-  %243 = and i32 %242, 2
-  %244 = icmp eq i32 %243, 0
-  br i1 %244, label %249, label %245
+254:                                              ; preds = %250
+  %255 = call fastcc i32 @read_others(ptr noundef nonnull %9, ptr noundef %96) #22
+  %256 = icmp eq i32 %255, 0
+  br i1 %256, label %257, label %554
 
-245:                                              ; preds = %240
-  %246 = getelementptr inbounds nuw i8, ptr %88, i64 24
-  %247 = load ptr, ptr %246, align 8
-  %248 = getelementptr inbounds nuw i8, ptr %9, i64 80
-  store ptr %247, ptr %248, align 8
-  br label %264
-
-249:                                              ; preds = %240
-  %250 = getelementptr inbounds nuw i8, ptr %9, i64 64
-  %251 = load i32, ptr %250, align 8
-  %252 = icmp eq i32 %251, 0
-  br i1 %252, label %253, label %264, !prof !4
-
-253:                                              ; preds = %249
-  %254 = load ptr, ptr %56, align 8
-  %255 = icmp eq ptr %254, null
-  br i1 %255, label %264, label %256, !prof !5
-
-256:                                              ; preds = %253
-  %257 = getelementptr inbounds nuw i8, ptr %9, i64 56
-  %258 = load i32, ptr %257, align 8
-  %259 = getelementptr inbounds nuw i8, ptr %9, i64 80
-  %260 = call i32 %254(i32 noundef 2, i32 noundef %258, ptr noundef nonnull %259) #18
+257:                                              ; preds = %254, %250
+  %258 = getelementptr inbounds nuw i8, ptr %96, i64 12
+  %259 = load i32, ptr %258, align 4
+  %260 = and i32 %259, 2
   %261 = icmp eq i32 %260, 0
-  br i1 %261, label %264, label %262
+  br i1 %261, label %266, label %262
 
-262:                                              ; preds = %256
-  %263 = call fastcc i32 @failed(ptr noundef %230) #17
-  br label %522
+262:                                              ; preds = %257
+  %263 = getelementptr inbounds nuw i8, ptr %96, i64 24
+  %264 = load ptr, ptr %263, align 8
+  %265 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  store ptr %264, ptr %265, align 8
+  br label %281
 
-264:                                              ; preds = %256, %253, %249, %245
-  %265 = load ptr, ptr %50, align 8
-  %266 = load ptr, ptr %9, align 8
-  %267 = getelementptr inbounds nuw i8, ptr %266, i64 96
+266:                                              ; preds = %257
+  %267 = getelementptr inbounds nuw i8, ptr %9, i64 64
   %268 = load i32, ptr %267, align 8
-  %269 = zext i32 %268 to i64
-  %270 = getelementptr inbounds nuw i8, ptr %265, i64 %269
-  %271 = getelementptr inbounds nuw i8, ptr %229, i64 56
-  %272 = load i32, ptr %271, align 8
-  %273 = icmp eq i32 %272, 0
-  br i1 %273, label %323, label %274, !prof !4
+  %269 = icmp eq i32 %268, 0
+  br i1 %269, label %270, label %281, !prof !4
 
-274:                                              ; preds = %264
-  %275 = getelementptr inbounds nuw i8, ptr %229, i64 24
-  %276 = load i32, ptr %275, align 8
-  %277 = icmp eq i32 %276, 0
-  br i1 %277, label %280, label %278
+270:                                              ; preds = %266
+  %271 = load ptr, ptr %63, align 8
+  %272 = icmp eq ptr %271, null
+  br i1 %272, label %281, label %273, !prof !5
 
-278:                                              ; preds = %274
-  %279 = getelementptr inbounds nuw i8, ptr %229, i64 28
-  br label %283
+273:                                              ; preds = %270
+  %274 = getelementptr inbounds nuw i8, ptr %9, i64 56
+  %275 = load i32, ptr %274, align 8
+  %276 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %277 = call i32 %271(i32 noundef 2, i32 noundef %275, ptr noundef nonnull %276) #23
+  %278 = icmp eq i32 %277, 0
+  br i1 %278, label %281, label %279
 
-280:                                              ; preds = %283, %274
-  %281 = call fastcc i32 @constants(ptr noundef nonnull %9) #17
-  %282 = icmp eq i32 %281, 0
-  br i1 %282, label %310, label %522
+279:                                              ; preds = %273
+  %280 = call fastcc i32 @failed(ptr noundef %247) #22
+  br label %554
 
-283:                                              ; preds = %278, %283
-  %284 = phi i64 [ 0, %278 ], [ %306, %283 ]
-  %285 = load ptr, ptr %50, align 8
-  %286 = load ptr, ptr %9, align 8
-  %287 = getelementptr inbounds nuw i8, ptr %286, i64 124
-  %288 = load i32, ptr %287, align 4
-  %289 = zext i32 %288 to i64
-  %290 = getelementptr inbounds nuw i8, ptr %285, i64 %289
-  %291 = getelementptr inbounds nuw i8, ptr %290, i64 %284
-  %292 = load i8, ptr %291, align 1
-  %293 = getelementptr inbounds nuw i8, ptr %286, i64 96
-  %294 = load i32, ptr %293, align 8
-  %295 = zext i32 %294 to i64
-  %296 = getelementptr inbounds nuw i8, ptr %285, i64 %295
-  %297 = getelementptr inbounds nuw i8, ptr %286, i64 72
-  %298 = load i32, ptr %297, align 8
-  %299 = zext i32 %298 to i64
-  %300 = getelementptr inbounds nuw i8, ptr %296, i64 %299
-  %301 = load i32, ptr %279, align 4
-  %302 = trunc nuw i64 %284 to i32
-  %303 = add i32 %301, %302
-  %304 = zext i32 %303 to i64
-  %305 = getelementptr inbounds nuw i8, ptr %300, i64 %304
-  store i8 %292, ptr %305, align 1
-  %306 = add nuw nsw i64 %284, 1
-  %307 = load i32, ptr %275, align 8
-  %308 = zext i32 %307 to i64
-  %309 = icmp samesign ult i64 %306, %308
-  br i1 %309, label %283, label %280, !llvm.loop !15
+281:                                              ; preds = %273, %270, %266, %262
+  %282 = load ptr, ptr %57, align 8
+  %283 = load ptr, ptr %9, align 8
+  %284 = getelementptr inbounds nuw i8, ptr %283, i64 96
+  %285 = load i32, ptr %284, align 8
+  %286 = zext i32 %285 to i64
+  %287 = getelementptr inbounds nuw i8, ptr %282, i64 %286
+  %288 = getelementptr inbounds nuw i8, ptr %246, i64 56
+  %289 = load i32, ptr %288, align 8
+  %290 = icmp eq i32 %289, 0
+  br i1 %290, label %340, label %291, !prof !4
 
-310:                                              ; preds = %280
-  %311 = getelementptr inbounds nuw i8, ptr %229, i64 48
-  %312 = load i32, ptr %311, align 8
-  %313 = icmp eq i32 %312, 0
-  br i1 %313, label %317, label %314
+291:                                              ; preds = %281
+  %292 = getelementptr inbounds nuw i8, ptr %246, i64 24
+  %293 = load i32, ptr %292, align 8
+  %294 = icmp eq i32 %293, 0
+  br i1 %294, label %297, label %295
 
-314:                                              ; preds = %310
-  %315 = call fastcc i32 @unsure_dims(ptr noundef nonnull %9) #17
-  %316 = icmp eq i32 %315, 0
-  br i1 %316, label %317, label %522
+295:                                              ; preds = %291
+  %296 = getelementptr inbounds nuw i8, ptr %246, i64 28
+  br label %300
 
-317:                                              ; preds = %314, %310
-  %318 = load i32, ptr %51, align 8
-  %319 = icmp eq i32 %318, 0
-  br i1 %319, label %323, label %320
+297:                                              ; preds = %300, %291
+  %298 = call fastcc i32 @constants(ptr noundef nonnull %9) #22
+  %299 = icmp eq i32 %298, 0
+  br i1 %299, label %327, label %554
 
-320:                                              ; preds = %317
-  %321 = call fastcc i32 @agree(ptr noundef nonnull %9) #17
-  %322 = icmp eq i32 %321, 0
-  br i1 %322, label %323, label %522
+300:                                              ; preds = %295, %300
+  %301 = phi i64 [ 0, %295 ], [ %323, %300 ]
+  %302 = load ptr, ptr %57, align 8
+  %303 = load ptr, ptr %9, align 8
+  %304 = getelementptr inbounds nuw i8, ptr %303, i64 124
+  %305 = load i32, ptr %304, align 4
+  %306 = zext i32 %305 to i64
+  %307 = getelementptr inbounds nuw i8, ptr %302, i64 %306
+  %308 = getelementptr inbounds nuw i8, ptr %307, i64 %301
+  %309 = load i8, ptr %308, align 1
+  %310 = getelementptr inbounds nuw i8, ptr %303, i64 96
+  %311 = load i32, ptr %310, align 8
+  %312 = zext i32 %311 to i64
+  %313 = getelementptr inbounds nuw i8, ptr %302, i64 %312
+  %314 = getelementptr inbounds nuw i8, ptr %303, i64 72
+  %315 = load i32, ptr %314, align 8
+  %316 = zext i32 %315 to i64
+  %317 = getelementptr inbounds nuw i8, ptr %313, i64 %316
+  %318 = load i32, ptr %296, align 4
+  %319 = trunc nuw i64 %301 to i32
+  %320 = add i32 %318, %319
+  %321 = zext i32 %320 to i64
+  %322 = getelementptr inbounds nuw i8, ptr %317, i64 %321
+  store i8 %309, ptr %322, align 1
+  %323 = add nuw nsw i64 %301, 1
+  %324 = load i32, ptr %292, align 8
+  %325 = zext i32 %324 to i64
+  %326 = icmp samesign ult i64 %323, %325
+  br i1 %326, label %300, label %297, !llvm.loop !14
 
-323:                                              ; preds = %320, %317, %264
-  %324 = call fastcc i32 @numbers(ptr noundef nonnull %9) #17
-  %325 = icmp eq i32 %324, 0
-  br i1 %325, label %326, label %522, !prof !4
+327:                                              ; preds = %297
+  %328 = getelementptr inbounds nuw i8, ptr %246, i64 48
+  %329 = load i32, ptr %328, align 8
+  %330 = icmp eq i32 %329, 0
+  br i1 %330, label %334, label %331
 
-326:                                              ; preds = %323
-  %327 = load i32, ptr %241, align 4
-  %328 = and i32 %327, 16
-  %329 = icmp eq i32 %328, 0
-  br i1 %329, label %336, label %330, !prof !4
+331:                                              ; preds = %327
+  %332 = call fastcc i32 @unsure_dims(ptr noundef nonnull %9) #22
+  %333 = icmp eq i32 %332, 0
+  br i1 %333, label %334, label %554
 
-330:                                              ; preds = %326
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %8, ptr noundef nonnull align 8 dereferenceable(56) %88, i64 56, i1 false)
-  %331 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %9, ptr noundef %8) #17
-  %332 = icmp eq i32 %331, 0
-  br i1 %332, label %336, label %333
+334:                                              ; preds = %331, %327
+  %335 = load i32, ptr %58, align 8
+  %336 = icmp eq i32 %335, 0
+  br i1 %336, label %340, label %337
 
-333:                                              ; preds = %330
-  %334 = icmp eq i32 %331, 4
-  %335 = select i1 %334, i32 0, i32 %331
-  br label %522
+337:                                              ; preds = %334
+  %338 = call fastcc i32 @agree(ptr noundef nonnull %9) #22
+  %339 = icmp eq i32 %338, 0
+  br i1 %339, label %340, label %554
 
-336:                                              ; preds = %330, %326
-  %337 = phi ptr [ %88, %326 ], [ %8, %330 ]
-  %338 = getelementptr inbounds nuw i8, ptr %337, i64 16
-  %339 = load i64, ptr %338, align 8
-  store i64 %339, ptr %270, align 8
-  %340 = getelementptr inbounds nuw i8, ptr %270, i64 8
-  store i64 0, ptr %340, align 8
-  %341 = getelementptr inbounds nuw i8, ptr %230, i64 64
-  %342 = load ptr, ptr %341, align 8
-  %343 = call i32 %342(ptr noundef null, ptr noundef nonnull %340) #18
-  %344 = icmp eq i32 %343, 0
-  br i1 %344, label %346, label %345, !prof !4
+340:                                              ; preds = %337, %334, %281
+  %341 = call fastcc i32 @numbers(ptr noundef nonnull %9) #22
+  %342 = icmp eq i32 %341, 0
+  br i1 %342, label %343, label %554, !prof !4
 
-345:                                              ; preds = %336
-  store i64 0, ptr %340, align 8
-  br label %346
+343:                                              ; preds = %340
+  %344 = load i32, ptr %258, align 4
+  %345 = and i32 %344, 16
+  %346 = icmp eq i32 %345, 0
+  br i1 %346, label %353, label %347, !prof !4
 
-346:                                              ; preds = %345, %336
-  %347 = load ptr, ptr %54, align 8
-  %348 = getelementptr inbounds nuw i8, ptr %347, i64 16
-  %349 = load ptr, ptr %348, align 8
-  %350 = getelementptr inbounds nuw i8, ptr %349, i64 16
-  %351 = load ptr, ptr %350, align 8
-  %352 = getelementptr inbounds nuw i8, ptr %229, i64 76
-  %353 = load i32, ptr %352, align 4
-  %354 = zext i32 %353 to i64
-  %355 = getelementptr inbounds nuw i8, ptr %351, i64 %354
-  %356 = getelementptr inbounds nuw i8, ptr %229, i64 68
-  %357 = load i32, ptr %356, align 4
-  %358 = icmp eq i32 %357, 0
-  br i1 %358, label %376, label %359
+347:                                              ; preds = %343
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %8, ptr noundef nonnull align 8 dereferenceable(56) %96, i64 56, i1 false)
+  %348 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %9, ptr noundef %8) #22
+  %349 = icmp eq i32 %348, 0
+  br i1 %349, label %353, label %350
 
-359:                                              ; preds = %346
-  %360 = zext i32 %357 to i64
+350:                                              ; preds = %347
+  %351 = icmp eq i32 %348, 4
+  %352 = select i1 %351, i32 0, i32 %348
+  br label %554
+
+353:                                              ; preds = %347, %343
+  %354 = phi ptr [ %96, %343 ], [ %8, %347 ]
+  %355 = getelementptr inbounds nuw i8, ptr %354, i64 16
+  %356 = load i64, ptr %355, align 8
+  store i64 %356, ptr %287, align 8
+  %357 = getelementptr inbounds nuw i8, ptr %287, i64 8
+  store i64 0, ptr %357, align 8
+  %358 = getelementptr inbounds nuw i8, ptr %247, i64 64
+  %359 = load ptr, ptr %358, align 8
+  %360 = call i32 %359(ptr noundef null, ptr noundef nonnull %357) #23
+  %361 = icmp eq i32 %360, 0
+  br i1 %361, label %363, label %362, !prof !4
+
+362:                                              ; preds = %353
+  store i64 0, ptr %357, align 8
   br label %363
 
-361:                                              ; preds = %363
-  %362 = icmp eq i64 %371, 0
-  br i1 %362, label %379, label %374, !prof !16
+363:                                              ; preds = %362, %353
+  %364 = load ptr, ptr %61, align 8
+  %365 = getelementptr inbounds nuw i8, ptr %364, i64 16
+  br i1 %157, label %370, label %366
 
-363:                                              ; preds = %359, %363
-  %364 = phi i64 [ 0, %359 ], [ %372, %363 ]
-  %365 = phi i64 [ 0, %359 ], [ %371, %363 ]
-  %366 = getelementptr inbounds nuw i64, ptr %270, i64 %364
-  %367 = load i64, ptr %366, align 8
-  %368 = getelementptr inbounds nuw i64, ptr %355, i64 %364
-  %369 = load i64, ptr %368, align 8
-  %370 = xor i64 %369, %367
-  %371 = or i64 %370, %365
-  %372 = add nuw nsw i64 %364, 1
-  %373 = icmp eq i64 %372, %360
-  br i1 %373, label %361, label %363, !llvm.loop !17
-
-374:                                              ; preds = %361
-  %375 = call fastcc ptr @search(ptr noundef nonnull %229, ptr noundef nonnull %349, ptr noundef nonnull %270) #17
+366:                                              ; preds = %363
+  %367 = load ptr, ptr %365, align 8
+  %368 = getelementptr inbounds nuw i8, ptr %367, i64 16
+  %369 = load ptr, ptr %368, align 8
   br label %376
 
-376:                                              ; preds = %346, %374
-  %377 = phi ptr [ %375, %374 ], [ %351, %346 ]
-  %378 = icmp eq ptr %377, null
-  br i1 %378, label %522, label %379, !prof !19
+370:                                              ; preds = %363
+  %371 = load atomic i64, ptr %365 seq_cst, align 8
+  %372 = inttoptr i64 %371 to ptr
+  %373 = getelementptr inbounds nuw i8, ptr %372, i64 16
+  %374 = load atomic i64, ptr %373 seq_cst, align 8
+  %375 = inttoptr i64 %374 to ptr
+  br label %376
 
-379:                                              ; preds = %361, %376
-  %380 = phi ptr [ %377, %376 ], [ %351, %361 ]
-  %381 = getelementptr inbounds nuw i8, ptr %349, i64 8
-  %382 = load i64, ptr %381, align 8
-  %383 = add i64 %382, 1
-  store i64 %383, ptr %381, align 8
-  %384 = getelementptr inbounds nuw i8, ptr %229, i64 52
-  %385 = load i32, ptr %384, align 4
-  %386 = icmp eq i32 %385, 0
-  br i1 %386, label %390, label %387
+376:                                              ; preds = %370, %366
+  %377 = phi ptr [ %367, %366 ], [ %372, %370 ]
+  %378 = phi ptr [ %369, %366 ], [ %375, %370 ]
+  %379 = getelementptr inbounds nuw i8, ptr %246, i64 76
+  %380 = load i32, ptr %379, align 4
+  %381 = zext i32 %380 to i64
+  %382 = getelementptr inbounds nuw i8, ptr %378, i64 %381
+  %383 = getelementptr inbounds nuw i8, ptr %246, i64 68
+  %384 = load i32, ptr %383, align 4
+  %385 = icmp eq i32 %384, 0
+  br i1 %385, label %403, label %386
 
-387:                                              ; preds = %379
-  %388 = call fastcc i32 @make(ptr noundef nonnull %9, ptr noundef nonnull %380) #17
-  %389 = icmp eq i32 %388, 0
-  br i1 %389, label %390, label %526, !prof !4
+386:                                              ; preds = %376
+  %387 = zext i32 %384 to i64
+  br label %390
 
-390:                                              ; preds = %387, %379
-  %391 = call ptr @llvm.stacksave.p0()
-  %392 = load ptr, ptr %9, align 8
-  %393 = getelementptr inbounds nuw i8, ptr %392, i64 92
-  %394 = load i32, ptr %393, align 4
-  %395 = add i32 %394, 1
-  %396 = zext i32 %395 to i64
-  %397 = alloca ptr, i64 %396, align 16
-  %398 = load ptr, ptr %50, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  %399 = getelementptr inbounds nuw i8, ptr %392, i64 80
-  %400 = load i32, ptr %399, align 8
-  %401 = zext i32 %400 to i64
-  %402 = getelementptr inbounds nuw i8, ptr %380, i64 %401
-  %403 = getelementptr inbounds nuw i8, ptr %380, i64 72
-  %404 = load i64, ptr %403, align 8
-  %405 = shl nuw nsw i64 %404, 3
-  %406 = getelementptr inbounds nuw i8, ptr %402, i64 %405
-  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  %407 = getelementptr inbounds nuw i8, ptr %380, i64 92
-  %408 = load i32, ptr %407, align 4
-  %409 = zext i32 %408 to i64
-  store i64 %409, ptr %6, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
+388:                                              ; preds = %390
+  %389 = icmp eq i64 %398, 0
+  br i1 %389, label %406, label %401, !prof !15
+
+390:                                              ; preds = %386, %390
+  %391 = phi i64 [ 0, %386 ], [ %399, %390 ]
+  %392 = phi i64 [ 0, %386 ], [ %398, %390 ]
+  %393 = getelementptr inbounds nuw i64, ptr %287, i64 %391
+  %394 = load i64, ptr %393, align 8
+  %395 = getelementptr inbounds nuw i64, ptr %382, i64 %391
+  %396 = load i64, ptr %395, align 8
+  %397 = xor i64 %396, %394
+  %398 = or i64 %397, %392
+  %399 = add nuw nsw i64 %391, 1
+  %400 = icmp eq i64 %399, %387
+  br i1 %400, label %388, label %390, !llvm.loop !16
+
+401:                                              ; preds = %388
+  %402 = call fastcc ptr @search(ptr noundef nonnull %246, ptr noundef nonnull %377, ptr noundef nonnull %287) #22
+  br label %403
+
+403:                                              ; preds = %376, %401
+  %404 = phi ptr [ %402, %401 ], [ %378, %376 ]
+  %405 = icmp eq ptr %404, null
+  br i1 %405, label %554, label %406, !prof !18
+
+406:                                              ; preds = %388, %403
+  %407 = phi ptr [ %404, %403 ], [ %378, %388 ]
+  br i1 %157, label %412, label %408
+
+408:                                              ; preds = %406
+  %409 = getelementptr inbounds nuw i8, ptr %377, i64 8
+  %410 = load i64, ptr %409, align 8
+  %411 = add i64 %410, 1
+  store i64 %411, ptr %409, align 8
+  br label %412
+
+412:                                              ; preds = %408, %406
+  %413 = phi ptr [ null, %406 ], [ %377, %408 ]
+  %414 = getelementptr inbounds nuw i8, ptr %246, i64 52
+  %415 = load i32, ptr %414, align 4
+  %416 = icmp eq i32 %415, 0
+  br i1 %416, label %420, label %417
+
+417:                                              ; preds = %412
+  %418 = call fastcc i32 @make(ptr noundef nonnull %9, ptr noundef nonnull %407) #22
+  %419 = icmp eq i32 %418, 0
+  br i1 %419, label %420, label %556, !prof !4
+
+420:                                              ; preds = %417, %412
+  %421 = call ptr @llvm.stacksave.p0()
+  %422 = load ptr, ptr %9, align 8
+  %423 = getelementptr inbounds nuw i8, ptr %422, i64 92
+  %424 = load i32, ptr %423, align 4
+  %425 = add i32 %424, 1
+  %426 = zext i32 %425 to i64
+  %427 = alloca ptr, i64 %426, align 16
+  %428 = load ptr, ptr %57, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %5) #21
+  %429 = getelementptr inbounds nuw i8, ptr %422, i64 80
+  %430 = load i32, ptr %429, align 8
+  %431 = zext i32 %430 to i64
+  %432 = getelementptr inbounds nuw i8, ptr %407, i64 %431
+  %433 = getelementptr inbounds nuw i8, ptr %407, i64 72
+  %434 = load i64, ptr %433, align 8
+  %435 = shl nuw nsw i64 %434, 3
+  %436 = getelementptr inbounds nuw i8, ptr %432, i64 %435
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #21
+  %437 = getelementptr inbounds nuw i8, ptr %407, i64 92
+  %438 = load i32, ptr %437, align 4
+  %439 = zext i32 %438 to i64
+  store i64 %439, ptr %6, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %7) #21
   store ptr inttoptr (i64 1 to ptr), ptr %7, align 16
-  %410 = getelementptr inbounds nuw i8, ptr %7, i64 8
-  store ptr %397, ptr %410, align 8
-  %411 = getelementptr inbounds nuw i8, ptr %7, i64 16
-  store ptr inttoptr (i64 2 to ptr), ptr %411, align 16
-  %412 = getelementptr inbounds nuw i8, ptr %7, i64 24
-  store ptr %6, ptr %412, align 8
-  %413 = getelementptr inbounds nuw i8, ptr %7, i64 32
-  store ptr null, ptr %413, align 16
-  %414 = getelementptr inbounds nuw i8, ptr %380, i64 32
-  %415 = load i32, ptr %414, align 8
-  switch i32 %415, label %418 [
-    i32 2, label %424
-    i32 0, label %416
-  ], !prof !20
+  %440 = getelementptr inbounds nuw i8, ptr %7, i64 8
+  store ptr %427, ptr %440, align 8
+  %441 = getelementptr inbounds nuw i8, ptr %7, i64 16
+  store ptr inttoptr (i64 2 to ptr), ptr %441, align 16
+  %442 = getelementptr inbounds nuw i8, ptr %7, i64 24
+  store ptr %6, ptr %442, align 8
+  %443 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  store ptr null, ptr %443, align 16
+  %444 = getelementptr inbounds nuw i8, ptr %407, i64 32
+  %445 = load i32, ptr %444, align 8
+  switch i32 %445, label %448 [
+    i32 2, label %454
+    i32 0, label %446
+  ], !prof !19
 
-416:                                              ; preds = %390
-  %417 = load i32, ptr %337, align 4
-  br label %440
+446:                                              ; preds = %420
+  %447 = load i32, ptr %354, align 4
+  br label %470
 
-418:                                              ; preds = %390
-  %419 = getelementptr inbounds nuw i8, ptr %380, i64 80
-  %420 = load i32, ptr %337, align 4
-  %421 = load i32, ptr %419, align 4
-  %422 = urem i32 %420, %421
-  %423 = icmp eq i32 %422, 0
-  br i1 %423, label %426, label %524
+448:                                              ; preds = %420
+  %449 = getelementptr inbounds nuw i8, ptr %407, i64 80
+  %450 = load i32, ptr %354, align 4
+  %451 = load i32, ptr %449, align 4
+  %452 = urem i32 %450, %451
+  %453 = icmp eq i32 %452, 0
+  br i1 %453, label %456, label %552
 
-424:                                              ; preds = %390
-  %425 = call fastcc i32 @submit_all(ptr noundef nonnull %9, ptr noundef nonnull %380) #17
-  br label %524
+454:                                              ; preds = %420
+  %455 = call fastcc i32 @submit_all(ptr noundef nonnull %9, ptr noundef nonnull %407) #22
+  br label %552
 
-426:                                              ; preds = %418
-  %427 = getelementptr inbounds nuw i8, ptr %337, i64 4
-  %428 = load i32, ptr %427, align 4
-  %429 = getelementptr inbounds nuw i8, ptr %380, i64 84
-  %430 = load i32, ptr %429, align 4
-  %431 = urem i32 %428, %430
-  %432 = icmp eq i32 %431, 0
-  br i1 %432, label %433, label %524
+456:                                              ; preds = %448
+  %457 = getelementptr inbounds nuw i8, ptr %354, i64 4
+  %458 = load i32, ptr %457, align 4
+  %459 = getelementptr inbounds nuw i8, ptr %407, i64 84
+  %460 = load i32, ptr %459, align 4
+  %461 = urem i32 %458, %460
+  %462 = icmp eq i32 %461, 0
+  br i1 %462, label %463, label %552
 
-433:                                              ; preds = %426
-  %434 = getelementptr inbounds nuw i8, ptr %337, i64 8
-  %435 = load i32, ptr %434, align 4
-  %436 = getelementptr inbounds nuw i8, ptr %380, i64 88
-  %437 = load i32, ptr %436, align 4
-  %438 = urem i32 %435, %437
-  %439 = icmp eq i32 %438, 0
-  br i1 %439, label %440, label %524
+463:                                              ; preds = %456
+  %464 = getelementptr inbounds nuw i8, ptr %354, i64 8
+  %465 = load i32, ptr %464, align 4
+  %466 = getelementptr inbounds nuw i8, ptr %407, i64 88
+  %467 = load i32, ptr %466, align 4
+  %468 = urem i32 %465, %467
+  %469 = icmp eq i32 %468, 0
+  br i1 %469, label %470, label %552
 
-440:                                              ; preds = %433, %416
-  %441 = phi i32 [ %417, %416 ], [ %420, %433 ]
-  %442 = getelementptr inbounds nuw i8, ptr %380, i64 36
-  %443 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %441, ptr %5, align 8
-  %444 = load i32, ptr %442, align 4
-  store i32 %444, ptr %443, align 4
-  %445 = getelementptr inbounds nuw i8, ptr %337, i64 4
-  %446 = load i32, ptr %445, align 4
-  %447 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %446, ptr %447, align 4
-  %448 = getelementptr inbounds nuw i8, ptr %380, i64 40
-  %449 = load i32, ptr %448, align 4
-  %450 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %449, ptr %450, align 8
-  %451 = getelementptr inbounds nuw i8, ptr %337, i64 8
-  %452 = load i32, ptr %451, align 4
-  %453 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %452, ptr %453, align 8
-  %454 = getelementptr inbounds nuw i8, ptr %380, i64 44
-  %455 = load i32, ptr %454, align 4
-  %456 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %455, ptr %456, align 4
-  %457 = getelementptr inbounds nuw i8, ptr %380, i64 48
-  %458 = load i64, ptr %457, align 8
-  %459 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %458, ptr %459, align 8
-  %460 = getelementptr inbounds nuw i8, ptr %9, i64 80
-  %461 = load ptr, ptr %460, align 8
-  %462 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %461, ptr %462, align 8
-  %463 = getelementptr inbounds nuw i8, ptr %380, i64 56
-  %464 = load ptr, ptr %463, align 8
-  %465 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %464, ptr %465, align 8
-  %466 = getelementptr inbounds nuw i8, ptr %380, i64 64
-  %467 = load i64, ptr %466, align 8
-  %468 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %467, ptr %468, align 8
-  %469 = icmp eq i32 %408, 0
-  %470 = icmp eq i64 %404, 0
-  br i1 %469, label %472, label %471, !prof !5
+470:                                              ; preds = %463, %446
+  %471 = phi i32 [ %447, %446 ], [ %450, %463 ]
+  %472 = getelementptr inbounds nuw i8, ptr %407, i64 36
+  %473 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %471, ptr %5, align 8
+  %474 = load i32, ptr %472, align 4
+  store i32 %474, ptr %473, align 4
+  %475 = getelementptr inbounds nuw i8, ptr %354, i64 4
+  %476 = load i32, ptr %475, align 4
+  %477 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %476, ptr %477, align 4
+  %478 = getelementptr inbounds nuw i8, ptr %407, i64 40
+  %479 = load i32, ptr %478, align 4
+  %480 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %479, ptr %480, align 8
+  %481 = getelementptr inbounds nuw i8, ptr %354, i64 8
+  %482 = load i32, ptr %481, align 4
+  %483 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %482, ptr %483, align 8
+  %484 = getelementptr inbounds nuw i8, ptr %407, i64 44
+  %485 = load i32, ptr %484, align 4
+  %486 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %485, ptr %486, align 4
+  %487 = getelementptr inbounds nuw i8, ptr %407, i64 48
+  %488 = load i64, ptr %487, align 8
+  %489 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %488, ptr %489, align 8
+  %490 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %491 = load ptr, ptr %490, align 8
+  %492 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %491, ptr %492, align 8
+  %493 = getelementptr inbounds nuw i8, ptr %407, i64 56
+  %494 = load ptr, ptr %493, align 8
+  %495 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %494, ptr %495, align 8
+  %496 = getelementptr inbounds nuw i8, ptr %407, i64 64
+  %497 = load i64, ptr %496, align 8
+  %498 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %497, ptr %498, align 8
+  %499 = icmp eq i32 %438, 0
+  %500 = icmp eq i64 %434, 0
+  br i1 %499, label %502, label %501, !prof !5
 
-471:                                              ; preds = %440
-  br i1 %470, label %494, label %473
+501:                                              ; preds = %470
+  br i1 %500, label %524, label %503
 
-472:                                              ; preds = %440
-  br i1 %470, label %494, label %485
+502:                                              ; preds = %470
+  br i1 %500, label %524, label %515
 
-473:                                              ; preds = %471, %473
-  %474 = phi ptr [ %483, %473 ], [ %402, %471 ]
-  %475 = load i32, ptr %474, align 4
-  %476 = zext i32 %475 to i64
-  %477 = getelementptr inbounds nuw i8, ptr %398, i64 %476
-  %478 = load i64, ptr %477, align 8
-  %479 = getelementptr inbounds nuw i8, ptr %474, i64 4
-  %480 = load i32, ptr %479, align 4
-  %481 = zext i32 %480 to i64
-  %482 = getelementptr inbounds nuw i8, ptr %397, i64 %481
-  store i64 %478, ptr %482, align 1
-  %483 = getelementptr inbounds nuw i8, ptr %474, i64 8
-  %484 = icmp ult ptr %483, %406
-  br i1 %484, label %473, label %494, !llvm.loop !21
+503:                                              ; preds = %501, %503
+  %504 = phi ptr [ %513, %503 ], [ %432, %501 ]
+  %505 = load i32, ptr %504, align 4
+  %506 = zext i32 %505 to i64
+  %507 = getelementptr inbounds nuw i8, ptr %428, i64 %506
+  %508 = load i64, ptr %507, align 8
+  %509 = getelementptr inbounds nuw i8, ptr %504, i64 4
+  %510 = load i32, ptr %509, align 4
+  %511 = zext i32 %510 to i64
+  %512 = getelementptr inbounds nuw i8, ptr %427, i64 %511
+  store i64 %508, ptr %512, align 1
+  %513 = getelementptr inbounds nuw i8, ptr %504, i64 8
+  %514 = icmp ult ptr %513, %436
+  br i1 %514, label %503, label %524, !llvm.loop !20
 
-485:                                              ; preds = %472, %485
-  %486 = phi ptr [ %492, %485 ], [ %402, %472 ]
-  %487 = phi ptr [ %491, %485 ], [ %397, %472 ]
-  %488 = load i32, ptr %486, align 4
-  %489 = zext i32 %488 to i64
-  %490 = getelementptr inbounds nuw i8, ptr %398, i64 %489
-  %491 = getelementptr inbounds nuw i8, ptr %487, i64 8
-  store ptr %490, ptr %487, align 8
-  %492 = getelementptr inbounds nuw i8, ptr %486, i64 8
-  %493 = icmp ult ptr %492, %406
-  br i1 %493, label %485, label %494, !llvm.loop !22
+515:                                              ; preds = %502, %515
+  %516 = phi ptr [ %522, %515 ], [ %432, %502 ]
+  %517 = phi ptr [ %521, %515 ], [ %427, %502 ]
+  %518 = load i32, ptr %516, align 4
+  %519 = zext i32 %518 to i64
+  %520 = getelementptr inbounds nuw i8, ptr %428, i64 %519
+  %521 = getelementptr inbounds nuw i8, ptr %517, i64 8
+  store ptr %520, ptr %517, align 8
+  %522 = getelementptr inbounds nuw i8, ptr %516, i64 8
+  %523 = icmp ult ptr %522, %436
+  br i1 %523, label %515, label %524, !llvm.loop !21
 
-494:                                              ; preds = %473, %485, %471, %472
-  %495 = phi ptr [ null, %472 ], [ %7, %471 ], [ null, %485 ], [ %7, %473 ]
-  %496 = phi ptr [ %397, %472 ], [ null, %471 ], [ %397, %485 ], [ null, %473 ]
-  %497 = getelementptr inbounds nuw i8, ptr %380, i64 16
-  %498 = load i64, ptr %497, align 8
-  %499 = getelementptr inbounds nuw i8, ptr %392, i64 96
-  %500 = load i32, ptr %499, align 8
-  %501 = zext i32 %500 to i64
-  %502 = getelementptr inbounds nuw i8, ptr %398, i64 %501
-  %503 = getelementptr inbounds nuw i8, ptr %502, i64 8
-  %504 = load i64, ptr %503, align 8
-  %505 = icmp eq i64 %498, %504
-  %506 = load ptr, ptr %53, align 8
-  br i1 %505, label %507, label %520, !prof !4
+524:                                              ; preds = %503, %515, %501, %502
+  %525 = phi ptr [ null, %502 ], [ %7, %501 ], [ null, %515 ], [ %7, %503 ]
+  %526 = phi ptr [ %427, %502 ], [ null, %501 ], [ %427, %515 ], [ null, %503 ]
+  %527 = getelementptr inbounds nuw i8, ptr %407, i64 16
+  %528 = load i64, ptr %527, align 8
+  %529 = getelementptr inbounds nuw i8, ptr %422, i64 96
+  %530 = load i32, ptr %529, align 8
+  %531 = zext i32 %530 to i64
+  %532 = getelementptr inbounds nuw i8, ptr %428, i64 %531
+  %533 = getelementptr inbounds nuw i8, ptr %532, i64 8
+  %534 = load i64, ptr %533, align 8
+  %535 = icmp eq i64 %528, %534
+  %536 = load ptr, ptr %60, align 8
+  br i1 %535, label %537, label %550, !prof !4
 
-507:                                              ; preds = %494
-  %508 = getelementptr inbounds nuw i8, ptr %506, i64 72
-  %509 = load ptr, ptr %508, align 8
-  %510 = call ptr %509() #18
-  %511 = getelementptr inbounds nuw i8, ptr %506, i64 80
-  %512 = load ptr, ptr %511, align 8
-  %513 = getelementptr inbounds nuw i8, ptr %380, i64 24
-  %514 = load ptr, ptr %513, align 8
-  %515 = call i32 %512(ptr noundef nonnull %5, ptr noundef %514, ptr noundef %496, ptr noundef %495) #18
-  %516 = getelementptr inbounds nuw i8, ptr %506, i64 88
-  %517 = load ptr, ptr %516, align 8
-  call void %517(ptr noundef %510) #18
-  %518 = icmp ne i32 %515, 0
-  %519 = zext i1 %518 to i32
-  br label %524
+537:                                              ; preds = %524
+  %538 = getelementptr inbounds nuw i8, ptr %536, i64 72
+  %539 = load ptr, ptr %538, align 8
+  %540 = call ptr %539() #23
+  %541 = getelementptr inbounds nuw i8, ptr %536, i64 80
+  %542 = load ptr, ptr %541, align 8
+  %543 = getelementptr inbounds nuw i8, ptr %407, i64 24
+  %544 = load ptr, ptr %543, align 8
+  %545 = call i32 %542(ptr noundef nonnull %5, ptr noundef %544, ptr noundef %526, ptr noundef %525) #23
+  %546 = getelementptr inbounds nuw i8, ptr %536, i64 88
+  %547 = load ptr, ptr %546, align 8
+  call void %547(ptr noundef %540) #23
+  %548 = icmp ne i32 %545, 0
+  %549 = zext i1 %548 to i32
+  br label %552
 
-520:                                              ; preds = %494
-  %521 = call fastcc i32 @submit_there(ptr noundef %506, ptr noundef %5, ptr noundef nonnull %380, ptr noundef %496, ptr noundef %495) #17
-  br label %524
+550:                                              ; preds = %524
+  %551 = call fastcc i32 @submit_there(ptr noundef %536, ptr noundef %5, ptr noundef nonnull %407, ptr noundef %526, ptr noundef %525) #22
+  br label %552
 
-522:                                              ; preds = %376, %333, %323, %320, %314, %280, %262, %237, %228
-  %523 = phi i32 [ 2, %376 ], [ %335, %333 ], [ 1, %320 ], [ 1, %314 ], [ %281, %280 ], [ %324, %323 ], [ %238, %237 ], [ %231, %228 ], [ %263, %262 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
-  br i1 %216, label %553, label %530, !prof !4
+552:                                              ; preds = %448, %456, %463, %454, %537, %550
+  %553 = phi i32 [ %455, %454 ], [ %549, %537 ], [ %551, %550 ], [ 1, %463 ], [ 1, %456 ], [ 1, %448 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %7) #21
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #21
+  call void @llvm.lifetime.end.p0(ptr nonnull %5) #21
+  call void @llvm.stackrestore.p0(ptr %421)
+  br label %556
 
-524:                                              ; preds = %507, %520, %433, %426, %418, %424
-  %525 = phi i32 [ %425, %424 ], [ %521, %520 ], [ %519, %507 ], [ 1, %433 ], [ 1, %426 ], [ 1, %418 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  call void @llvm.stackrestore.p0(ptr %391)
-  br label %526
+554:                                              ; preds = %403, %350, %340, %337, %331, %297, %279, %254, %245
+  %555 = phi i32 [ 2, %403 ], [ %352, %350 ], [ 1, %337 ], [ 1, %331 ], [ %298, %297 ], [ %341, %340 ], [ %255, %254 ], [ %248, %245 ], [ %280, %279 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %8) #21
+  br label %563
 
-526:                                              ; preds = %524, %387
-  %527 = phi i32 [ %388, %387 ], [ %525, %524 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
-  %528 = load i64, ptr %381, align 8
-  %529 = add i64 %528, -1
-  store i64 %529, ptr %381, align 8
-  br i1 %216, label %553, label %530, !prof !4
+556:                                              ; preds = %552, %417
+  %557 = phi i32 [ %553, %552 ], [ %418, %417 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %8) #21
+  %558 = icmp eq ptr %413, null
+  br i1 %558, label %563, label %559, !prof !12
 
-530:                                              ; preds = %218, %526, %522
-  %531 = phi i32 [ %527, %526 ], [ %224, %218 ], [ %523, %522 ]
-  %532 = load i32, ptr %21, align 8
-  %533 = getelementptr inbounds nuw i8, ptr %21, i64 16
-  %534 = load i32, ptr %533, align 8
-  %535 = icmp ult i32 %532, %534
-  br i1 %535, label %536, label %553
+559:                                              ; preds = %556
+  %560 = getelementptr inbounds nuw i8, ptr %413, i64 8
+  %561 = load i64, ptr %560, align 8
+  %562 = add i64 %561, -1
+  store i64 %562, ptr %560, align 8
+  br label %563
 
-536:                                              ; preds = %530
-  %537 = getelementptr inbounds nuw i8, ptr %19, i64 192
-  %538 = zext i32 %532 to i64
-  br label %539
+563:                                              ; preds = %42, %80, %92, %104, %235, %203, %158, %554, %559, %556
+  %564 = phi i1 [ %233, %554 ], [ %233, %559 ], [ %233, %556 ], [ true, %42 ], [ true, %80 ], [ false, %235 ], [ true, %203 ], [ true, %158 ], [ true, %104 ], [ true, %92 ]
+  %565 = phi i32 [ %555, %554 ], [ %557, %559 ], [ %557, %556 ], [ 1, %42 ], [ %81, %80 ], [ %241, %235 ], [ 1, %203 ], [ 1, %158 ], [ 1, %104 ], [ %94, %92 ]
+  %566 = phi ptr [ %173, %554 ], [ %173, %559 ], [ %173, %556 ], [ null, %42 ], [ null, %80 ], [ %173, %235 ], [ %173, %203 ], [ null, %158 ], [ null, %104 ], [ null, %92 ]
+  %567 = phi ptr [ %97, %554 ], [ %97, %559 ], [ %97, %556 ], [ null, %42 ], [ null, %80 ], [ %97, %235 ], [ %97, %203 ], [ %97, %158 ], [ %97, %104 ], [ %87, %92 ]
+  %568 = tail call i32 @has_lock() #20
+  %569 = icmp eq i32 %568, 0
+  %570 = icmp ne ptr %566, null
+  %571 = and i1 %570, %569
+  br i1 %571, label %572, label %575
 
-539:                                              ; preds = %536, %548
-  %540 = phi i32 [ %534, %536 ], [ %549, %548 ]
-  %541 = phi i64 [ %538, %536 ], [ %550, %548 ]
-  %542 = getelementptr inbounds nuw ptr, ptr %49, i64 %541
-  %543 = load ptr, ptr %542, align 8
-  %544 = icmp eq ptr %543, null
-  br i1 %544, label %548, label %545
+572:                                              ; preds = %563
+  %573 = load i64, ptr %566, align 8
+  %574 = add i64 %573, 1
+  store atomic i64 %574, ptr %566 release, align 8
+  br label %575
 
-545:                                              ; preds = %539
-  %546 = load ptr, ptr %537, align 8
-  call void %546(ptr noundef nonnull %543) #18
-  %547 = load i32, ptr %533, align 8
-  br label %548
+575:                                              ; preds = %563, %572
+  br i1 %564, label %598, label %576, !prof !4
 
-548:                                              ; preds = %539, %545
-  %549 = phi i32 [ %540, %539 ], [ %547, %545 ]
-  %550 = add nuw nsw i64 %541, 1
-  %551 = zext i32 %549 to i64
-  %552 = icmp samesign ult i64 %550, %551
-  br i1 %552, label %539, label %553, !llvm.loop !23
+576:                                              ; preds = %575
+  %577 = load i32, ptr %25, align 8
+  %578 = getelementptr inbounds nuw i8, ptr %25, i64 16
+  %579 = load i32, ptr %578, align 8
+  %580 = icmp ult i32 %577, %579
+  br i1 %580, label %581, label %598
 
-553:                                              ; preds = %548, %530, %36, %84, %96, %186, %73, %526, %522
-  %554 = phi ptr [ %89, %526 ], [ null, %73 ], [ %89, %530 ], [ %89, %522 ], [ null, %36 ], [ %79, %84 ], [ %89, %96 ], [ %89, %186 ], [ %89, %548 ]
-  %555 = phi i32 [ %527, %526 ], [ %74, %73 ], [ %531, %530 ], [ %523, %522 ], [ 1, %36 ], [ %86, %84 ], [ 1, %96 ], [ 1, %186 ], [ %531, %548 ]
-  %556 = getelementptr inbounds nuw i8, ptr %9, i64 72
-  %557 = load ptr, ptr %556, align 8
-  %558 = icmp eq ptr %557, null
-  br i1 %558, label %562, label %559, !prof !4
+581:                                              ; preds = %576
+  %582 = getelementptr inbounds nuw i8, ptr %23, i64 192
+  %583 = zext i32 %577 to i64
+  br label %584
 
-559:                                              ; preds = %553
-  %560 = getelementptr inbounds nuw i8, ptr %19, i64 192
-  %561 = load ptr, ptr %560, align 8
-  call void %561(ptr noundef nonnull %557) #18
-  br label %562
+584:                                              ; preds = %581, %593
+  %585 = phi i32 [ %579, %581 ], [ %594, %593 ]
+  %586 = phi i64 [ %583, %581 ], [ %595, %593 ]
+  %587 = getelementptr inbounds nuw ptr, ptr %56, i64 %586
+  %588 = load ptr, ptr %587, align 8
+  %589 = icmp eq ptr %588, null
+  br i1 %589, label %593, label %590
 
-562:                                              ; preds = %559, %553
-  %563 = icmp eq ptr %554, null
-  br i1 %563, label %567, label %564, !prof !4
+590:                                              ; preds = %584
+  %591 = load ptr, ptr %582, align 8
+  call void %591(ptr noundef nonnull %588) #23
+  %592 = load i32, ptr %578, align 8
+  br label %593
 
-564:                                              ; preds = %562
-  %565 = getelementptr inbounds nuw i8, ptr %19, i64 192
-  %566 = load ptr, ptr %565, align 8
-  call void %566(ptr noundef nonnull %554) #18
-  br label %567
+593:                                              ; preds = %584, %590
+  %594 = phi i32 [ %585, %584 ], [ %592, %590 ]
+  %595 = add nuw nsw i64 %586, 1
+  %596 = zext i32 %594 to i64
+  %597 = icmp samesign ult i64 %595, %596
+  br i1 %597, label %584, label %598, !llvm.loop !22
 
-567:                                              ; preds = %564, %562
-  switch i32 %555, label %587 [
-    i32 0, label %568
-    i32 3, label %590
-    i32 2, label %580
-  ], !prof !24
+598:                                              ; preds = %593, %576, %575
+  %599 = getelementptr inbounds nuw i8, ptr %9, i64 72
+  %600 = load ptr, ptr %599, align 8
+  %601 = icmp eq ptr %600, null
+  br i1 %601, label %605, label %602, !prof !4
 
-568:                                              ; preds = %567
-  %569 = getelementptr inbounds nuw i8, ptr %19, i64 104
-  %570 = load i64, ptr %569, align 8
-  %571 = icmp eq i64 %570, 0
-  br i1 %571, label %577, label %572, !prof !4
+602:                                              ; preds = %598
+  %603 = getelementptr inbounds nuw i8, ptr %23, i64 192
+  %604 = load ptr, ptr %603, align 8
+  call void %604(ptr noundef nonnull %600) #23
+  br label %605
 
-572:                                              ; preds = %568
-  %573 = getelementptr inbounds nuw i8, ptr %19, i64 184
-  %574 = load ptr, ptr %573, align 8
-  %575 = getelementptr inbounds nuw i8, ptr %19, i64 96
-  %576 = load ptr, ptr %575, align 8
-  call void %574(ptr noundef %576) #18
-  br label %577
+605:                                              ; preds = %602, %598
+  %606 = icmp eq ptr %567, null
+  br i1 %606, label %610, label %607, !prof !4
 
-577:                                              ; preds = %572, %568
-  %578 = getelementptr inbounds nuw i8, ptr %19, i64 96
-  %579 = load ptr, ptr %578, align 8
-  br label %590
+607:                                              ; preds = %605
+  %608 = getelementptr inbounds nuw i8, ptr %23, i64 192
+  %609 = load ptr, ptr %608, align 8
+  call void %609(ptr noundef nonnull %567) #23
+  br label %610
 
-580:                                              ; preds = %567
-  %581 = load ptr, ptr %50, align 8
-  %582 = load ptr, ptr %9, align 8
-  %583 = getelementptr inbounds nuw i8, ptr %582, i64 96
-  %584 = load i32, ptr %583, align 8
-  %585 = zext i32 %584 to i64
-  %586 = getelementptr inbounds nuw i8, ptr %581, i64 %585
-  br label %587
+610:                                              ; preds = %607, %605
+  switch i32 %565, label %630 [
+    i32 0, label %611
+    i32 3, label %633
+    i32 2, label %623
+  ], !prof !23
 
-587:                                              ; preds = %567, %580
-  %588 = phi ptr [ %586, %580 ], [ null, %567 ]
-  %589 = call fastcc ptr @anew(ptr noundef %17, ptr noundef %588, ptr noundef %39, ptr noundef %40, i64 noundef %38, ptr noundef %3) #17
-  br label %590
+611:                                              ; preds = %610
+  %612 = getelementptr inbounds nuw i8, ptr %23, i64 104
+  %613 = load i64, ptr %612, align 8
+  %614 = icmp eq i64 %613, 0
+  br i1 %614, label %620, label %615, !prof !4
 
-590:                                              ; preds = %567, %587, %577
-  %591 = phi ptr [ %579, %577 ], [ %589, %587 ], [ null, %567 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %9) #16
-  ret ptr %591
+615:                                              ; preds = %611
+  %616 = getelementptr inbounds nuw i8, ptr %23, i64 184
+  %617 = load ptr, ptr %616, align 8
+  %618 = getelementptr inbounds nuw i8, ptr %23, i64 96
+  %619 = load ptr, ptr %618, align 8
+  call void %617(ptr noundef %619) #23
+  br label %620
+
+620:                                              ; preds = %615, %611
+  %621 = getelementptr inbounds nuw i8, ptr %23, i64 96
+  %622 = load ptr, ptr %621, align 8
+  br label %633
+
+623:                                              ; preds = %610
+  %624 = load ptr, ptr %57, align 8
+  %625 = load ptr, ptr %9, align 8
+  %626 = getelementptr inbounds nuw i8, ptr %625, i64 96
+  %627 = load i32, ptr %626, align 8
+  %628 = zext i32 %627 to i64
+  %629 = getelementptr inbounds nuw i8, ptr %624, i64 %628
+  br label %630
+
+630:                                              ; preds = %610, %623
+  %631 = phi ptr [ %629, %623 ], [ null, %610 ]
+  %632 = call fastcc ptr @anew(ptr noundef %21, ptr noundef %631, ptr noundef %44, ptr noundef %46, i64 noundef %45, ptr noundef %3) #22
+  br label %633
+
+633:                                              ; preds = %610, %630, %620
+  %634 = phi ptr [ %622, %620 ], [ %632, %630 ], [ null, %610 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %9) #21
+  ret ptr %634
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -885,7 +948,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
 9:                                                ; preds = %7
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 208
   %11 = load ptr, ptr %10, align 8
-  %12 = tail call i64 %11(ptr noundef nonnull %6) #18
+  %12 = tail call i64 %11(ptr noundef nonnull %6) #23
   br label %13
 
 13:                                               ; preds = %7, %9
@@ -931,7 +994,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %39 = add nuw nsw i64 %33, 1
   %40 = add i64 %34, 1
   %41 = icmp eq i64 %40, %23
-  br i1 %41, label %42, label %32, !llvm.loop !25
+  br i1 %41, label %42, label %32, !llvm.loop !24
 
 42:                                               ; preds = %27, %32, %13
   %43 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -941,7 +1004,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %47 = getelementptr inbounds nuw ptr, ptr %17, i64 %46
   %48 = select i1 %45, i64 1, i64 2
   %49 = add i64 %48, %5
-  %50 = call ptr %44(ptr noundef %1, ptr noundef nonnull %47, i64 noundef %49, ptr noundef %6) #18
+  %50 = call ptr %44(ptr noundef %1, ptr noundef nonnull %47, i64 noundef %49, ptr noundef %6) #23
   ret ptr %50
 
 51:                                               ; preds = %51, %25
@@ -997,30 +1060,30 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %93 = add nuw nsw i64 %52, 8
   %94 = add i64 %53, 8
   %95 = icmp eq i64 %94, %26
-  br i1 %95, label %27, label %51, !llvm.loop !26
+  br i1 %95, label %27, label %51, !llvm.loop !25
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 1, 4) i32 @failed(ptr noundef readonly captures(none) %0) unnamed_addr #3 {
   %2 = getelementptr inbounds nuw i8, ptr %0, i64 160
   %3 = load ptr, ptr %2, align 8
-  %4 = tail call ptr %3() #18
+  %4 = tail call ptr %3() #23
   %5 = icmp eq ptr %4, null
   br i1 %5, label %16, label %6
 
 6:                                                ; preds = %1
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 176
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 344
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 336
   %10 = load ptr, ptr %9, align 8
-  %11 = tail call i32 %8(ptr noundef %10) #18
+  %11 = tail call i32 %8(ptr noundef %10) #23
   %12 = icmp eq i32 %11, 0
   br i1 %12, label %16, label %13
 
 13:                                               ; preds = %6
   %14 = getelementptr inbounds nuw i8, ptr %0, i64 168
   %15 = load ptr, ptr %14, align 8
-  tail call void %15() #18
+  tail call void %15() #23
   br label %16
 
 16:                                               ; preds = %6, %1, %13
@@ -1065,12 +1128,12 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %28 = load i32, ptr %8, align 8
   %29 = zext i32 %28 to i64
   %30 = icmp samesign ult i64 %27, %29
-  br i1 %30, label %18, label %16, !llvm.loop !27
+  br i1 %30, label %18, label %16, !llvm.loop !26
 
 31:                                               ; preds = %16
   %32 = getelementptr inbounds nuw i8, ptr %1, i64 208
   %33 = load ptr, ptr %32, align 8
-  %34 = tail call i64 %33(ptr noundef nonnull %4) #18
+  %34 = tail call i64 %33(ptr noundef nonnull %4) #23
   %35 = icmp sgt i64 %34, 0
   br i1 %35, label %36, label %41
 
@@ -1090,7 +1153,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 45:                                               ; preds = %36, %74
   %46 = phi i64 [ 0, %36 ], [ %77, %74 ]
   %47 = load ptr, ptr %37, align 8
-  %48 = tail call ptr %47(ptr noundef nonnull %4, i64 noundef %46) #18
+  %48 = tail call ptr %47(ptr noundef nonnull %4, i64 noundef %46) #23
   %49 = load i32, ptr %38, align 4
   %50 = load i32, ptr %8, align 8
   %51 = icmp ult i32 %49, %50
@@ -1112,7 +1175,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 61:                                               ; preds = %56
   %62 = add nuw nsw i64 %57, 1
   %63 = icmp eq i64 %62, %55
-  br i1 %63, label %97, label %56, !llvm.loop !28
+  br i1 %63, label %97, label %56, !llvm.loop !27
 
 64:                                               ; preds = %56
   %65 = trunc nuw i64 %57 to i32
@@ -1136,7 +1199,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   store ptr %76, ptr %71, align 8
   %77 = add nuw nsw i64 %46, 1
   %78 = icmp eq i64 %77, %34
-  br i1 %78, label %41, label %45, !llvm.loop !29
+  br i1 %78, label %41, label %45, !llvm.loop !28
 
 79:                                               ; preds = %41, %92
   %80 = phi i32 [ %93, %92 ], [ %43, %41 ]
@@ -1163,7 +1226,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %94 = add nuw nsw i64 %81, 1
   %95 = zext i32 %93 to i64
   %96 = icmp samesign ult i64 %94, %95
-  br i1 %96, label %79, label %97, !llvm.loop !30
+  br i1 %96, label %79, label %97, !llvm.loop !29
 
 97:                                               ; preds = %66, %69, %61, %85, %92, %41, %6
   %98 = phi i32 [ 1, %6 ], [ 1, %85 ], [ 0, %41 ], [ 1, %61 ], [ 0, %92 ], [ 1, %69 ], [ 1, %66 ]
@@ -1173,6 +1236,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
 declare void @llvm.lifetime.end.p0(ptr captures(none)) #1
 
+; Function Attrs: mustprogress nofree nosync nounwind willreturn memory(none)
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull captures(none) %2, ptr noundef captures(none) %3) unnamed_addr #3 {
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 104
@@ -1196,12 +1260,12 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 
 20:                                               ; preds = %30, %4
   %21 = icmp eq i32 %10, 0
-  br i1 %21, label %141, label %22
+  br i1 %21, label %144, label %22
 
 22:                                               ; preds = %20
   %23 = getelementptr inbounds nuw i8, ptr %1, i64 248
   %24 = getelementptr inbounds nuw i8, ptr %1, i64 112
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 336
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 328
   %26 = getelementptr inbounds nuw i8, ptr %1, i64 240
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 96
   %28 = getelementptr inbounds nuw i8, ptr %1, i64 256
@@ -1218,10 +1282,10 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %36 = load i32, ptr %35, align 8
   %37 = zext i32 %36 to i64
   %38 = icmp samesign ult i64 %33, %37
-  br i1 %38, label %30, label %20, !llvm.loop !31
+  br i1 %38, label %30, label %20, !llvm.loop !30
 
-39:                                               ; preds = %22, %136
-  %40 = phi ptr [ %8, %22 ], [ %137, %136 ]
+39:                                               ; preds = %22, %139
+  %40 = phi ptr [ %8, %22 ], [ %140, %139 ]
   %41 = getelementptr inbounds nuw i8, ptr %40, i64 4
   %42 = load i16, ptr %41, align 4
   %43 = icmp eq i16 %42, -1
@@ -1268,18 +1332,18 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %74 = zext i16 %73 to i64
   %75 = getelementptr inbounds nuw i8, ptr %3, i64 %74
   store i8 %71, ptr %75, align 1
-  br label %136
+  br label %139
 
 76:                                               ; preds = %44
-  br i1 %48, label %136, label %77
+  br i1 %48, label %139, label %77
 
 77:                                               ; preds = %56, %76
   %78 = phi ptr [ %53, %76 ], [ %61, %56 ]
   %79 = phi i16 [ %54, %76 ], [ %62, %56 ]
-  switch i16 %79, label %120 [
+  switch i16 %79, label %121 [
     i16 2, label %80
     i16 3, label %94
-    i16 4, label %109
+    i16 4, label %110
   ]
 
 80:                                               ; preds = %77
@@ -1290,84 +1354,87 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %85 = zext i32 %84 to i64
   %86 = getelementptr inbounds nuw ptr, ptr %82, i64 %85
   %87 = load ptr, ptr %86, align 8
-  %88 = tail call ptr %81(ptr noundef %78, ptr noundef %87) #18
+  %88 = tail call ptr %81(ptr noundef %78, ptr noundef %87) #23
   %89 = getelementptr inbounds nuw i8, ptr %40, i64 6
   %90 = load i16, ptr %89, align 2
   %91 = zext i16 %90 to i64
   %92 = getelementptr inbounds nuw ptr, ptr %2, i64 %91
   store ptr %88, ptr %92, align 8
   %93 = icmp eq ptr %88, null
-  br i1 %93, label %139, label %136
+  br i1 %93, label %142, label %139
 
 94:                                               ; preds = %77
-  %95 = getelementptr inbounds nuw i8, ptr %78, i64 8
-  %96 = load ptr, ptr %95, align 8
-  %97 = load ptr, ptr %24, align 8
-  %98 = icmp eq ptr %96, %97
-  br i1 %98, label %102, label %99
+  %95 = tail call i64 @object_head() #20
+  %96 = getelementptr inbounds i8, ptr %78, i64 %95
+  %97 = getelementptr inbounds i8, ptr %96, i64 -8
+  %98 = load ptr, ptr %97, align 8
+  %99 = load ptr, ptr %24, align 8
+  %100 = icmp eq ptr %98, %99
+  br i1 %100, label %104, label %101
 
-99:                                               ; preds = %94
-  %100 = load ptr, ptr %25, align 8
-  %101 = icmp eq ptr %96, %100
-  br i1 %101, label %102, label %141
+101:                                              ; preds = %94
+  %102 = load ptr, ptr %25, align 8
+  %103 = icmp eq ptr %98, %102
+  br i1 %103, label %104, label %144
 
-102:                                              ; preds = %99, %94
-  %103 = getelementptr inbounds nuw i8, ptr %78, i64 16
-  %104 = load i64, ptr %103, align 8
-  %105 = getelementptr inbounds nuw i8, ptr %40, i64 8
-  %106 = load i32, ptr %105, align 4
-  %107 = zext i32 %106 to i64
-  %108 = icmp eq i64 %104, %107
-  br i1 %108, label %136, label %141
+104:                                              ; preds = %101, %94
+  %105 = load i64, ptr %96, align 8
+  %106 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %107 = load i32, ptr %106, align 4
+  %108 = zext i32 %107 to i64
+  %109 = icmp eq i64 %105, %108
+  br i1 %109, label %139, label %144
 
-109:                                              ; preds = %77
-  %110 = load ptr, ptr %23, align 8
-  %111 = getelementptr inbounds nuw i8, ptr %40, i64 8
-  %112 = load i32, ptr %111, align 4
-  %113 = zext i32 %112 to i64
-  %114 = tail call ptr %110(ptr noundef %78, i64 noundef %113) #18
-  %115 = getelementptr inbounds nuw i8, ptr %40, i64 6
-  %116 = load i16, ptr %115, align 2
-  %117 = zext i16 %116 to i64
-  %118 = getelementptr inbounds nuw ptr, ptr %2, i64 %117
-  store ptr %114, ptr %118, align 8
-  %119 = icmp eq ptr %114, null
-  br i1 %119, label %139, label %136
+110:                                              ; preds = %77
+  %111 = load ptr, ptr %23, align 8
+  %112 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %113 = load i32, ptr %112, align 4
+  %114 = zext i32 %113 to i64
+  %115 = tail call ptr %111(ptr noundef %78, i64 noundef %114) #23
+  %116 = getelementptr inbounds nuw i8, ptr %40, i64 6
+  %117 = load i16, ptr %116, align 2
+  %118 = zext i16 %117 to i64
+  %119 = getelementptr inbounds nuw ptr, ptr %2, i64 %118
+  store ptr %115, ptr %119, align 8
+  %120 = icmp eq ptr %115, null
+  br i1 %120, label %142, label %139
 
-120:                                              ; preds = %77
-  %121 = getelementptr inbounds nuw i8, ptr %78, i64 8
-  %122 = load ptr, ptr %121, align 8
-  %123 = load ptr, ptr %27, align 8
-  %124 = getelementptr inbounds nuw i8, ptr %40, i64 8
-  %125 = load i32, ptr %124, align 4
-  %126 = zext i32 %125 to i64
-  %127 = getelementptr inbounds nuw ptr, ptr %123, i64 %126
-  %128 = load ptr, ptr %127, align 8
-  %129 = icmp eq ptr %122, %128
-  br i1 %129, label %136, label %130
+121:                                              ; preds = %77
+  %122 = tail call i64 @object_head() #20
+  %123 = getelementptr inbounds i8, ptr %78, i64 %122
+  %124 = getelementptr inbounds i8, ptr %123, i64 -8
+  %125 = load ptr, ptr %124, align 8
+  %126 = load ptr, ptr %27, align 8
+  %127 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %128 = load i32, ptr %127, align 4
+  %129 = zext i32 %128 to i64
+  %130 = getelementptr inbounds nuw ptr, ptr %126, i64 %129
+  %131 = load ptr, ptr %130, align 8
+  %132 = icmp eq ptr %125, %131
+  br i1 %132, label %139, label %133
 
-130:                                              ; preds = %120
-  %131 = load ptr, ptr %28, align 8
-  %132 = tail call i32 %131(ptr noundef nonnull %78, ptr noundef %128) #18
-  %133 = icmp eq i32 %132, 1
-  br i1 %133, label %136, label %134
+133:                                              ; preds = %121
+  %134 = load ptr, ptr %28, align 8
+  %135 = tail call i32 %134(ptr noundef nonnull %78, ptr noundef %131) #23
+  %136 = icmp eq i32 %135, 1
+  br i1 %136, label %139, label %137
 
-134:                                              ; preds = %130
-  %135 = icmp slt i32 %132, 0
-  br i1 %135, label %139, label %141
+137:                                              ; preds = %133
+  %138 = icmp slt i32 %135, 0
+  br i1 %138, label %142, label %144
 
-136:                                              ; preds = %102, %76, %130, %120, %109, %80, %70
-  %137 = getelementptr inbounds nuw i8, ptr %40, i64 16
-  %138 = icmp ult ptr %137, %13
-  br i1 %138, label %39, label %141, !llvm.loop !32
+139:                                              ; preds = %104, %76, %133, %121, %110, %80, %70
+  %140 = getelementptr inbounds nuw i8, ptr %40, i64 16
+  %141 = icmp ult ptr %140, %13
+  br i1 %141, label %39, label %144, !llvm.loop !31
 
-139:                                              ; preds = %109, %80, %134
-  %140 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #17
-  br label %141
+142:                                              ; preds = %110, %80, %137
+  %143 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #22
+  br label %144
 
-141:                                              ; preds = %136, %99, %102, %139, %20, %134
-  %142 = phi i32 [ 1, %134 ], [ 0, %20 ], [ %140, %139 ], [ 1, %99 ], [ 0, %136 ], [ 1, %102 ]
-  ret i32 %142
+144:                                              ; preds = %139, %101, %104, %142, %20, %137
+  %145 = phi i32 [ 1, %137 ], [ 0, %20 ], [ %143, %142 ], [ 1, %101 ], [ 0, %139 ], [ 1, %104 ]
+  ret i32 %145
 }
 
 ; Function Attrs: noinline nounwind
@@ -1391,24 +1458,24 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
   %19 = load i32, ptr %18, align 4
   %20 = shl i32 %19, 3
   %21 = zext i32 %20 to i64
-  %22 = tail call ptr %15(ptr noundef nonnull %1, i64 noundef %21) #18
+  %22 = tail call ptr %15(ptr noundef nonnull %1, i64 noundef %21) #23
   %23 = icmp eq ptr %22, null
   br i1 %23, label %34, label %27
 
 24:                                               ; preds = %9
   %25 = getelementptr inbounds nuw i8, ptr %7, i64 184
   %26 = load ptr, ptr %25, align 8
-  tail call void %26(ptr noundef nonnull %11) #18
+  tail call void %26(ptr noundef nonnull %11) #23
   br label %27
 
 27:                                               ; preds = %13, %24
   %28 = phi ptr [ %22, %13 ], [ %11, %24 ]
   %29 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %30 = load ptr, ptr %29, align 8
-  %31 = tail call fastcc ptr @forward(ptr noundef nonnull %7, ptr noundef %30, ptr noundef nonnull %28, ptr noundef %2, ptr noundef %3, i64 noundef %4, ptr noundef %5) #17
+  %31 = tail call fastcc ptr @forward(ptr noundef nonnull %7, ptr noundef %30, ptr noundef nonnull %28, ptr noundef %2, ptr noundef %3, i64 noundef %4, ptr noundef %5) #22
   %32 = getelementptr inbounds nuw i8, ptr %7, i64 192
   %33 = load ptr, ptr %32, align 8
-  tail call void %33(ptr noundef nonnull %28) #18
+  tail call void %33(ptr noundef nonnull %28) #23
   br label %34
 
 34:                                               ; preds = %13, %9, %27
@@ -1418,314 +1485,483 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
 
 ; Function Attrs: nounwind
 define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) local_unnamed_addr #0 {
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %8 = load i64, ptr %7, align 8
-  %9 = getelementptr inbounds i8, ptr %0, i64 %8
-  %10 = load ptr, ptr %9, align 8
-  %11 = getelementptr inbounds nuw i8, ptr %10, i64 32
-  %12 = getelementptr inbounds nuw i8, ptr %10, i64 56
+  %5 = tail call i64 @object_head() #20
+  %6 = getelementptr inbounds i8, ptr %0, i64 %5
+  %7 = getelementptr inbounds i8, ptr %6, i64 -8
+  %8 = load ptr, ptr %7, align 8
+  %9 = getelementptr i8, ptr %8, i64 %5
+  %10 = getelementptr i8, ptr %9, i64 16
+  %11 = load i64, ptr %10, align 8
+  %12 = getelementptr inbounds i8, ptr %0, i64 %11
   %13 = load ptr, ptr %12, align 8
-  %14 = icmp eq i64 %2, 1
-  %15 = icmp eq ptr %3, null
-  %16 = and i1 %14, %15
-  br i1 %16, label %17, label %70, !prof !4
+  %14 = getelementptr i8, ptr %13, i64 %5
+  %15 = getelementptr i8, ptr %14, i64 16
+  %16 = icmp eq i64 %2, 1
+  %17 = icmp eq ptr %3, null
+  %18 = and i1 %16, %17
+  br i1 %18, label %19, label %103, !prof !4
 
-17:                                               ; preds = %4
-  %18 = load ptr, ptr %1, align 8
-  %19 = load ptr, ptr %11, align 8
-  %20 = getelementptr inbounds nuw i8, ptr %19, i64 112
-  %21 = load ptr, ptr %20, align 8
-  %22 = getelementptr inbounds nuw i8, ptr %18, i64 8
-  %23 = load ptr, ptr %22, align 8
-  %24 = icmp eq ptr %23, %21
-  br i1 %24, label %25, label %55
+19:                                               ; preds = %4
+  %20 = load ptr, ptr %15, align 8
+  %21 = tail call i32 @has_lock() #20
+  %22 = icmp eq i32 %21, 0
+  br i1 %22, label %23, label %31
 
-25:                                               ; preds = %17
-  %26 = getelementptr inbounds nuw i8, ptr %13, i64 48
-  %27 = load ptr, ptr %26, align 8
-  %28 = getelementptr inbounds nuw i8, ptr %27, i64 8
-  %29 = load ptr, ptr %28, align 8
-  %30 = icmp eq ptr %29, %21
-  br i1 %30, label %31, label %55
+23:                                               ; preds = %19
+  %24 = tail call ptr @llvm.frameaddress.p0(i32 0)
+  %25 = getelementptr inbounds nuw i8, ptr %20, i64 376
+  %26 = load ptr, ptr %25, align 8
+  %27 = ptrtoint ptr %24 to i64
+  %28 = lshr i64 %27, 16
+  %29 = tail call fastcc ptr @place_of(ptr noundef %26, i64 noundef %28) #22
+  %30 = icmp eq ptr %29, null
+  br i1 %30, label %103, label %36, !prof !5
 
-31:                                               ; preds = %25
-  %32 = getelementptr inbounds nuw i8, ptr %18, i64 16
-  %33 = load i64, ptr %32, align 8
-  %34 = icmp eq i64 %33, 2
-  br i1 %34, label %35, label %55
+31:                                               ; preds = %19
+  %32 = icmp eq ptr %20, null
+  br i1 %32, label %103, label %33, !prof !5
 
-35:                                               ; preds = %31
-  %36 = getelementptr inbounds nuw i8, ptr %27, i64 16
-  %37 = load i64, ptr %36, align 8
-  %38 = icmp eq i64 %37, 2
-  br i1 %38, label %39, label %55
+33:                                               ; preds = %31
+  %34 = getelementptr i8, ptr %14, i64 40
+  %35 = load ptr, ptr %34, align 8
+  br label %41
 
-39:                                               ; preds = %35
-  %40 = getelementptr inbounds nuw i8, ptr %23, i64 32
-  %41 = load i64, ptr %40, align 8
-  %42 = getelementptr inbounds i8, ptr %18, i64 %41
-  %43 = load ptr, ptr %42, align 8
-  %44 = getelementptr inbounds nuw i8, ptr %29, i64 32
-  %45 = load i64, ptr %44, align 8
-  %46 = getelementptr inbounds i8, ptr %27, i64 %45
+36:                                               ; preds = %23
+  %37 = getelementptr i8, ptr %14, i64 40
+  %38 = load atomic i64, ptr %37 seq_cst, align 8
+  %39 = inttoptr i64 %38 to ptr
+  %40 = load ptr, ptr %15, align 8
+  br label %41
+
+41:                                               ; preds = %36, %33
+  %42 = phi ptr [ %20, %33 ], [ %40, %36 ]
+  %43 = phi ptr [ %20, %33 ], [ %29, %36 ]
+  %44 = phi ptr [ %35, %33 ], [ %39, %36 ]
+  %45 = load ptr, ptr %1, align 8
+  %46 = getelementptr inbounds nuw i8, ptr %42, i64 112
   %47 = load ptr, ptr %46, align 8
-  %48 = icmp eq ptr %43, %47
-  br i1 %48, label %49, label %55
+  %48 = getelementptr inbounds i8, ptr %45, i64 %5
+  %49 = getelementptr inbounds i8, ptr %48, i64 -8
+  %50 = load ptr, ptr %49, align 8
+  %51 = icmp eq ptr %50, %47
+  br i1 %51, label %52, label %83
 
-49:                                               ; preds = %39
-  %50 = getelementptr inbounds nuw i8, ptr %42, i64 8
-  %51 = load ptr, ptr %50, align 8
-  %52 = getelementptr inbounds nuw i8, ptr %46, i64 8
-  %53 = load ptr, ptr %52, align 8
-  %54 = icmp eq ptr %51, %53
-  br i1 %54, label %64, label %55
+52:                                               ; preds = %41
+  %53 = getelementptr inbounds nuw i8, ptr %44, i64 48
+  %54 = load ptr, ptr %53, align 8
+  %55 = getelementptr inbounds i8, ptr %54, i64 %5
+  %56 = getelementptr inbounds i8, ptr %55, i64 -8
+  %57 = load ptr, ptr %56, align 8
+  %58 = icmp eq ptr %57, %47
+  br i1 %58, label %59, label %83
 
-55:                                               ; preds = %17, %25, %31, %35, %39, %49
-  %56 = tail call fastcc ptr @found(ptr noundef nonnull %11, ptr noundef nonnull %18) #17
-  %57 = icmp eq ptr %56, null
-  br i1 %57, label %70, label %58, !prof !33
+59:                                               ; preds = %52
+  %60 = load i64, ptr %48, align 8
+  %61 = icmp eq i64 %60, 2
+  br i1 %61, label %62, label %83
 
-58:                                               ; preds = %55
-  %59 = getelementptr inbounds nuw i8, ptr %56, i64 40
-  %60 = load ptr, ptr %59, align 8
-  %61 = load i32, ptr %60, align 8
-  %62 = add i32 %61, 1
-  store i32 %62, ptr %60, align 8
-  %63 = load ptr, ptr %59, align 8
-  br label %77
+62:                                               ; preds = %59
+  %63 = load i64, ptr %55, align 8
+  %64 = icmp eq i64 %63, 2
+  br i1 %64, label %65, label %83
 
-64:                                               ; preds = %49
-  %65 = getelementptr inbounds nuw i8, ptr %13, i64 40
-  %66 = load ptr, ptr %65, align 8
-  %67 = load i32, ptr %66, align 8
-  %68 = add i32 %67, 1
-  store i32 %68, ptr %66, align 8
-  %69 = load ptr, ptr %65, align 8
-  br label %77
-
-70:                                               ; preds = %55, %4
-  %71 = load ptr, ptr %11, align 8
-  %72 = getelementptr inbounds nuw i8, ptr %71, i64 224
-  %73 = load ptr, ptr %72, align 8
-  %74 = getelementptr inbounds nuw i8, ptr %10, i64 48
+65:                                               ; preds = %62
+  %66 = getelementptr i8, ptr %50, i64 %5
+  %67 = getelementptr i8, ptr %66, i64 16
+  %68 = load i64, ptr %67, align 8
+  %69 = getelementptr inbounds i8, ptr %45, i64 %68
+  %70 = load ptr, ptr %69, align 8
+  %71 = getelementptr i8, ptr %57, i64 %5
+  %72 = getelementptr i8, ptr %71, i64 16
+  %73 = load i64, ptr %72, align 8
+  %74 = getelementptr inbounds i8, ptr %54, i64 %73
   %75 = load ptr, ptr %74, align 8
-  %76 = tail call ptr %73(ptr noundef %75, ptr noundef %1, i64 noundef %2, ptr noundef %3) #18
-  br label %77
+  %76 = icmp eq ptr %70, %75
+  br i1 %76, label %77, label %83
 
-77:                                               ; preds = %64, %58, %70
-  %78 = phi ptr [ %76, %70 ], [ %69, %64 ], [ %63, %58 ]
-  ret ptr %78
+77:                                               ; preds = %65
+  %78 = getelementptr inbounds nuw i8, ptr %69, i64 8
+  %79 = load ptr, ptr %78, align 8
+  %80 = getelementptr inbounds nuw i8, ptr %74, i64 8
+  %81 = load ptr, ptr %80, align 8
+  %82 = icmp eq ptr %79, %81
+  br i1 %82, label %86, label %83
+
+83:                                               ; preds = %41, %52, %59, %62, %65, %77
+  %84 = tail call fastcc ptr @found(ptr noundef nonnull %15, ptr noundef nonnull %45) #22
+  %85 = icmp eq ptr %84, null
+  br i1 %85, label %96, label %86, !prof !32
+
+86:                                               ; preds = %77, %83
+  %87 = phi ptr [ %84, %83 ], [ %44, %77 ]
+  %88 = getelementptr inbounds nuw i8, ptr %87, i64 40
+  %89 = load ptr, ptr %88, align 8
+  br i1 %22, label %90, label %100
+
+90:                                               ; preds = %86
+  %91 = load ptr, ptr %15, align 8
+  %92 = getelementptr inbounds nuw i8, ptr %91, i64 184
+  %93 = load ptr, ptr %92, align 8
+  tail call void %93(ptr noundef %89) #23
+  %94 = load i64, ptr %43, align 8
+  %95 = add i64 %94, 1
+  store atomic i64 %95, ptr %43 release, align 8
+  br label %110
+
+96:                                               ; preds = %83
+  br i1 %22, label %97, label %103
+
+97:                                               ; preds = %96
+  %98 = load i64, ptr %43, align 8
+  %99 = add i64 %98, 1
+  store atomic i64 %99, ptr %43 release, align 8
+  br label %103
+
+100:                                              ; preds = %86
+  %101 = load i32, ptr %89, align 4
+  %102 = add i32 %101, 1
+  store i32 %102, ptr %89, align 4
+  br label %110
+
+103:                                              ; preds = %97, %96, %31, %23, %4
+  %104 = load ptr, ptr %15, align 8
+  %105 = getelementptr inbounds nuw i8, ptr %104, i64 224
+  %106 = load ptr, ptr %105, align 8
+  %107 = getelementptr i8, ptr %14, i64 32
+  %108 = load ptr, ptr %107, align 8
+  %109 = tail call ptr %106(ptr noundef %108, ptr noundef %1, i64 noundef %2, ptr noundef %3) #23
+  br label %110
+
+110:                                              ; preds = %90, %100, %103
+  %111 = phi ptr [ %109, %103 ], [ %89, %100 ], [ %89, %90 ]
+  ret ptr %111
 }
+
+; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(none)
+declare ptr @llvm.frameaddress.p0(i32 immarg) #5
 
 ; Function Attrs: noinline nounwind
 define internal fastcc noundef ptr @found(ptr noundef captures(none) %0, ptr noundef %1) unnamed_addr #3 {
   %3 = alloca [5 x i64], align 16
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #21
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 16 dereferenceable(40) %3, i8 0, i64 40, i1 false)
-  %4 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %5 = load ptr, ptr %4, align 8
-  %6 = load ptr, ptr %0, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 112
-  %8 = load ptr, ptr %7, align 8
-  %9 = icmp eq ptr %5, %8
-  br i1 %9, label %10, label %14
+  %4 = tail call i64 @object_head() #20
+  %5 = getelementptr inbounds i8, ptr %1, i64 %4
+  %6 = getelementptr inbounds i8, ptr %5, i64 -8
+  %7 = load ptr, ptr %6, align 8
+  %8 = load ptr, ptr %0, align 8
+  %9 = getelementptr inbounds nuw i8, ptr %8, i64 112
+  %10 = load ptr, ptr %9, align 8
+  %11 = icmp eq ptr %7, %10
+  br i1 %11, label %12, label %15
 
-10:                                               ; preds = %2
-  %11 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %12 = load i64, ptr %11, align 8
+12:                                               ; preds = %2
+  %13 = load i64, ptr %5, align 8
+  %14 = icmp eq i64 %13, 0
+  br i1 %14, label %15, label %19
+
+15:                                               ; preds = %2, %12
+  %16 = getelementptr inbounds nuw i8, ptr %8, i64 32
+  %17 = load ptr, ptr %16, align 8
+  %18 = icmp eq ptr %7, %17
+  br i1 %18, label %23, label %137
+
+19:                                               ; preds = %12
+  %20 = icmp eq i64 %13, 1
+  %21 = icmp sgt i64 %13, 3
+  %22 = or i1 %20, %21
+  br i1 %22, label %137, label %26
+
+23:                                               ; preds = %15
+  %24 = call fastcc i32 @shape_of(ptr noundef nonnull %8, ptr noundef nonnull %1, ptr noundef %3) #22
+  %25 = icmp eq i32 %24, 0
+  br i1 %25, label %58, label %137
+
+26:                                               ; preds = %19
+  %27 = getelementptr i8, ptr %7, i64 %4
+  %28 = getelementptr i8, ptr %27, i64 16
+  %29 = load i64, ptr %28, align 8
+  %30 = getelementptr inbounds i8, ptr %1, i64 %29
+  %31 = load ptr, ptr %30, align 8
+  %32 = call fastcc i32 @shape_of(ptr noundef nonnull %8, ptr noundef %31, ptr noundef %3) #22
+  %33 = icmp eq i32 %32, 0
+  br i1 %33, label %34, label %137
+
+34:                                               ; preds = %26
+  %35 = load ptr, ptr %0, align 8
+  %36 = load ptr, ptr %6, align 8
+  %37 = getelementptr i8, ptr %36, i64 %4
+  %38 = getelementptr i8, ptr %37, i64 16
+  %39 = load i64, ptr %38, align 8
+  %40 = getelementptr inbounds i8, ptr %1, i64 %39
+  %41 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %42 = load ptr, ptr %41, align 8
+  %43 = getelementptr inbounds nuw i8, ptr %3, i64 16
+  %44 = call fastcc i32 @shape_of(ptr noundef %35, ptr noundef %42, ptr noundef %43) #22
+  %45 = icmp eq i32 %44, 0
+  br i1 %45, label %46, label %137
+
+46:                                               ; preds = %34
+  %47 = icmp eq i64 %13, 3
+  br i1 %47, label %48, label %58
+
+48:                                               ; preds = %46
+  %49 = load ptr, ptr %6, align 8
+  %50 = getelementptr i8, ptr %49, i64 %4
+  %51 = getelementptr i8, ptr %50, i64 16
+  %52 = load i64, ptr %51, align 8
+  %53 = getelementptr inbounds i8, ptr %1, i64 %52
+  %54 = getelementptr inbounds nuw i8, ptr %53, i64 16
+  %55 = load ptr, ptr %54, align 8
+  %56 = ptrtoint ptr %55 to i64
+  %57 = getelementptr inbounds nuw i8, ptr %3, i64 32
+  store i64 %56, ptr %57, align 16
+  br label %58
+
+58:                                               ; preds = %23, %48, %46
+  %59 = tail call i32 @has_lock() #20
+  %60 = icmp eq i32 %59, 0
+  %61 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  br i1 %60, label %64, label %62
+
+62:                                               ; preds = %58
+  %63 = load ptr, ptr %61, align 8
+  br label %67
+
+64:                                               ; preds = %58
+  %65 = load atomic i64, ptr %61 seq_cst, align 8
+  %66 = inttoptr i64 %65 to ptr
+  br label %67
+
+67:                                               ; preds = %64, %62
+  %68 = phi ptr [ %63, %62 ], [ %66, %64 ]
+  %69 = load i64, ptr %3, align 16
+  %70 = mul i64 %69, -7046029254386353131
+  %71 = lshr i64 %70, 29
+  %72 = xor i64 %71, %70
+  %73 = getelementptr inbounds nuw i8, ptr %3, i64 8
+  %74 = load i64, ptr %73, align 8
+  %75 = xor i64 %74, %72
+  %76 = mul i64 %75, -7046029254386353131
+  %77 = lshr i64 %76, 29
+  %78 = xor i64 %77, %76
+  %79 = getelementptr inbounds nuw i8, ptr %3, i64 16
+  %80 = load i64, ptr %79, align 16
+  %81 = xor i64 %80, %78
+  %82 = mul i64 %81, -7046029254386353131
+  %83 = lshr i64 %82, 29
+  %84 = xor i64 %83, %82
+  %85 = getelementptr inbounds nuw i8, ptr %3, i64 24
+  %86 = load i64, ptr %85, align 8
+  %87 = xor i64 %86, %84
+  %88 = mul i64 %87, -7046029254386353131
+  %89 = lshr i64 %88, 29
+  %90 = xor i64 %89, %88
+  %91 = getelementptr inbounds nuw i8, ptr %3, i64 32
+  %92 = load i64, ptr %91, align 16
+  %93 = xor i64 %92, %90
+  %94 = mul i64 %93, -7046029254386353131
+  %95 = lshr i64 %94, 29
+  %96 = xor i64 %95, %94
+  %97 = getelementptr inbounds nuw i8, ptr %68, i64 64
+  %98 = load i64, ptr %68, align 8
+  %99 = and i64 %98, %96
+  %100 = getelementptr inbounds nuw %struct.subscript_entry, ptr %97, i64 %99
+  %101 = getelementptr inbounds nuw i8, ptr %100, i64 40
+  %102 = load ptr, ptr %101, align 8
+  %103 = icmp eq ptr %102, null
+  br i1 %103, label %137, label %111
+
+104:                                              ; preds = %111
+  %105 = add i64 %113, 1
+  %106 = and i64 %98, %105
+  %107 = getelementptr inbounds nuw %struct.subscript_entry, ptr %97, i64 %106
+  %108 = getelementptr inbounds nuw i8, ptr %107, i64 40
+  %109 = load ptr, ptr %108, align 8
+  %110 = icmp eq ptr %109, null
+  br i1 %110, label %137, label %111
+
+111:                                              ; preds = %67, %104
+  %112 = phi ptr [ %107, %104 ], [ %100, %67 ]
+  %113 = phi i64 [ %105, %104 ], [ %96, %67 ]
+  %114 = load i64, ptr %112, align 8
+  %115 = icmp ne i64 %114, %69
+  %116 = getelementptr inbounds nuw i8, ptr %112, i64 8
+  %117 = load i64, ptr %116, align 8
+  %118 = icmp ne i64 %117, %74
+  %119 = getelementptr inbounds nuw i8, ptr %112, i64 16
+  %120 = load i64, ptr %119, align 8
+  %121 = icmp ne i64 %120, %80
+  %122 = getelementptr inbounds nuw i8, ptr %112, i64 24
+  %123 = load i64, ptr %122, align 8
+  %124 = icmp ne i64 %123, %86
+  %125 = getelementptr inbounds nuw i8, ptr %112, i64 32
+  %126 = load i64, ptr %125, align 8
+  %127 = icmp ne i64 %126, %92
+  %128 = select i1 %127, i1 true, i1 %124
+  %129 = select i1 %128, i1 true, i1 %121
+  %130 = select i1 %129, i1 true, i1 %118
+  %131 = select i1 %130, i1 true, i1 %115
+  br i1 %131, label %104, label %132
+
+132:                                              ; preds = %111
+  %133 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  br i1 %60, label %135, label %134
+
+134:                                              ; preds = %132
+  store ptr %112, ptr %133, align 8
+  br label %137
+
+135:                                              ; preds = %132
+  %136 = ptrtoint ptr %112 to i64
+  store atomic i64 %136, ptr %133 release, align 8
+  br label %137
+
+137:                                              ; preds = %104, %19, %67, %135, %134, %26, %34, %23, %15
+  %138 = phi ptr [ null, %15 ], [ null, %19 ], [ null, %34 ], [ null, %23 ], [ null, %26 ], [ %112, %135 ], [ %112, %134 ], [ null, %67 ], [ null, %104 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #21
+  ret ptr %138
+}
+
+; Function Attrs: mustprogress nofree nosync nounwind willreturn memory(none)
+; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn
+declare ptr @llvm.stacksave.p0() #6
+
+; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn
+declare void @llvm.stackrestore.p0(ptr) #6
+
+; Function Attrs: nofree noinline norecurse nounwind memory(argmem: readwrite)
+define internal fastcc noundef ptr @place_of(ptr noundef captures(ret: address, provenance) %0, i64 noundef range(i64 0, 281474976710656) %1) unnamed_addr #7 {
+  %3 = mul i64 %1, -7046029254386353131
+  %4 = lshr i64 %3, 58
+  br label %5
+
+5:                                                ; preds = %31, %2
+  %6 = phi i64 [ 0, %2 ], [ %32, %31 ]
+  %7 = add nuw nsw i64 %6, %4
+  %8 = shl nuw nsw i64 %7, 3
+  %9 = and i64 %8, 504
+  %10 = getelementptr inbounds nuw i64, ptr %0, i64 %9
+  %11 = load atomic i64, ptr %10 monotonic, align 8
+  %12 = and i64 %11, 1
   %13 = icmp eq i64 %12, 0
   br i1 %13, label %14, label %18
 
-14:                                               ; preds = %2, %10
-  %15 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %16 = load ptr, ptr %15, align 8
-  %17 = icmp eq ptr %5, %16
-  br i1 %17, label %22, label %123
+14:                                               ; preds = %5
+  %15 = or disjoint i64 %11, 1
+  %16 = cmpxchg ptr %10, i64 %11, i64 %15 seq_cst monotonic, align 8
+  %17 = extractvalue { i64, i1 } %16, 1
+  br i1 %17, label %34, label %18
 
-18:                                               ; preds = %10
-  %19 = icmp eq i64 %12, 1
-  %20 = icmp sgt i64 %12, 3
-  %21 = or i1 %19, %20
-  br i1 %21, label %123, label %25
+18:                                               ; preds = %5, %14
+  %19 = or disjoint i64 %6, 1
+  %20 = add nuw nsw i64 %19, %4
+  %21 = shl nuw nsw i64 %20, 3
+  %22 = and i64 %21, 504
+  %23 = getelementptr inbounds nuw i64, ptr %0, i64 %22
+  %24 = load atomic i64, ptr %23 monotonic, align 8
+  %25 = and i64 %24, 1
+  %26 = icmp eq i64 %25, 0
+  br i1 %26, label %27, label %31
 
-22:                                               ; preds = %14
-  %23 = call fastcc i32 @shape_of(ptr noundef nonnull %6, ptr noundef nonnull %1, ptr noundef %3) #17
-  %24 = icmp eq i32 %23, 0
-  br i1 %24, label %45, label %123
+27:                                               ; preds = %18
+  %28 = or disjoint i64 %24, 1
+  %29 = cmpxchg ptr %23, i64 %24, i64 %28 seq_cst monotonic, align 8
+  %30 = extractvalue { i64, i1 } %29, 1
+  br i1 %30, label %34, label %31
 
-25:                                               ; preds = %18
-  %26 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  %27 = load i64, ptr %26, align 8
-  %28 = getelementptr inbounds i8, ptr %1, i64 %27
-  %29 = load ptr, ptr %28, align 8
-  %30 = call fastcc i32 @shape_of(ptr noundef nonnull %6, ptr noundef %29, ptr noundef %3) #17
-  %31 = icmp eq i32 %30, 0
-  br i1 %31, label %32, label %123
+31:                                               ; preds = %27, %18
+  %32 = add nuw nsw i64 %6, 2
+  %33 = icmp eq i64 %32, 64
+  br i1 %33, label %34, label %5, !llvm.loop !33
 
-32:                                               ; preds = %25
-  %33 = load ptr, ptr %0, align 8
-  %34 = load ptr, ptr %4, align 8
-  %35 = getelementptr inbounds nuw i8, ptr %34, i64 32
-  %36 = load i64, ptr %35, align 8
-  %37 = getelementptr inbounds i8, ptr %1, i64 %36
-  %38 = getelementptr inbounds nuw i8, ptr %37, i64 8
-  %39 = load ptr, ptr %38, align 8
-  %40 = getelementptr inbounds nuw i8, ptr %3, i64 16
-  %41 = call fastcc i32 @shape_of(ptr noundef %33, ptr noundef %39, ptr noundef %40) #17
-  %42 = icmp eq i32 %41, 0
-  br i1 %42, label %43, label %123
-
-43:                                               ; preds = %32
-  %44 = icmp eq i64 %12, 3
-  br i1 %44, label %48, label %45
-
-45:                                               ; preds = %22, %43
-  %46 = getelementptr inbounds nuw i8, ptr %3, i64 32
-  %47 = load i64, ptr %46, align 16
-  br label %56
-
-48:                                               ; preds = %43
-  %49 = load ptr, ptr %4, align 8
-  %50 = getelementptr inbounds nuw i8, ptr %49, i64 32
-  %51 = load i64, ptr %50, align 8
-  %52 = getelementptr inbounds i8, ptr %1, i64 %51
-  %53 = getelementptr inbounds nuw i8, ptr %52, i64 16
-  %54 = load ptr, ptr %53, align 8
-  %55 = ptrtoint ptr %54 to i64
-  br label %56
-
-56:                                               ; preds = %45, %48
-  %57 = phi i64 [ %47, %45 ], [ %55, %48 ]
-  %58 = load i64, ptr %3, align 16
-  %59 = mul i64 %58, -7046029254386353131
-  %60 = lshr i64 %59, 29
-  %61 = xor i64 %60, %59
-  %62 = getelementptr inbounds nuw i8, ptr %3, i64 8
-  %63 = load i64, ptr %62, align 8
-  %64 = xor i64 %63, %61
-  %65 = mul i64 %64, -7046029254386353131
-  %66 = lshr i64 %65, 29
-  %67 = xor i64 %66, %65
-  %68 = getelementptr inbounds nuw i8, ptr %3, i64 16
-  %69 = load i64, ptr %68, align 16
-  %70 = xor i64 %69, %67
-  %71 = mul i64 %70, -7046029254386353131
-  %72 = lshr i64 %71, 29
-  %73 = xor i64 %72, %71
-  %74 = getelementptr inbounds nuw i8, ptr %3, i64 24
-  %75 = load i64, ptr %74, align 8
-  %76 = xor i64 %75, %73
-  %77 = mul i64 %76, -7046029254386353131
-  %78 = lshr i64 %77, 29
-  %79 = xor i64 %78, %77
-  %80 = xor i64 %57, %79
-  %81 = mul i64 %80, -7046029254386353131
-  %82 = lshr i64 %81, 29
-  %83 = xor i64 %82, %81
-  %84 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %85 = load ptr, ptr %84, align 8
-  %86 = getelementptr inbounds nuw i8, ptr %85, i64 64
-  %87 = load i64, ptr %85, align 8
-  %88 = and i64 %87, %83
-  %89 = getelementptr inbounds nuw %struct.subscript_entry, ptr %86, i64 %88
-  %90 = getelementptr inbounds nuw i8, ptr %89, i64 40
-  %91 = load ptr, ptr %90, align 8
-  %92 = icmp eq ptr %91, null
-  br i1 %92, label %123, label %100
-
-93:                                               ; preds = %100
-  %94 = add i64 %102, 1
-  %95 = and i64 %87, %94
-  %96 = getelementptr inbounds nuw %struct.subscript_entry, ptr %86, i64 %95
-  %97 = getelementptr inbounds nuw i8, ptr %96, i64 40
-  %98 = load ptr, ptr %97, align 8
-  %99 = icmp eq ptr %98, null
-  br i1 %99, label %123, label %100
-
-100:                                              ; preds = %56, %93
-  %101 = phi ptr [ %96, %93 ], [ %89, %56 ]
-  %102 = phi i64 [ %94, %93 ], [ %83, %56 ]
-  %103 = load i64, ptr %101, align 8
-  %104 = icmp ne i64 %103, %58
-  %105 = getelementptr inbounds nuw i8, ptr %101, i64 8
-  %106 = load i64, ptr %105, align 8
-  %107 = icmp ne i64 %106, %63
-  %108 = getelementptr inbounds nuw i8, ptr %101, i64 16
-  %109 = load i64, ptr %108, align 8
-  %110 = icmp ne i64 %109, %69
-  %111 = getelementptr inbounds nuw i8, ptr %101, i64 24
-  %112 = load i64, ptr %111, align 8
-  %113 = icmp ne i64 %112, %75
-  %114 = getelementptr inbounds nuw i8, ptr %101, i64 32
-  %115 = load i64, ptr %114, align 8
-  %116 = icmp ne i64 %115, %57
-  %117 = select i1 %116, i1 true, i1 %113
-  %118 = select i1 %117, i1 true, i1 %110
-  %119 = select i1 %118, i1 true, i1 %107
-  %120 = select i1 %119, i1 true, i1 %104
-  br i1 %120, label %93, label %121
-
-121:                                              ; preds = %100
-  %122 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  store ptr %101, ptr %122, align 8
-  br label %123
-
-123:                                              ; preds = %93, %18, %56, %121, %25, %32, %22, %14
-  %124 = phi ptr [ null, %14 ], [ null, %18 ], [ null, %25 ], [ null, %22 ], [ null, %32 ], [ %101, %121 ], [ null, %56 ], [ null, %93 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
-  ret ptr %124
+34:                                               ; preds = %31, %27, %14
+  %35 = phi ptr [ %10, %14 ], [ null, %31 ], [ %23, %27 ]
+  ret ptr %35
 }
-
-; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn
-declare ptr @llvm.stacksave.p0() #4
-
-; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn
-declare void @llvm.stackrestore.p0(ptr) #4
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef readonly captures(none) %0, ptr noundef captures(none) %1, ptr noundef readonly captures(none) %2, i64 noundef %3) unnamed_addr #3 {
-  %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %6 = load i64, ptr %5, align 8
-  %7 = icmp eq i64 %6, 0
-  br i1 %7, label %26, label %8
+  %5 = alloca [8 x i64], align 16
+  %6 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %7 = load i64, ptr %6, align 8
+  %8 = icmp eq i64 %7, 0
+  br i1 %8, label %50, label %9
 
-8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 264
-  br label %10
+9:                                                ; preds = %4
+  %10 = tail call i32 @has_lock() #20
+  %11 = icmp eq i32 %10, 0
+  %12 = getelementptr inbounds nuw i8, ptr %0, i64 384
+  %13 = getelementptr inbounds nuw i8, ptr %0, i64 400
+  %14 = getelementptr inbounds nuw i8, ptr %0, i64 408
+  %15 = getelementptr inbounds nuw i8, ptr %0, i64 264
+  %16 = getelementptr inbounds nuw i8, ptr %0, i64 392
+  br label %17
 
-10:                                               ; preds = %8, %21
-  %11 = phi i64 [ 0, %8 ], [ %22, %21 ]
-  %12 = phi ptr [ %2, %8 ], [ %23, %21 ]
-  %13 = load ptr, ptr %9, align 8
-  %14 = load ptr, ptr %12, align 8
-  %15 = getelementptr inbounds nuw i8, ptr %12, i64 8
-  %16 = load ptr, ptr %15, align 8
-  %17 = tail call ptr %13(ptr noundef %14, ptr noundef %16) #18
-  %18 = getelementptr inbounds nuw i8, ptr %12, i64 16
-  %19 = load ptr, ptr %18, align 8
-  %20 = icmp eq ptr %17, %19
-  br i1 %20, label %21, label %31
+17:                                               ; preds = %9, %45
+  %18 = phi i64 [ 0, %9 ], [ %46, %45 ]
+  %19 = phi ptr [ %2, %9 ], [ %47, %45 ]
+  %20 = load ptr, ptr %19, align 8
+  %21 = getelementptr inbounds nuw i8, ptr %19, i64 8
+  %22 = load ptr, ptr %21, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %5) #21
+  br i1 %11, label %23, label %26
 
-21:                                               ; preds = %10
-  %22 = add nuw i64 %11, 1
-  %23 = getelementptr inbounds nuw i8, ptr %12, i64 24
-  %24 = load i64, ptr %5, align 8
-  %25 = icmp ult i64 %22, %24
-  br i1 %25, label %10, label %26, !llvm.loop !34
+23:                                               ; preds = %17
+  %24 = load ptr, ptr %12, align 8
+  %25 = icmp eq ptr %24, null
+  br i1 %25, label %26, label %29
 
-26:                                               ; preds = %21, %4
-  %27 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %28 = load i64, ptr %27, align 8
-  %29 = or i64 %28, %3
-  %30 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  store i64 %29, ptr %30, align 8
-  br label %31
+26:                                               ; preds = %23, %17
+  %27 = load ptr, ptr %15, align 8
+  %28 = call ptr %27(ptr noundef %20, ptr noundef %22) #23
+  br label %40
 
-31:                                               ; preds = %10, %26
-  %32 = phi i32 [ 1, %26 ], [ 0, %10 ]
-  ret i32 %32
+29:                                               ; preds = %23
+  call void %24(ptr noundef nonnull %5, ptr noundef %20) #23
+  %30 = load ptr, ptr %13, align 8
+  %31 = icmp eq ptr %30, null
+  br i1 %31, label %36, label %32
+
+32:                                               ; preds = %29
+  %33 = load i64, ptr %14, align 8
+  %34 = trunc i64 %33 to i32
+  %35 = call i32 %30(i32 noundef %34, ptr noundef %20) #23
+  br label %36
+
+36:                                               ; preds = %32, %29
+  %37 = load ptr, ptr %15, align 8
+  %38 = call ptr %37(ptr noundef %20, ptr noundef %22) #23
+  %39 = load ptr, ptr %16, align 8
+  call void %39(ptr noundef nonnull %5) #23
+  br label %40
+
+40:                                               ; preds = %26, %36
+  %41 = phi ptr [ %28, %26 ], [ %38, %36 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %5) #21
+  %42 = getelementptr inbounds nuw i8, ptr %19, i64 16
+  %43 = load ptr, ptr %42, align 8
+  %44 = icmp eq ptr %41, %43
+  br i1 %44, label %45, label %55
+
+45:                                               ; preds = %40
+  %46 = add nuw i64 %18, 1
+  %47 = getelementptr inbounds nuw i8, ptr %19, i64 24
+  %48 = load i64, ptr %6, align 8
+  %49 = icmp ult i64 %46, %48
+  br i1 %49, label %17, label %50, !llvm.loop !34
+
+50:                                               ; preds = %45, %4
+  %51 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %52 = load i64, ptr %51, align 8
+  %53 = or i64 %52, %3
+  %54 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  store i64 %53, ptr %54, align 8
+  br label %55
+
+55:                                               ; preds = %40, %50
+  %56 = phi i32 [ 1, %50 ], [ 0, %40 ]
+  ret i32 %56
 }
 
 ; Function Attrs: noinline nounwind
@@ -1734,656 +1970,687 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %3 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %4 = load ptr, ptr %3, align 8
   %5 = load ptr, ptr %0, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %4, i64 16
-  %7 = load ptr, ptr %6, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %9 = load ptr, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %5, i64 96
-  %11 = load i32, ptr %10, align 8
-  %12 = zext i32 %11 to i64
-  %13 = getelementptr inbounds nuw i8, ptr %9, i64 %12
-  %14 = getelementptr inbounds nuw i8, ptr %5, i64 60
-  %15 = load i32, ptr %14, align 4
-  %16 = zext i32 %15 to i64
-  %17 = getelementptr inbounds nuw i8, ptr %9, i64 %16
-  %18 = getelementptr inbounds nuw i8, ptr %5, i64 100
-  %19 = load i32, ptr %18, align 4
-  %20 = zext i32 %19 to i64
-  %21 = getelementptr inbounds nuw i8, ptr %13, i64 %20
-  %22 = getelementptr inbounds nuw i8, ptr %5, i64 72
-  %23 = load i32, ptr %22, align 8
-  %24 = zext i32 %23 to i64
-  %25 = getelementptr inbounds nuw i8, ptr %13, i64 %24
-  %26 = getelementptr inbounds nuw i8, ptr %5, i64 104
-  %27 = load i32, ptr %26, align 8
-  %28 = zext i32 %27 to i64
-  %29 = getelementptr inbounds nuw i8, ptr %13, i64 %28
-  %30 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %31 = load ptr, ptr %30, align 8
-  %32 = getelementptr inbounds nuw i8, ptr %5, i64 68
-  %33 = load i32, ptr %32, align 4
-  %34 = icmp ugt i32 %33, 3
-  br i1 %34, label %49, label %35
+  %6 = tail call i32 @has_lock() #20
+  %7 = icmp eq i32 %6, 0
+  %8 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  br i1 %7, label %11, label %9
 
-35:                                               ; preds = %49, %1
-  %36 = getelementptr inbounds nuw i8, ptr %5, i64 144
-  %37 = load ptr, ptr %36, align 8
-  %38 = getelementptr inbounds nuw i8, ptr %5, i64 28
-  %39 = load i32, ptr %38, align 4
-  %40 = zext i32 %39 to i64
-  %41 = shl nuw nsw i64 %40, 4
-  %42 = getelementptr inbounds nuw i8, ptr %37, i64 %41
-  %43 = icmp eq i32 %39, 0
-  br i1 %43, label %466, label %44
+9:                                                ; preds = %1
+  %10 = load ptr, ptr %8, align 8
+  br label %15
 
-44:                                               ; preds = %35
-  %45 = getelementptr inbounds nuw i8, ptr %4, i64 24
-  %46 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %47 = getelementptr inbounds nuw i8, ptr %0, i64 56
-  %48 = getelementptr inbounds nuw i8, ptr %0, i64 60
-  br label %56
+11:                                               ; preds = %1
+  %12 = load atomic i64, ptr %8 seq_cst, align 8
+  %13 = inttoptr i64 %12 to ptr
+  %14 = load ptr, ptr %0, align 8
+  br label %15
 
-49:                                               ; preds = %1, %49
-  %50 = phi i64 [ %52, %49 ], [ 3, %1 ]
-  %51 = getelementptr inbounds nuw i64, ptr %13, i64 %50
-  store i64 0, ptr %51, align 8
-  %52 = add nuw nsw i64 %50, 1
-  %53 = load i32, ptr %32, align 4
-  %54 = zext i32 %53 to i64
-  %55 = icmp samesign ult i64 %52, %54
-  br i1 %55, label %49, label %35, !llvm.loop !35
+15:                                               ; preds = %11, %9
+  %16 = phi ptr [ %5, %9 ], [ %14, %11 ]
+  %17 = phi ptr [ %10, %9 ], [ %13, %11 ]
+  %18 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %19 = load ptr, ptr %18, align 8
+  %20 = getelementptr inbounds nuw i8, ptr %16, i64 96
+  %21 = load i32, ptr %20, align 8
+  %22 = zext i32 %21 to i64
+  %23 = getelementptr inbounds nuw i8, ptr %19, i64 %22
+  %24 = getelementptr inbounds nuw i8, ptr %16, i64 60
+  %25 = load i32, ptr %24, align 4
+  %26 = zext i32 %25 to i64
+  %27 = getelementptr inbounds nuw i8, ptr %19, i64 %26
+  %28 = getelementptr inbounds nuw i8, ptr %16, i64 100
+  %29 = load i32, ptr %28, align 4
+  %30 = zext i32 %29 to i64
+  %31 = getelementptr inbounds nuw i8, ptr %23, i64 %30
+  %32 = getelementptr inbounds nuw i8, ptr %16, i64 72
+  %33 = load i32, ptr %32, align 8
+  %34 = zext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i8, ptr %23, i64 %34
+  %36 = getelementptr inbounds nuw i8, ptr %5, i64 104
+  %37 = load i32, ptr %36, align 8
+  %38 = zext i32 %37 to i64
+  %39 = getelementptr inbounds nuw i8, ptr %23, i64 %38
+  %40 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %41 = load ptr, ptr %40, align 8
+  %42 = getelementptr inbounds nuw i8, ptr %5, i64 68
+  %43 = load i32, ptr %42, align 4
+  %44 = icmp ugt i32 %43, 3
+  br i1 %44, label %60, label %45
 
-56:                                               ; preds = %44, %456
-  %57 = phi ptr [ %7, %44 ], [ %458, %456 ]
-  %58 = phi ptr [ %9, %44 ], [ %460, %456 ]
-  %59 = phi ptr [ %25, %44 ], [ %461, %456 ]
-  %60 = phi ptr [ %29, %44 ], [ %462, %456 ]
-  %61 = phi ptr [ %37, %44 ], [ %459, %456 ]
-  %62 = phi i64 [ -1, %44 ], [ %457, %456 ]
-  %63 = getelementptr inbounds nuw i8, ptr %61, i64 2
-  %64 = load i16, ptr %63, align 2
-  %65 = icmp eq i16 %64, -1
-  br i1 %65, label %77, label %66
+45:                                               ; preds = %60, %15
+  %46 = getelementptr inbounds nuw i8, ptr %5, i64 144
+  %47 = load ptr, ptr %46, align 8
+  %48 = getelementptr inbounds nuw i8, ptr %5, i64 28
+  %49 = load i32, ptr %48, align 4
+  %50 = zext i32 %49 to i64
+  %51 = shl nuw nsw i64 %50, 4
+  %52 = getelementptr inbounds nuw i8, ptr %47, i64 %51
+  %53 = icmp eq i32 %49, 0
+  br i1 %53, label %485, label %54
 
-66:                                               ; preds = %56
-  %67 = load ptr, ptr %8, align 8
-  %68 = load ptr, ptr %0, align 8
-  %69 = getelementptr inbounds nuw i8, ptr %68, i64 124
-  %70 = load i32, ptr %69, align 4
-  %71 = zext i32 %70 to i64
-  %72 = getelementptr inbounds nuw i8, ptr %67, i64 %71
-  %73 = zext i16 %64 to i64
-  %74 = getelementptr inbounds nuw i8, ptr %72, i64 %73
-  %75 = load i8, ptr %74, align 1
-  %76 = icmp eq i8 %75, 0
-  br i1 %76, label %456, label %77, !prof !36
+54:                                               ; preds = %45
+  %55 = getelementptr inbounds nuw i8, ptr %4, i64 24
+  %56 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %57 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  %58 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  %59 = getelementptr inbounds nuw i8, ptr %0, i64 60
+  br label %67
 
-77:                                               ; preds = %56, %66
-  %78 = load i16, ptr %61, align 8
-  %79 = zext i16 %78 to i64
-  %80 = getelementptr inbounds nuw ptr, ptr %31, i64 %79
-  %81 = load ptr, ptr %80, align 8
-  %82 = load ptr, ptr %57, align 8
-  %83 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %84 = load ptr, ptr %83, align 8
-  %85 = icmp eq ptr %82, %84
-  br i1 %85, label %86, label %187, !prof !4
+60:                                               ; preds = %15, %60
+  %61 = phi i64 [ %63, %60 ], [ 3, %15 ]
+  %62 = getelementptr inbounds nuw i64, ptr %23, i64 %61
+  store i64 0, ptr %62, align 8
+  %63 = add nuw nsw i64 %61, 1
+  %64 = load i32, ptr %42, align 4
+  %65 = zext i32 %64 to i64
+  %66 = icmp samesign ult i64 %63, %65
+  br i1 %66, label %60, label %45, !llvm.loop !35
 
-86:                                               ; preds = %77
-  %87 = getelementptr inbounds nuw i8, ptr %57, i64 8
-  %88 = load i64, ptr %87, align 8
-  %89 = icmp eq i64 %88, 6
-  br i1 %89, label %90, label %187, !prof !4
+67:                                               ; preds = %54, %475
+  %68 = phi ptr [ %17, %54 ], [ %477, %475 ]
+  %69 = phi ptr [ %19, %54 ], [ %479, %475 ]
+  %70 = phi ptr [ %35, %54 ], [ %480, %475 ]
+  %71 = phi ptr [ %39, %54 ], [ %481, %475 ]
+  %72 = phi ptr [ %47, %54 ], [ %478, %475 ]
+  %73 = phi i64 [ -1, %54 ], [ %476, %475 ]
+  %74 = getelementptr inbounds nuw i8, ptr %72, i64 2
+  %75 = load i16, ptr %74, align 2
+  %76 = icmp eq i16 %75, -1
+  br i1 %76, label %88, label %77
 
-90:                                               ; preds = %86
-  %91 = load ptr, ptr %45, align 8
-  %92 = load i64, ptr %91, align 8
-  %93 = getelementptr inbounds nuw i8, ptr %81, i64 %92
-  %94 = load ptr, ptr %93, align 8
-  %95 = getelementptr inbounds nuw i8, ptr %91, i64 8
-  %96 = load i64, ptr %95, align 8
-  %97 = getelementptr inbounds nuw i8, ptr %94, i64 %96
-  %98 = load i64, ptr %97, align 8
-  %99 = getelementptr inbounds nuw i8, ptr %91, i64 72
-  %100 = load i64, ptr %99, align 8
-  %101 = icmp eq i64 %98, %100
-  br i1 %101, label %106, label %102
+77:                                               ; preds = %67
+  %78 = load ptr, ptr %18, align 8
+  %79 = load ptr, ptr %0, align 8
+  %80 = getelementptr inbounds nuw i8, ptr %79, i64 124
+  %81 = load i32, ptr %80, align 4
+  %82 = zext i32 %81 to i64
+  %83 = getelementptr inbounds nuw i8, ptr %78, i64 %82
+  %84 = zext i16 %75 to i64
+  %85 = getelementptr inbounds nuw i8, ptr %83, i64 %84
+  %86 = load i8, ptr %85, align 1
+  %87 = icmp eq i8 %86, 0
+  br i1 %87, label %475, label %88, !prof !36
 
-102:                                              ; preds = %90
-  %103 = getelementptr inbounds nuw i8, ptr %91, i64 80
-  %104 = load i64, ptr %103, align 8
-  %105 = icmp eq i64 %98, %104
-  br i1 %105, label %106, label %187, !prof !4
+88:                                               ; preds = %67, %77
+  %89 = load i16, ptr %72, align 8
+  %90 = zext i16 %89 to i64
+  %91 = getelementptr inbounds nuw ptr, ptr %41, i64 %90
+  %92 = load ptr, ptr %91, align 8
+  %93 = load ptr, ptr %68, align 8
+  %94 = tail call i64 @object_head() #20
+  %95 = getelementptr inbounds i8, ptr %92, i64 %94
+  %96 = getelementptr inbounds i8, ptr %95, i64 -8
+  %97 = load ptr, ptr %96, align 8
+  %98 = icmp eq ptr %93, %97
+  br i1 %98, label %99, label %200, !prof !4
 
-106:                                              ; preds = %102, %90
-  %107 = getelementptr inbounds nuw i8, ptr %91, i64 16
-  %108 = load i64, ptr %107, align 8
-  %109 = getelementptr inbounds nuw i8, ptr %94, i64 %108
-  %110 = load i64, ptr %109, align 8
-  %111 = getelementptr inbounds nuw i8, ptr %91, i64 48
-  %112 = load i64, ptr %111, align 8
-  %113 = getelementptr inbounds nuw i8, ptr %94, i64 %112
-  %114 = load i16, ptr %113, align 2
-  %115 = icmp ugt i64 %110, 5
-  %116 = icmp ugt i16 %114, 63
-  %117 = select i1 %115, i1 true, i1 %116, !prof !5
-  br i1 %117, label %187, label %118, !prof !5
+99:                                               ; preds = %88
+  %100 = getelementptr inbounds nuw i8, ptr %68, i64 8
+  %101 = load i64, ptr %100, align 8
+  %102 = icmp eq i64 %101, 6
+  br i1 %102, label %103, label %200, !prof !4
 
-118:                                              ; preds = %106
-  %119 = zext nneg i16 %114 to i64
-  %120 = getelementptr inbounds nuw i8, ptr %91, i64 88
-  %121 = getelementptr inbounds nuw i32, ptr %120, i64 %119
-  %122 = load i32, ptr %121, align 4
-  %123 = getelementptr inbounds nuw i8, ptr %91, i64 32
-  %124 = load i64, ptr %123, align 8
-  %125 = getelementptr inbounds nuw i8, ptr %94, i64 %124
-  %126 = load ptr, ptr %125, align 8
-  %127 = getelementptr inbounds nuw i8, ptr %91, i64 56
-  %128 = load i64, ptr %127, align 8
-  %129 = getelementptr inbounds nuw i8, ptr %126, i64 %128
-  %130 = load i64, ptr %129, align 8
-  %131 = getelementptr inbounds nuw i8, ptr %91, i64 40
-  %132 = load i64, ptr %131, align 8
-  %133 = getelementptr inbounds nuw i8, ptr %94, i64 %132
-  %134 = icmp ne i32 %122, 0
-  %135 = icmp ne i64 %130, 0
-  %136 = select i1 %134, i1 %135, i1 false, !prof !37
-  br i1 %136, label %137, label %187, !prof !37
+103:                                              ; preds = %99
+  %104 = load ptr, ptr %55, align 8
+  %105 = load i64, ptr %104, align 8
+  %106 = getelementptr inbounds nuw i8, ptr %92, i64 %105
+  %107 = load ptr, ptr %106, align 8
+  %108 = getelementptr inbounds nuw i8, ptr %104, i64 8
+  %109 = load i64, ptr %108, align 8
+  %110 = getelementptr inbounds nuw i8, ptr %107, i64 %109
+  %111 = load i64, ptr %110, align 8
+  %112 = getelementptr inbounds nuw i8, ptr %104, i64 72
+  %113 = load i64, ptr %112, align 8
+  %114 = icmp eq i64 %111, %113
+  br i1 %114, label %119, label %115
 
-137:                                              ; preds = %118
-  %138 = getelementptr inbounds nuw i8, ptr %91, i64 64
-  %139 = load i64, ptr %138, align 8
-  %140 = getelementptr inbounds nuw i8, ptr %126, i64 %139
+115:                                              ; preds = %103
+  %116 = getelementptr inbounds nuw i8, ptr %104, i64 80
+  %117 = load i64, ptr %116, align 8
+  %118 = icmp eq i64 %111, %117
+  br i1 %118, label %119, label %200, !prof !4
+
+119:                                              ; preds = %115, %103
+  %120 = getelementptr inbounds nuw i8, ptr %104, i64 16
+  %121 = load i64, ptr %120, align 8
+  %122 = getelementptr inbounds nuw i8, ptr %107, i64 %121
+  %123 = load i64, ptr %122, align 8
+  %124 = getelementptr inbounds nuw i8, ptr %104, i64 48
+  %125 = load i64, ptr %124, align 8
+  %126 = getelementptr inbounds nuw i8, ptr %107, i64 %125
+  %127 = load i16, ptr %126, align 2
+  %128 = icmp ugt i64 %123, 5
+  %129 = icmp ugt i16 %127, 63
+  %130 = select i1 %128, i1 true, i1 %129, !prof !5
+  br i1 %130, label %200, label %131, !prof !5
+
+131:                                              ; preds = %119
+  %132 = zext nneg i16 %127 to i64
+  %133 = getelementptr inbounds nuw i8, ptr %104, i64 88
+  %134 = getelementptr inbounds nuw i32, ptr %133, i64 %132
+  %135 = load i32, ptr %134, align 4
+  %136 = getelementptr inbounds nuw i8, ptr %104, i64 32
+  %137 = load i64, ptr %136, align 8
+  %138 = getelementptr inbounds nuw i8, ptr %107, i64 %137
+  %139 = load ptr, ptr %138, align 8
+  %140 = getelementptr inbounds nuw i8, ptr %104, i64 56
   %141 = load i64, ptr %140, align 8
-  %142 = icmp eq i64 %130, %141
-  br i1 %142, label %143, label %187, !prof !4
+  %142 = getelementptr inbounds nuw i8, ptr %139, i64 %141
+  %143 = load i64, ptr %142, align 8
+  %144 = getelementptr inbounds nuw i8, ptr %104, i64 40
+  %145 = load i64, ptr %144, align 8
+  %146 = getelementptr inbounds nuw i8, ptr %107, i64 %145
+  %147 = icmp ne i32 %135, 0
+  %148 = icmp ne i64 %143, 0
+  %149 = select i1 %147, i1 %148, i1 false, !prof !37
+  br i1 %149, label %150, label %200, !prof !37
 
-143:                                              ; preds = %137
-  %144 = load i8, ptr %133, align 1
-  %145 = icmp eq i8 %144, 1
-  br i1 %145, label %146, label %187, !prof !4
+150:                                              ; preds = %131
+  %151 = getelementptr inbounds nuw i8, ptr %104, i64 64
+  %152 = load i64, ptr %151, align 8
+  %153 = getelementptr inbounds nuw i8, ptr %139, i64 %152
+  %154 = load i64, ptr %153, align 8
+  %155 = icmp eq i64 %143, %154
+  br i1 %155, label %156, label %200, !prof !4
 
-146:                                              ; preds = %143
-  %147 = getelementptr inbounds nuw i8, ptr %91, i64 24
-  %148 = load i64, ptr %147, align 8
-  %149 = getelementptr inbounds nuw i8, ptr %94, i64 %148
-  %150 = load i64, ptr %149, align 8
-  %151 = lshr i32 %122, 11
-  %152 = and i32 %151, 31
-  %153 = zext nneg i32 %152 to i64
-  %154 = mul i64 %150, %153
-  %155 = add i64 %154, %130
-  %156 = getelementptr inbounds nuw i8, ptr %133, i64 1
-  %157 = load i8, ptr %156, align 1
-  %158 = zext i8 %157 to i32
-  %159 = trunc nuw nsw i64 %110 to i32
-  %160 = getelementptr inbounds nuw i8, ptr %109, i64 8
-  %161 = getelementptr inbounds nuw i8, ptr %109, i64 48
-  %162 = load ptr, ptr %46, align 8
-  %163 = icmp eq ptr %162, null
-  br i1 %163, label %164, label %167, !prof !5
+156:                                              ; preds = %150
+  %157 = load i8, ptr %146, align 1
+  %158 = icmp eq i8 %157, 1
+  br i1 %158, label %159, label %200, !prof !4
 
-164:                                              ; preds = %146
-  %165 = getelementptr inbounds nuw i8, ptr %57, i64 24
-  %166 = load ptr, ptr %165, align 8
-  store ptr %166, ptr %46, align 8
-  store i32 %158, ptr %47, align 8
-  br label %167
+159:                                              ; preds = %156
+  %160 = getelementptr inbounds nuw i8, ptr %104, i64 24
+  %161 = load i64, ptr %160, align 8
+  %162 = getelementptr inbounds nuw i8, ptr %107, i64 %161
+  %163 = load i64, ptr %162, align 8
+  %164 = lshr i32 %135, 11
+  %165 = and i32 %164, 31
+  %166 = zext nneg i32 %165 to i64
+  %167 = mul i64 %163, %166
+  %168 = add i64 %167, %143
+  %169 = getelementptr inbounds nuw i8, ptr %146, i64 1
+  %170 = load i8, ptr %169, align 1
+  %171 = zext i8 %170 to i32
+  %172 = trunc nuw nsw i64 %123 to i32
+  %173 = getelementptr inbounds nuw i8, ptr %122, i64 8
+  %174 = getelementptr inbounds nuw i8, ptr %122, i64 48
+  %175 = load ptr, ptr %56, align 8
+  %176 = icmp eq ptr %175, null
+  br i1 %176, label %177, label %180, !prof !5
 
-167:                                              ; preds = %164, %146
-  %168 = getelementptr inbounds nuw i8, ptr %61, i64 4
-  %169 = load i32, ptr %168, align 4
-  %170 = icmp eq i32 %169, 0
-  br i1 %170, label %222, label %171, !prof !4
+177:                                              ; preds = %159
+  %178 = getelementptr inbounds nuw i8, ptr %68, i64 24
+  %179 = load ptr, ptr %178, align 8
+  store ptr %179, ptr %56, align 8
+  store i32 %171, ptr %57, align 8
+  br label %180
 
-171:                                              ; preds = %167
-  %172 = load ptr, ptr %8, align 8
-  %173 = load ptr, ptr %0, align 8
-  %174 = getelementptr inbounds nuw i8, ptr %173, i64 108
-  %175 = load i32, ptr %174, align 4
-  %176 = zext i32 %175 to i64
-  %177 = getelementptr inbounds nuw i8, ptr %172, i64 %176
-  %178 = load ptr, ptr %36, align 8
-  %179 = ptrtoint ptr %61 to i64
-  %180 = ptrtoint ptr %178 to i64
-  %181 = sub i64 %179, %180
-  %182 = ashr exact i64 %181, 4
-  %183 = getelementptr inbounds %struct.tensor, ptr %177, i64 %182
-  %184 = getelementptr inbounds nuw i8, ptr %183, i64 16
-  store i32 %159, ptr %184, align 8
-  %185 = getelementptr inbounds nuw i8, ptr %183, i64 24
-  store ptr %160, ptr %185, align 8
-  %186 = getelementptr inbounds nuw i8, ptr %183, i64 32
-  store ptr %161, ptr %186, align 8
-  br label %222
+180:                                              ; preds = %177, %159
+  %181 = getelementptr inbounds nuw i8, ptr %72, i64 4
+  %182 = load i32, ptr %181, align 4
+  %183 = icmp eq i32 %182, 0
+  br i1 %183, label %241, label %184, !prof !4
 
-187:                                              ; preds = %137, %118, %143, %106, %102, %77, %86
-  %188 = load ptr, ptr %8, align 8
-  %189 = load ptr, ptr %0, align 8
-  %190 = getelementptr inbounds nuw i8, ptr %189, i64 108
-  %191 = load i32, ptr %190, align 4
-  %192 = zext i32 %191 to i64
-  %193 = getelementptr inbounds nuw i8, ptr %188, i64 %192
-  %194 = load ptr, ptr %36, align 8
-  %195 = ptrtoint ptr %61 to i64
-  %196 = ptrtoint ptr %194 to i64
-  %197 = sub i64 %195, %196
-  %198 = ashr exact i64 %197, 4
-  %199 = getelementptr inbounds %struct.tensor, ptr %193, i64 %198
-  %200 = tail call fastcc i32 @read_array(ptr noundef %0, ptr noundef nonnull %81, ptr noundef %199) #17
-  %201 = load ptr, ptr %6, align 8
-  switch i32 %200, label %469 [
-    i32 4, label %202
-    i32 0, label %203
+184:                                              ; preds = %180
+  %185 = load ptr, ptr %18, align 8
+  %186 = load ptr, ptr %0, align 8
+  %187 = getelementptr inbounds nuw i8, ptr %186, i64 108
+  %188 = load i32, ptr %187, align 4
+  %189 = zext i32 %188 to i64
+  %190 = getelementptr inbounds nuw i8, ptr %185, i64 %189
+  %191 = load ptr, ptr %46, align 8
+  %192 = ptrtoint ptr %72 to i64
+  %193 = ptrtoint ptr %191 to i64
+  %194 = sub i64 %192, %193
+  %195 = ashr exact i64 %194, 4
+  %196 = getelementptr inbounds %struct.tensor, ptr %190, i64 %195
+  %197 = getelementptr inbounds nuw i8, ptr %196, i64 16
+  store i32 %172, ptr %197, align 8
+  %198 = getelementptr inbounds nuw i8, ptr %196, i64 24
+  store ptr %173, ptr %198, align 8
+  %199 = getelementptr inbounds nuw i8, ptr %196, i64 32
+  store ptr %174, ptr %199, align 8
+  br label %241
+
+200:                                              ; preds = %150, %131, %156, %119, %115, %88, %99
+  %201 = load ptr, ptr %18, align 8
+  %202 = load ptr, ptr %0, align 8
+  %203 = getelementptr inbounds nuw i8, ptr %202, i64 108
+  %204 = load i32, ptr %203, align 4
+  %205 = zext i32 %204 to i64
+  %206 = getelementptr inbounds nuw i8, ptr %201, i64 %205
+  %207 = load ptr, ptr %46, align 8
+  %208 = ptrtoint ptr %72 to i64
+  %209 = ptrtoint ptr %207 to i64
+  %210 = sub i64 %208, %209
+  %211 = ashr exact i64 %210, 4
+  %212 = getelementptr inbounds %struct.tensor, ptr %206, i64 %211
+  %213 = tail call fastcc i32 @read_array(ptr noundef %0, ptr noundef nonnull %92, ptr noundef %212) #22
+  br i1 %7, label %216, label %214
+
+214:                                              ; preds = %200
+  %215 = load ptr, ptr %58, align 8
+  br label %219
+
+216:                                              ; preds = %200
+  %217 = load atomic i64, ptr %58 seq_cst, align 8
+  %218 = inttoptr i64 %217 to ptr
+  br label %219
+
+219:                                              ; preds = %216, %214
+  %220 = phi ptr [ %215, %214 ], [ %218, %216 ]
+  switch i32 %213, label %488 [
+    i32 4, label %221
+    i32 0, label %222
   ]
 
-202:                                              ; preds = %187
-  store i32 1, ptr %48, align 4
-  br label %456
+221:                                              ; preds = %219
+  store i32 1, ptr %59, align 4
+  br label %475
 
-203:                                              ; preds = %187
-  %204 = getelementptr inbounds nuw i8, ptr %199, i64 8
-  %205 = load i32, ptr %204, align 8
-  switch i32 %205, label %469 [
-    i32 2, label %206
-    i32 13, label %206
+222:                                              ; preds = %219
+  %223 = getelementptr inbounds nuw i8, ptr %212, i64 8
+  %224 = load i32, ptr %223, align 8
+  switch i32 %224, label %488 [
+    i32 2, label %225
+    i32 13, label %225
   ]
 
-206:                                              ; preds = %203, %203
-  %207 = load i64, ptr %199, align 8
-  %208 = getelementptr inbounds nuw i8, ptr %199, i64 40
-  %209 = load i64, ptr %208, align 8
-  %210 = add i64 %209, %207
-  %211 = getelementptr inbounds nuw i8, ptr %199, i64 12
-  %212 = load i32, ptr %211, align 4
-  %213 = getelementptr inbounds nuw i8, ptr %199, i64 16
-  %214 = load i32, ptr %213, align 8
-  %215 = getelementptr inbounds nuw i8, ptr %199, i64 20
-  %216 = load i32, ptr %215, align 4
-  %217 = getelementptr inbounds nuw i8, ptr %199, i64 24
-  %218 = load ptr, ptr %217, align 8
-  %219 = getelementptr inbounds nuw i8, ptr %199, i64 32
-  %220 = load ptr, ptr %219, align 8
-  %221 = icmp eq i64 %210, 0
-  br i1 %221, label %469, label %222
+225:                                              ; preds = %222, %222
+  %226 = load i64, ptr %212, align 8
+  %227 = getelementptr inbounds nuw i8, ptr %212, i64 40
+  %228 = load i64, ptr %227, align 8
+  %229 = add i64 %228, %226
+  %230 = getelementptr inbounds nuw i8, ptr %212, i64 12
+  %231 = load i32, ptr %230, align 4
+  %232 = getelementptr inbounds nuw i8, ptr %212, i64 16
+  %233 = load i32, ptr %232, align 8
+  %234 = getelementptr inbounds nuw i8, ptr %212, i64 20
+  %235 = load i32, ptr %234, align 4
+  %236 = getelementptr inbounds nuw i8, ptr %212, i64 24
+  %237 = load ptr, ptr %236, align 8
+  %238 = getelementptr inbounds nuw i8, ptr %212, i64 32
+  %239 = load ptr, ptr %238, align 8
+  %240 = icmp eq i64 %229, 0
+  br i1 %240, label %488, label %241
 
-222:                                              ; preds = %206, %167, %171
-  %223 = phi ptr [ %220, %206 ], [ %161, %167 ], [ %161, %171 ]
-  %224 = phi ptr [ %218, %206 ], [ %160, %167 ], [ %160, %171 ]
-  %225 = phi i32 [ %216, %206 ], [ %122, %167 ], [ %122, %171 ]
-  %226 = phi i32 [ %214, %206 ], [ %159, %167 ], [ %159, %171 ]
-  %227 = phi i32 [ %212, %206 ], [ %158, %167 ], [ %158, %171 ]
-  %228 = phi i64 [ %210, %206 ], [ %155, %167 ], [ %155, %171 ]
-  %229 = phi ptr [ %201, %206 ], [ %57, %167 ], [ %57, %171 ]
-  %230 = getelementptr inbounds nuw i8, ptr %61, i64 8
-  %231 = load ptr, ptr %230, align 8
-  %232 = zext i32 %227 to i64
-  %233 = icmp eq i64 %62, %232
-  br i1 %233, label %236, label %234, !prof !4
+241:                                              ; preds = %225, %180, %184
+  %242 = phi ptr [ %239, %225 ], [ %174, %180 ], [ %174, %184 ]
+  %243 = phi ptr [ %237, %225 ], [ %173, %180 ], [ %173, %184 ]
+  %244 = phi i32 [ %235, %225 ], [ %135, %180 ], [ %135, %184 ]
+  %245 = phi i32 [ %233, %225 ], [ %172, %180 ], [ %172, %184 ]
+  %246 = phi i32 [ %231, %225 ], [ %171, %180 ], [ %171, %184 ]
+  %247 = phi i64 [ %229, %225 ], [ %168, %180 ], [ %168, %184 ]
+  %248 = phi ptr [ %220, %225 ], [ %68, %180 ], [ %68, %184 ]
+  %249 = getelementptr inbounds nuw i8, ptr %72, i64 8
+  %250 = load ptr, ptr %249, align 8
+  %251 = zext i32 %246 to i64
+  %252 = icmp eq i64 %73, %251
+  br i1 %252, label %255, label %253, !prof !4
 
-234:                                              ; preds = %222
-  %235 = icmp eq i64 %62, -1
-  br i1 %235, label %236, label %469
+253:                                              ; preds = %241
+  %254 = icmp eq i64 %73, -1
+  br i1 %254, label %255, label %488
 
-236:                                              ; preds = %234, %222
-  store i64 %228, ptr %58, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %2) #16
-  %237 = getelementptr inbounds nuw i8, ptr %231, i64 8
-  %238 = load i32, ptr %237, align 8
-  store i32 %238, ptr %2, align 4
-  %239 = load i32, ptr %231, align 8
-  %240 = icmp eq i32 %225, %239
-  br i1 %240, label %256, label %241, !prof !4
+255:                                              ; preds = %253, %241
+  store i64 %247, ptr %69, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %2) #21
+  %256 = getelementptr inbounds nuw i8, ptr %250, i64 8
+  %257 = load i32, ptr %256, align 8
+  store i32 %257, ptr %2, align 4
+  %258 = load i32, ptr %250, align 8
+  %259 = icmp eq i32 %244, %258
+  br i1 %259, label %275, label %260, !prof !4
 
-241:                                              ; preds = %236
-  %242 = icmp eq i32 %239, 0
-  br i1 %242, label %243, label %464
+260:                                              ; preds = %255
+  %261 = icmp eq i32 %258, 0
+  br i1 %261, label %262, label %483
 
-243:                                              ; preds = %241
-  %244 = load ptr, ptr %8, align 8
-  %245 = load ptr, ptr %0, align 8
-  %246 = getelementptr inbounds nuw i8, ptr %245, i64 96
-  %247 = load i32, ptr %246, align 8
-  %248 = zext i32 %247 to i64
-  %249 = getelementptr inbounds nuw i8, ptr %244, i64 %248
-  %250 = getelementptr inbounds nuw i8, ptr %231, i64 4
-  %251 = load i32, ptr %250, align 4
-  %252 = zext i32 %251 to i64
-  %253 = getelementptr inbounds nuw i64, ptr %249, i64 %252
-  %254 = call fastcc i32 @is_of_variable(ptr noundef %253, i32 noundef %225, ptr noundef %2) #17
-  %255 = icmp eq i32 %254, 0
-  br i1 %255, label %256, label %464
+262:                                              ; preds = %260
+  %263 = load ptr, ptr %18, align 8
+  %264 = load ptr, ptr %0, align 8
+  %265 = getelementptr inbounds nuw i8, ptr %264, i64 96
+  %266 = load i32, ptr %265, align 8
+  %267 = zext i32 %266 to i64
+  %268 = getelementptr inbounds nuw i8, ptr %263, i64 %267
+  %269 = getelementptr inbounds nuw i8, ptr %250, i64 4
+  %270 = load i32, ptr %269, align 4
+  %271 = zext i32 %270 to i64
+  %272 = getelementptr inbounds nuw i64, ptr %268, i64 %271
+  %273 = call fastcc i32 @is_of_variable(ptr noundef %272, i32 noundef %244, ptr noundef %2) #22
+  %274 = icmp eq i32 %273, 0
+  br i1 %274, label %275, label %483
 
-256:                                              ; preds = %243, %236
-  %257 = getelementptr inbounds nuw i8, ptr %231, i64 16
-  %258 = load i32, ptr %257, align 8
-  %259 = icmp eq i32 %226, %258
-  br i1 %259, label %267, label %260, !prof !4
+275:                                              ; preds = %262, %255
+  %276 = getelementptr inbounds nuw i8, ptr %250, i64 16
+  %277 = load i32, ptr %276, align 8
+  %278 = icmp eq i32 %245, %277
+  br i1 %278, label %286, label %279, !prof !4
 
-260:                                              ; preds = %256
-  %261 = getelementptr inbounds nuw i8, ptr %231, i64 20
-  %262 = load i32, ptr %261, align 4
-  %263 = icmp eq i32 %262, 3
-  br i1 %263, label %264, label %464
+279:                                              ; preds = %275
+  %280 = getelementptr inbounds nuw i8, ptr %250, i64 20
+  %281 = load i32, ptr %280, align 4
+  %282 = icmp eq i32 %281, 3
+  br i1 %282, label %283, label %483
 
-264:                                              ; preds = %260
-  %265 = tail call fastcc i32 @fit_nested(ptr noundef nonnull %231, i32 noundef %226, ptr noundef %224, ptr noundef %223, ptr noundef %60) #17
-  %266 = icmp eq i32 %265, 0
-  br i1 %266, label %440, label %464
+283:                                              ; preds = %279
+  %284 = tail call fastcc i32 @fit_nested(ptr noundef nonnull %250, i32 noundef %245, ptr noundef %243, ptr noundef %242, ptr noundef %71) #22
+  %285 = icmp eq i32 %284, 0
+  br i1 %285, label %459, label %483
 
-267:                                              ; preds = %256
-  %268 = getelementptr inbounds nuw i8, ptr %231, i64 32
-  %269 = load ptr, ptr %268, align 8
-  %270 = zext i32 %226 to i64
-  %271 = shl nuw nsw i64 %270, 4
-  %272 = getelementptr inbounds nuw i8, ptr %269, i64 %271
-  %273 = icmp eq i32 %226, 0
-  br i1 %273, label %340, label %274
+286:                                              ; preds = %275
+  %287 = getelementptr inbounds nuw i8, ptr %250, i64 32
+  %288 = load ptr, ptr %287, align 8
+  %289 = zext i32 %245 to i64
+  %290 = shl nuw nsw i64 %289, 4
+  %291 = getelementptr inbounds nuw i8, ptr %288, i64 %290
+  %292 = icmp eq i32 %245, 0
+  br i1 %292, label %359, label %293
 
-274:                                              ; preds = %267, %321
-  %275 = phi ptr [ %332, %321 ], [ %269, %267 ]
-  %276 = phi i32 [ %330, %321 ], [ 0, %267 ]
-  %277 = phi i64 [ %331, %321 ], [ 1, %267 ]
-  %278 = getelementptr inbounds nuw i8, ptr %275, i64 4
-  %279 = load i32, ptr %278, align 4
-  %280 = zext i32 %279 to i64
-  %281 = getelementptr inbounds nuw i64, ptr %224, i64 %280
-  %282 = load i64, ptr %281, align 8
-  %283 = getelementptr inbounds nuw i8, ptr %275, i64 8
-  %284 = load i64, ptr %283, align 8
-  %285 = load i32, ptr %275, align 8
-  switch i32 %285, label %288 [
-    i32 0, label %286
-    i32 1, label %289
+293:                                              ; preds = %286, %340
+  %294 = phi ptr [ %351, %340 ], [ %288, %286 ]
+  %295 = phi i32 [ %349, %340 ], [ 0, %286 ]
+  %296 = phi i64 [ %350, %340 ], [ 1, %286 ]
+  %297 = getelementptr inbounds nuw i8, ptr %294, i64 4
+  %298 = load i32, ptr %297, align 4
+  %299 = zext i32 %298 to i64
+  %300 = getelementptr inbounds nuw i64, ptr %243, i64 %299
+  %301 = load i64, ptr %300, align 8
+  %302 = getelementptr inbounds nuw i8, ptr %294, i64 8
+  %303 = load i64, ptr %302, align 8
+  %304 = load i32, ptr %294, align 8
+  switch i32 %304, label %307 [
+    i32 0, label %305
+    i32 1, label %308
   ], !prof !38
 
-286:                                              ; preds = %274
-  %287 = icmp eq i64 %282, %284
-  br i1 %287, label %321, label %465
+305:                                              ; preds = %293
+  %306 = icmp eq i64 %301, %303
+  br i1 %306, label %340, label %484
 
-288:                                              ; preds = %274
-  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %275, i64 noundef %282, i32 noundef 1) #17
-  br label %321
+307:                                              ; preds = %293
+  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %294, i64 noundef %301, i32 noundef 1) #22
+  br label %340
 
-289:                                              ; preds = %274
-  %290 = shl i64 %284, 1
-  %291 = getelementptr inbounds nuw i8, ptr %21, i64 %290
-  %292 = load i8, ptr %291, align 1
-  %293 = icmp eq i8 %292, 0
-  br i1 %293, label %294, label %317
+308:                                              ; preds = %293
+  %309 = shl i64 %303, 1
+  %310 = getelementptr inbounds nuw i8, ptr %31, i64 %309
+  %311 = load i8, ptr %310, align 1
+  %312 = icmp eq i8 %311, 0
+  br i1 %312, label %313, label %336
 
-294:                                              ; preds = %289
-  %295 = load ptr, ptr %0, align 8
-  %296 = getelementptr inbounds nuw i8, ptr %295, i64 168
-  %297 = load ptr, ptr %296, align 8
-  %298 = getelementptr inbounds nuw %struct.dim_row, ptr %297, i64 %284
-  %299 = load i64, ptr %298, align 8
-  %300 = icmp slt i64 %282, %299
-  br i1 %300, label %465, label %301
+313:                                              ; preds = %308
+  %314 = load ptr, ptr %0, align 8
+  %315 = getelementptr inbounds nuw i8, ptr %314, i64 168
+  %316 = load ptr, ptr %315, align 8
+  %317 = getelementptr inbounds nuw %struct.dim_row, ptr %316, i64 %303
+  %318 = load i64, ptr %317, align 8
+  %319 = icmp slt i64 %301, %318
+  br i1 %319, label %484, label %320
 
-301:                                              ; preds = %294
-  %302 = getelementptr inbounds nuw i8, ptr %298, i64 8
-  %303 = load i64, ptr %302, align 8
-  %304 = icmp sgt i64 %282, %303
-  br i1 %304, label %465, label %305
+320:                                              ; preds = %313
+  %321 = getelementptr inbounds nuw i8, ptr %317, i64 8
+  %322 = load i64, ptr %321, align 8
+  %323 = icmp sgt i64 %301, %322
+  br i1 %323, label %484, label %324
 
-305:                                              ; preds = %301
-  %306 = getelementptr inbounds nuw i8, ptr %298, i64 16
-  %307 = load i64, ptr %306, align 8
-  %308 = icmp sgt i64 %307, 1
-  br i1 %308, label %309, label %312
+324:                                              ; preds = %320
+  %325 = getelementptr inbounds nuw i8, ptr %317, i64 16
+  %326 = load i64, ptr %325, align 8
+  %327 = icmp sgt i64 %326, 1
+  br i1 %327, label %328, label %331
 
-309:                                              ; preds = %305
-  %310 = srem i64 %282, %307
-  %311 = icmp eq i64 %310, 0
-  br i1 %311, label %312, label %465
+328:                                              ; preds = %324
+  %329 = srem i64 %301, %326
+  %330 = icmp eq i64 %329, 0
+  br i1 %330, label %331, label %484
 
-312:                                              ; preds = %305, %309
-  %313 = getelementptr inbounds nuw i64, ptr %17, i64 %284
-  store i64 %282, ptr %313, align 8
-  store i8 1, ptr %291, align 1
-  %314 = icmp sgt i64 %282, 2147418112
-  %315 = zext i1 %314 to i8
-  %316 = getelementptr inbounds nuw i8, ptr %291, i64 1
-  store i8 %315, ptr %316, align 1
-  br label %321
+331:                                              ; preds = %324, %328
+  %332 = getelementptr inbounds nuw i64, ptr %27, i64 %303
+  store i64 %301, ptr %332, align 8
+  store i8 1, ptr %310, align 1
+  %333 = icmp sgt i64 %301, 2147418112
+  %334 = zext i1 %333 to i8
+  %335 = getelementptr inbounds nuw i8, ptr %310, i64 1
+  store i8 %334, ptr %335, align 1
+  br label %340
 
-317:                                              ; preds = %289
-  %318 = getelementptr inbounds nuw i64, ptr %17, i64 %284
-  %319 = load i64, ptr %318, align 8
-  %320 = icmp eq i64 %319, %282
-  br i1 %320, label %321, label %465
+336:                                              ; preds = %308
+  %337 = getelementptr inbounds nuw i64, ptr %27, i64 %303
+  %338 = load i64, ptr %337, align 8
+  %339 = icmp eq i64 %338, %301
+  br i1 %339, label %340, label %484
 
-321:                                              ; preds = %286, %312, %288, %317
-  %322 = load i32, ptr %278, align 4
-  %323 = zext i32 %322 to i64
-  %324 = getelementptr inbounds nuw i64, ptr %223, i64 %323
-  %325 = load i64, ptr %324, align 8
-  %326 = icmp ne i64 %325, %277
-  %327 = icmp sgt i64 %282, 1
-  %328 = and i1 %327, %326
-  %329 = zext i1 %328 to i32
-  %330 = or i32 %276, %329
-  %331 = mul i64 %282, %277
-  %332 = getelementptr inbounds nuw i8, ptr %275, i64 16
-  %333 = icmp ult ptr %332, %272
-  br i1 %333, label %274, label %334, !llvm.loop !39
+340:                                              ; preds = %305, %331, %307, %336
+  %341 = load i32, ptr %297, align 4
+  %342 = zext i32 %341 to i64
+  %343 = getelementptr inbounds nuw i64, ptr %242, i64 %342
+  %344 = load i64, ptr %343, align 8
+  %345 = icmp ne i64 %344, %296
+  %346 = icmp sgt i64 %301, 1
+  %347 = and i1 %346, %345
+  %348 = zext i1 %347 to i32
+  %349 = or i32 %295, %348
+  %350 = mul i64 %301, %296
+  %351 = getelementptr inbounds nuw i8, ptr %294, i64 16
+  %352 = icmp ult ptr %351, %291
+  br i1 %352, label %293, label %353, !llvm.loop !39
 
-334:                                              ; preds = %321
-  %335 = icmp sgt i64 %331, 1073741824
-  %336 = zext i1 %335 to i8
-  store i8 %336, ptr %60, align 1
-  %337 = getelementptr inbounds nuw i8, ptr %231, i64 20
-  %338 = load i32, ptr %337, align 4
-  %339 = icmp eq i32 %338, 2
-  br i1 %339, label %359, label %344, !prof !5
+353:                                              ; preds = %340
+  %354 = icmp sgt i64 %350, 1073741824
+  %355 = zext i1 %354 to i8
+  store i8 %355, ptr %71, align 1
+  %356 = getelementptr inbounds nuw i8, ptr %250, i64 20
+  %357 = load i32, ptr %356, align 4
+  %358 = icmp eq i32 %357, 2
+  br i1 %358, label %378, label %363, !prof !5
 
-340:                                              ; preds = %267
-  store i8 0, ptr %60, align 1
-  %341 = getelementptr inbounds nuw i8, ptr %231, i64 20
-  %342 = load i32, ptr %341, align 4
-  %343 = icmp eq i32 %342, 2
-  br i1 %343, label %359, label %440, !prof !5
+359:                                              ; preds = %286
+  store i8 0, ptr %71, align 1
+  %360 = getelementptr inbounds nuw i8, ptr %250, i64 20
+  %361 = load i32, ptr %360, align 4
+  %362 = icmp eq i32 %361, 2
+  br i1 %362, label %378, label %459, !prof !5
 
-344:                                              ; preds = %334
-  %345 = icmp eq i32 %330, 0
-  br i1 %345, label %440, label %346, !prof !40
+363:                                              ; preds = %353
+  %364 = icmp eq i32 %349, 0
+  br i1 %364, label %459, label %365, !prof !40
 
-346:                                              ; preds = %344
-  %347 = load i32, ptr %257, align 8
-  %348 = icmp eq i32 %347, 0
-  br i1 %348, label %465, label %349
+365:                                              ; preds = %363
+  %366 = load i32, ptr %276, align 8
+  %367 = icmp eq i32 %366, 0
+  br i1 %367, label %484, label %368
 
-349:                                              ; preds = %346
-  %350 = zext i32 %347 to i64
-  br label %354
+368:                                              ; preds = %365
+  %369 = zext i32 %366 to i64
+  br label %373
 
-351:                                              ; preds = %354
-  %352 = add nuw nsw i64 %355, 1
-  %353 = icmp eq i64 %352, %350
-  br i1 %353, label %465, label %354, !llvm.loop !41
+370:                                              ; preds = %373
+  %371 = add nuw nsw i64 %374, 1
+  %372 = icmp eq i64 %371, %369
+  br i1 %372, label %484, label %373, !llvm.loop !41
 
-354:                                              ; preds = %349, %351
-  %355 = phi i64 [ 0, %349 ], [ %352, %351 ]
-  %356 = getelementptr inbounds nuw i64, ptr %224, i64 %355
-  %357 = load i64, ptr %356, align 8
-  %358 = icmp eq i64 %357, 0
-  br i1 %358, label %440, label %351
+373:                                              ; preds = %368, %370
+  %374 = phi i64 [ 0, %368 ], [ %371, %370 ]
+  %375 = getelementptr inbounds nuw i64, ptr %243, i64 %374
+  %376 = load i64, ptr %375, align 8
+  %377 = icmp eq i64 %376, 0
+  br i1 %377, label %459, label %370
 
-359:                                              ; preds = %340, %334
-  %360 = phi ptr [ %269, %340 ], [ %332, %334 ]
-  %361 = load i32, ptr %257, align 8
-  %362 = icmp eq i32 %361, 0
-  br i1 %362, label %373, label %363
+378:                                              ; preds = %359, %353
+  %379 = phi ptr [ %288, %359 ], [ %351, %353 ]
+  %380 = load i32, ptr %276, align 8
+  %381 = icmp eq i32 %380, 0
+  br i1 %381, label %392, label %382
 
-363:                                              ; preds = %359
-  %364 = zext i32 %361 to i64
-  br label %365
+382:                                              ; preds = %378
+  %383 = zext i32 %380 to i64
+  br label %384
 
-365:                                              ; preds = %365, %363
-  %366 = phi i64 [ 0, %363 ], [ %370, %365 ]
-  %367 = getelementptr inbounds nuw i64, ptr %224, i64 %366
-  %368 = load i64, ptr %367, align 8
-  %369 = icmp eq i64 %368, 0
-  %370 = add nuw nsw i64 %366, 1
-  %371 = icmp eq i64 %370, %364
-  %372 = select i1 %369, i1 true, i1 %371
-  br i1 %372, label %373, label %365, !llvm.loop !41
-
-373:                                              ; preds = %365, %359
-  %374 = phi i64 [ 0, %359 ], [ %364, %365 ]
-  %375 = phi i1 [ false, %359 ], [ %369, %365 ]
-  %376 = getelementptr inbounds nuw %struct.rule, ptr %272, i64 %374
-  %377 = icmp ult ptr %360, %376
-  br i1 %377, label %378, label %440
-
-378:                                              ; preds = %373, %437
-  %379 = phi ptr [ %438, %437 ], [ %360, %373 ]
-  %380 = getelementptr inbounds nuw i8, ptr %379, i64 4
-  %381 = load i32, ptr %380, align 4
-  %382 = zext i32 %381 to i64
-  %383 = getelementptr inbounds nuw i64, ptr %223, i64 %382
-  %384 = load i64, ptr %383, align 8
-  br i1 %375, label %393, label %385
-
-385:                                              ; preds = %378
-  %386 = getelementptr inbounds nuw i64, ptr %224, i64 %382
+384:                                              ; preds = %384, %382
+  %385 = phi i64 [ 0, %382 ], [ %389, %384 ]
+  %386 = getelementptr inbounds nuw i64, ptr %243, i64 %385
   %387 = load i64, ptr %386, align 8
-  %388 = icmp sgt i64 %387, 1
-  %389 = getelementptr inbounds nuw i8, ptr %379, i64 8
-  %390 = load i64, ptr %389, align 8
-  %391 = load i32, ptr %379, align 8
-  %392 = icmp eq i32 %391, 0
-  br i1 %392, label %396, label %399
+  %388 = icmp eq i64 %387, 0
+  %389 = add nuw nsw i64 %385, 1
+  %390 = icmp eq i64 %389, %383
+  %391 = select i1 %388, i1 true, i1 %390
+  br i1 %391, label %392, label %384, !llvm.loop !41
 
-393:                                              ; preds = %378
-  %394 = load i32, ptr %379, align 8
-  %395 = icmp eq i32 %394, 0
-  br i1 %395, label %437, label %403
+392:                                              ; preds = %384, %378
+  %393 = phi i64 [ 0, %378 ], [ %383, %384 ]
+  %394 = phi i1 [ false, %378 ], [ %388, %384 ]
+  %395 = getelementptr inbounds nuw %struct.rule, ptr %291, i64 %393
+  %396 = icmp ult ptr %379, %395
+  br i1 %396, label %397, label %459
 
-396:                                              ; preds = %385
-  %397 = icmp ne i64 %384, %390
-  %398 = select i1 %388, i1 %397, i1 false
-  br i1 %398, label %465, label %437
+397:                                              ; preds = %392, %456
+  %398 = phi ptr [ %457, %456 ], [ %379, %392 ]
+  %399 = getelementptr inbounds nuw i8, ptr %398, i64 4
+  %400 = load i32, ptr %399, align 4
+  %401 = zext i32 %400 to i64
+  %402 = getelementptr inbounds nuw i64, ptr %242, i64 %401
+  %403 = load i64, ptr %402, align 8
+  br i1 %394, label %412, label %404
 
-399:                                              ; preds = %385
-  %400 = zext i1 %388 to i32
-  %401 = icmp eq i32 %391, 1
-  %402 = and i1 %388, %401
-  br i1 %402, label %405, label %403, !prof !42
+404:                                              ; preds = %397
+  %405 = getelementptr inbounds nuw i64, ptr %243, i64 %401
+  %406 = load i64, ptr %405, align 8
+  %407 = icmp sgt i64 %406, 1
+  %408 = getelementptr inbounds nuw i8, ptr %398, i64 8
+  %409 = load i64, ptr %408, align 8
+  %410 = load i32, ptr %398, align 8
+  %411 = icmp eq i32 %410, 0
+  br i1 %411, label %415, label %418
 
-403:                                              ; preds = %393, %399
-  %404 = phi i32 [ %400, %399 ], [ 0, %393 ]
-  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %379, i64 noundef %384, i32 noundef range(i32 0, 2) %404) #17
-  br label %437
+412:                                              ; preds = %397
+  %413 = load i32, ptr %398, align 8
+  %414 = icmp eq i32 %413, 0
+  br i1 %414, label %456, label %422
 
-405:                                              ; preds = %399
-  %406 = shl i64 %390, 1
-  %407 = getelementptr inbounds nuw i8, ptr %21, i64 %406
-  %408 = load i8, ptr %407, align 1
-  %409 = icmp eq i8 %408, 0
-  br i1 %409, label %414, label %410
+415:                                              ; preds = %404
+  %416 = icmp ne i64 %403, %409
+  %417 = select i1 %407, i1 %416, i1 false
+  br i1 %417, label %484, label %456
 
-410:                                              ; preds = %405
-  %411 = getelementptr inbounds nuw i64, ptr %17, i64 %390
-  %412 = load i64, ptr %411, align 8
-  %413 = icmp eq i64 %412, %384
-  br i1 %413, label %437, label %465
+418:                                              ; preds = %404
+  %419 = zext i1 %407 to i32
+  %420 = icmp eq i32 %410, 1
+  %421 = and i1 %407, %420
+  br i1 %421, label %424, label %422, !prof !42
 
-414:                                              ; preds = %405
-  %415 = load ptr, ptr %0, align 8
-  %416 = getelementptr inbounds nuw i8, ptr %415, i64 168
-  %417 = load ptr, ptr %416, align 8
-  %418 = getelementptr inbounds nuw %struct.dim_row, ptr %417, i64 %390
-  %419 = load i64, ptr %418, align 8
-  %420 = icmp slt i64 %384, %419
-  br i1 %420, label %465, label %421
-
-421:                                              ; preds = %414
-  %422 = getelementptr inbounds nuw i8, ptr %418, i64 8
-  %423 = load i64, ptr %422, align 8
-  %424 = icmp sgt i64 %384, %423
-  br i1 %424, label %465, label %425
-
-425:                                              ; preds = %421
-  %426 = getelementptr inbounds nuw i8, ptr %418, i64 16
-  %427 = load i64, ptr %426, align 8
-  %428 = icmp sgt i64 %427, 1
-  br i1 %428, label %429, label %432
-
-429:                                              ; preds = %425
-  %430 = srem i64 %384, %427
-  %431 = icmp eq i64 %430, 0
-  br i1 %431, label %432, label %465
-
-432:                                              ; preds = %425, %429
-  %433 = getelementptr inbounds nuw i64, ptr %17, i64 %390
-  store i64 %384, ptr %433, align 8
-  store i8 1, ptr %407, align 1
-  %434 = icmp sgt i64 %384, 2147418112
-  %435 = zext i1 %434 to i8
-  %436 = getelementptr inbounds nuw i8, ptr %407, i64 1
-  store i8 %435, ptr %436, align 1
-  br label %437
-
-437:                                              ; preds = %396, %410, %393, %432, %403
-  %438 = getelementptr inbounds nuw i8, ptr %379, i64 16
-  %439 = icmp ult ptr %438, %376
-  br i1 %439, label %378, label %440, !llvm.loop !43
-
-440:                                              ; preds = %354, %437, %340, %373, %344, %264
-  %441 = getelementptr inbounds nuw i8, ptr %231, i64 12
-  %442 = load i32, ptr %441, align 4
-  %443 = icmp eq i32 %442, 0
-  %444 = load i32, ptr %2, align 4
-  %445 = select i1 %443, i32 %444, i32 %442
-  %446 = add i32 %445, -1
-  %447 = zext i32 %446 to i64
-  %448 = and i64 %228, %447
-  br i1 %443, label %449, label %453, !prof !4
-
-449:                                              ; preds = %440
-  %450 = and i64 %228, 15
-  %451 = icmp eq i64 %450, 0
-  %452 = zext i1 %451 to i8
-  store i8 %452, ptr %59, align 1
-  br label %453
-
-453:                                              ; preds = %449, %440
-  %454 = icmp eq i64 %448, 0
-  br i1 %454, label %455, label %465, !prof !4
-
-455:                                              ; preds = %453
-  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
+422:                                              ; preds = %412, %418
+  %423 = phi i32 [ %419, %418 ], [ 0, %412 ]
+  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %398, i64 noundef %403, i32 noundef range(i32 0, 2) %423) #22
   br label %456
 
-456:                                              ; preds = %202, %455, %66
-  %457 = phi i64 [ %62, %202 ], [ %232, %455 ], [ %62, %66 ]
-  %458 = phi ptr [ %201, %202 ], [ %229, %455 ], [ %57, %66 ]
-  %459 = getelementptr inbounds nuw i8, ptr %61, i64 16
-  %460 = getelementptr inbounds nuw i8, ptr %58, i64 8
-  %461 = getelementptr inbounds nuw i8, ptr %59, i64 1
-  %462 = getelementptr inbounds nuw i8, ptr %60, i64 1
-  %463 = icmp ult ptr %459, %42
-  br i1 %463, label %56, label %466, !llvm.loop !44
+424:                                              ; preds = %418
+  %425 = shl i64 %409, 1
+  %426 = getelementptr inbounds nuw i8, ptr %31, i64 %425
+  %427 = load i8, ptr %426, align 1
+  %428 = icmp eq i8 %427, 0
+  br i1 %428, label %433, label %429
 
-464:                                              ; preds = %264, %241, %260, %243
-  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  br label %469
+429:                                              ; preds = %424
+  %430 = getelementptr inbounds nuw i64, ptr %27, i64 %409
+  %431 = load i64, ptr %430, align 8
+  %432 = icmp eq i64 %431, %403
+  br i1 %432, label %456, label %484
 
-465:                                              ; preds = %346, %453, %317, %309, %301, %294, %286, %351, %429, %421, %414, %410, %396
-  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  br label %469
+433:                                              ; preds = %424
+  %434 = load ptr, ptr %0, align 8
+  %435 = getelementptr inbounds nuw i8, ptr %434, i64 168
+  %436 = load ptr, ptr %435, align 8
+  %437 = getelementptr inbounds nuw %struct.dim_row, ptr %436, i64 %409
+  %438 = load i64, ptr %437, align 8
+  %439 = icmp slt i64 %403, %438
+  br i1 %439, label %484, label %440
 
-466:                                              ; preds = %456, %35
-  %467 = phi i64 [ -1, %35 ], [ %457, %456 ]
-  %468 = getelementptr inbounds nuw i8, ptr %13, i64 16
-  store i64 %467, ptr %468, align 8
-  br label %469
+440:                                              ; preds = %433
+  %441 = getelementptr inbounds nuw i8, ptr %437, i64 8
+  %442 = load i64, ptr %441, align 8
+  %443 = icmp sgt i64 %403, %442
+  br i1 %443, label %484, label %444
 
-469:                                              ; preds = %206, %187, %203, %234, %465, %464, %466
-  %470 = phi i32 [ 0, %466 ], [ 1, %465 ], [ 1, %464 ], [ 1, %206 ], [ %200, %187 ], [ 1, %203 ], [ 1, %234 ]
-  ret i32 %470
+444:                                              ; preds = %440
+  %445 = getelementptr inbounds nuw i8, ptr %437, i64 16
+  %446 = load i64, ptr %445, align 8
+  %447 = icmp sgt i64 %446, 1
+  br i1 %447, label %448, label %451
+
+448:                                              ; preds = %444
+  %449 = srem i64 %403, %446
+  %450 = icmp eq i64 %449, 0
+  br i1 %450, label %451, label %484
+
+451:                                              ; preds = %444, %448
+  %452 = getelementptr inbounds nuw i64, ptr %27, i64 %409
+  store i64 %403, ptr %452, align 8
+  store i8 1, ptr %426, align 1
+  %453 = icmp sgt i64 %403, 2147418112
+  %454 = zext i1 %453 to i8
+  %455 = getelementptr inbounds nuw i8, ptr %426, i64 1
+  store i8 %454, ptr %455, align 1
+  br label %456
+
+456:                                              ; preds = %415, %429, %412, %451, %422
+  %457 = getelementptr inbounds nuw i8, ptr %398, i64 16
+  %458 = icmp ult ptr %457, %395
+  br i1 %458, label %397, label %459, !llvm.loop !43
+
+459:                                              ; preds = %373, %456, %359, %392, %363, %283
+  %460 = getelementptr inbounds nuw i8, ptr %250, i64 12
+  %461 = load i32, ptr %460, align 4
+  %462 = icmp eq i32 %461, 0
+  %463 = load i32, ptr %2, align 4
+  %464 = select i1 %462, i32 %463, i32 %461
+  %465 = add i32 %464, -1
+  %466 = zext i32 %465 to i64
+  %467 = and i64 %247, %466
+  br i1 %462, label %468, label %472, !prof !4
+
+468:                                              ; preds = %459
+  %469 = and i64 %247, 15
+  %470 = icmp eq i64 %469, 0
+  %471 = zext i1 %470 to i8
+  store i8 %471, ptr %70, align 1
+  br label %472
+
+472:                                              ; preds = %468, %459
+  %473 = icmp eq i64 %467, 0
+  br i1 %473, label %474, label %484, !prof !4
+
+474:                                              ; preds = %472
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
+  br label %475
+
+475:                                              ; preds = %221, %474, %77
+  %476 = phi i64 [ %73, %221 ], [ %251, %474 ], [ %73, %77 ]
+  %477 = phi ptr [ %220, %221 ], [ %248, %474 ], [ %68, %77 ]
+  %478 = getelementptr inbounds nuw i8, ptr %72, i64 16
+  %479 = getelementptr inbounds nuw i8, ptr %69, i64 8
+  %480 = getelementptr inbounds nuw i8, ptr %70, i64 1
+  %481 = getelementptr inbounds nuw i8, ptr %71, i64 1
+  %482 = icmp ult ptr %478, %52
+  br i1 %482, label %67, label %485, !llvm.loop !44
+
+483:                                              ; preds = %283, %260, %279, %262
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
+  br label %488
+
+484:                                              ; preds = %365, %472, %336, %328, %320, %313, %305, %370, %448, %440, %433, %429, %415
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
+  br label %488
+
+485:                                              ; preds = %475, %45
+  %486 = phi i64 [ -1, %45 ], [ %476, %475 ]
+  %487 = getelementptr inbounds nuw i8, ptr %23, i64 16
+  store i64 %486, ptr %487, align 8
+  br label %488
+
+488:                                              ; preds = %225, %219, %222, %253, %484, %483, %485
+  %489 = phi i32 [ 0, %485 ], [ 1, %484 ], [ 1, %483 ], [ 1, %225 ], [ %213, %219 ], [ 1, %222 ], [ 1, %253 ]
+  ret i32 %489
 }
 
 ; Function Attrs: noinline nounwind
@@ -2412,7 +2679,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
 
 21:                                               ; preds = %2, %17
   %22 = phi i64 [ %20, %17 ], [ -1, %2 ]
-  %23 = tail call ptr %12(i64 noundef %22) #18
+  %23 = tail call ptr %12(i64 noundef %22) #23
   store ptr %23, ptr %10, align 16
   %24 = load ptr, ptr %11, align 8
   %25 = getelementptr inbounds nuw i8, ptr %0, i64 8
@@ -2423,7 +2690,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %30 = zext i32 %29 to i64
   %31 = getelementptr inbounds nuw i8, ptr %26, i64 %30
   %32 = ptrtoint ptr %31 to i64
-  %33 = tail call ptr %24(i64 noundef %32) #18
+  %33 = tail call ptr %24(i64 noundef %32) #23
   %34 = getelementptr inbounds nuw i8, ptr %10, i64 8
   store ptr %33, ptr %34, align 8
   %35 = icmp eq i32 %7, 0
@@ -2446,16 +2713,16 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %48 = load ptr, ptr %47, align 8
   %49 = getelementptr inbounds nuw i8, ptr %48, i64 64
   %50 = load ptr, ptr %49, align 8
-  %51 = call ptr %46(ptr noundef %50, ptr noundef nonnull %10, i64 noundef %9, ptr noundef null) #18
+  %51 = call ptr %46(ptr noundef %50, ptr noundef nonnull %10, i64 noundef %9, ptr noundef null) #23
   %52 = getelementptr inbounds nuw i8, ptr %0, i64 72
   store ptr %51, ptr %52, align 8
   %53 = getelementptr inbounds nuw i8, ptr %4, i64 192
   %54 = load ptr, ptr %53, align 8
   %55 = load ptr, ptr %10, align 16
-  call void %54(ptr noundef %55) #18
+  call void %54(ptr noundef %55) #23
   %56 = load ptr, ptr %53, align 8
   %57 = load ptr, ptr %34, align 8
-  call void %56(ptr noundef %57) #18
+  call void %56(ptr noundef %57) #23
   %58 = load ptr, ptr %52, align 8
   %59 = icmp eq ptr %58, null
   br i1 %59, label %88, label %90
@@ -2498,7 +2765,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   br i1 %87, label %44, label %60, !llvm.loop !45
 
 88:                                               ; preds = %44
-  %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #17
+  %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #22
   br label %124
 
 90:                                               ; preds = %44
@@ -2506,8 +2773,8 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %92 = load ptr, ptr %91, align 8
   %93 = getelementptr inbounds nuw i8, ptr %4, i64 200
   %94 = load ptr, ptr %93, align 8
-  %95 = call ptr %94(ptr noundef nonnull %58, i64 noundef 0) #18
-  %96 = call ptr %92(ptr noundef %95) #18
+  %95 = call ptr %94(ptr noundef nonnull %58, i64 noundef 0) #23
+  %96 = call ptr %92(ptr noundef %95) #23
   %97 = getelementptr inbounds nuw i8, ptr %0, i64 80
   store ptr %96, ptr %97, align 8
   %98 = getelementptr inbounds nuw i8, ptr %0, i64 64
@@ -2521,7 +2788,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   br i1 %103, label %104, label %106
 
 104:                                              ; preds = %106, %90
-  %105 = call fastcc i32 @arrays(ptr noundef %0) #17
+  %105 = call fastcc i32 @arrays(ptr noundef %0) #22
   br label %124
 
 106:                                              ; preds = %90, %106
@@ -2563,7 +2830,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %8 = load ptr, ptr %7, align 8
   %9 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %11 = getelementptr inbounds nuw i8, ptr %8, i64 328
+  %11 = getelementptr inbounds nuw i8, ptr %8, i64 320
   %12 = getelementptr inbounds nuw i8, ptr %8, i64 96
   %13 = getelementptr inbounds nuw i8, ptr %8, i64 56
   %14 = getelementptr inbounds nuw i8, ptr %8, i64 32
@@ -2611,41 +2878,41 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %50 = load i32, ptr %49, align 4
   %51 = zext i32 %50 to i64
   %52 = getelementptr inbounds nuw i64, ptr %48, i64 %51
-  %53 = getelementptr inbounds nuw i8, ptr %44, i64 8
-  %54 = load ptr, ptr %53, align 8
-  %55 = ptrtoint ptr %54 to i64
-  store i64 %55, ptr %52, align 8
-  %56 = ptrtoint ptr %44 to i64
-  %57 = getelementptr inbounds nuw i8, ptr %52, i64 8
-  store i64 %56, ptr %57, align 8
-  %58 = load ptr, ptr %53, align 8
-  %59 = load ptr, ptr %11, align 8
-  %60 = icmp eq ptr %58, %59
-  br i1 %60, label %100, label %61
+  %53 = tail call i64 @object_head() #20
+  %54 = getelementptr inbounds i8, ptr %44, i64 %53
+  %55 = getelementptr inbounds i8, ptr %54, i64 -8
+  %56 = load ptr, ptr %55, align 8
+  %57 = ptrtoint ptr %56 to i64
+  store i64 %57, ptr %52, align 8
+  %58 = ptrtoint ptr %44 to i64
+  %59 = getelementptr inbounds nuw i8, ptr %52, i64 8
+  store i64 %58, ptr %59, align 8
+  %60 = load ptr, ptr %55, align 8
+  %61 = load ptr, ptr %11, align 8
+  %62 = icmp eq ptr %60, %61
+  br i1 %62, label %100, label %63
 
-61:                                               ; preds = %39
-  %62 = load ptr, ptr %12, align 8
-  %63 = icmp eq ptr %44, %62
-  br i1 %63, label %100, label %64
+63:                                               ; preds = %39
+  %64 = load ptr, ptr %12, align 8
+  %65 = icmp eq ptr %44, %64
+  br i1 %65, label %100, label %66
 
-64:                                               ; preds = %61
-  %65 = load ptr, ptr %13, align 8
-  %66 = icmp eq ptr %58, %65
-  br i1 %66, label %67, label %70
+66:                                               ; preds = %63
+  %67 = load ptr, ptr %13, align 8
+  %68 = icmp eq ptr %60, %67
+  br i1 %68, label %69, label %71
 
-67:                                               ; preds = %64
-  %68 = getelementptr inbounds nuw i8, ptr %44, i64 16
-  %69 = load i64, ptr %68, align 8
+69:                                               ; preds = %66
+  %70 = load i64, ptr %54, align 8
   br label %98
 
-70:                                               ; preds = %64
-  %71 = load ptr, ptr %14, align 8
-  %72 = icmp eq ptr %58, %71
-  br i1 %72, label %73, label %95
+71:                                               ; preds = %66
+  %72 = load ptr, ptr %14, align 8
+  %73 = icmp eq ptr %60, %72
+  br i1 %73, label %74, label %95
 
-73:                                               ; preds = %70
-  %74 = getelementptr inbounds nuw i8, ptr %44, i64 16
-  %75 = load i64, ptr %74, align 8
+74:                                               ; preds = %71
+  %75 = load i64, ptr %54, align 8
   %76 = load i64, ptr %15, align 8
   %77 = xor i64 %76, -1
   %78 = and i64 %75, %77
@@ -2653,40 +2920,40 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %80 = icmp eq i64 %78, %79
   br i1 %80, label %81, label %85
 
-81:                                               ; preds = %73
-  %82 = getelementptr inbounds nuw i8, ptr %44, i64 24
+81:                                               ; preds = %74
+  %82 = getelementptr inbounds nuw i8, ptr %54, i64 8
   %83 = load i32, ptr %82, align 4
   %84 = zext i32 %83 to i64
   br label %98
 
-85:                                               ; preds = %73
+85:                                               ; preds = %74
   %86 = load ptr, ptr %17, align 8
-  %87 = tail call i64 %86(ptr noundef nonnull %44) #18
+  %87 = tail call i64 %86(ptr noundef nonnull %44) #23
   %88 = icmp eq i64 %87, -1
   br i1 %88, label %89, label %98
 
 89:                                               ; preds = %85
   %90 = load ptr, ptr %18, align 8
-  %91 = tail call ptr %90() #18
+  %91 = tail call ptr %90() #23
   %92 = icmp eq ptr %91, null
   br i1 %92, label %98, label %93
 
 93:                                               ; preds = %89
   %94 = load ptr, ptr %19, align 8
-  tail call void %94() #18
+  tail call void %94() #23
   br label %95
 
-95:                                               ; preds = %70, %93
-  %96 = tail call fastcc i32 @known_constant(ptr noundef %0, ptr noundef nonnull %44, ptr noundef nonnull %52) #17
+95:                                               ; preds = %71, %93
+  %96 = tail call fastcc i32 @known_constant(ptr noundef %0, ptr noundef nonnull %44, ptr noundef nonnull %52) #22
   %97 = icmp eq i32 %96, 0
   br i1 %97, label %100, label %107
 
-98:                                               ; preds = %81, %85, %89, %67
-  %99 = phi i64 [ %69, %67 ], [ %84, %81 ], [ %87, %85 ], [ -1, %89 ]
-  store i64 %99, ptr %57, align 8
+98:                                               ; preds = %81, %85, %89, %69
+  %99 = phi i64 [ %70, %69 ], [ %84, %81 ], [ %87, %85 ], [ -1, %89 ]
+  store i64 %99, ptr %59, align 8
   br label %100
 
-100:                                              ; preds = %98, %95, %30, %39, %61
+100:                                              ; preds = %98, %95, %30, %39, %63
   %101 = add nuw nsw i64 %21, 1
   %102 = load ptr, ptr %0, align 8
   %103 = getelementptr inbounds nuw i8, ptr %102, i64 36
@@ -2701,7 +2968,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #5 {
+define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #8 {
   %2 = load ptr, ptr %0, align 8
   %3 = getelementptr inbounds nuw i8, ptr %2, i64 40
   %4 = load i32, ptr %3, align 8
@@ -2819,7 +3086,7 @@ define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull read
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #5 {
+define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #8 {
   %2 = alloca i64, align 8
   %3 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %4 = load i32, ptr %3, align 8
@@ -2846,7 +3113,7 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
 
 20:                                               ; preds = %6, %17
   %21 = phi i64 [ 0, %6 ], [ %18, %17 ]
-  call void @llvm.lifetime.start.p0(ptr nonnull %2) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %2) #21
   store i64 0, ptr %2, align 8
   %22 = shl nuw i64 %21, 1
   %23 = and i64 %22, 4294967294
@@ -2854,7 +3121,7 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
   %25 = load i64, ptr %24, align 8
   %26 = getelementptr inbounds ptr, ptr %15, i64 %25
   %27 = load ptr, ptr %26, align 8
-  %28 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %27, ptr noundef %2) #17
+  %28 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %27, ptr noundef %2) #22
   %29 = icmp eq i32 %28, 0
   br i1 %29, label %30, label %35
 
@@ -2863,11 +3130,11 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
   %32 = getelementptr inbounds nuw i8, ptr %24, i64 8
   %33 = load i64, ptr %32, align 8
   %34 = icmp eq i64 %31, %33
-  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
   br i1 %34, label %17, label %36
 
 35:                                               ; preds = %20
-  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
   br label %36
 
 36:                                               ; preds = %17, %30, %1, %35
@@ -2901,10 +3168,10 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %23 = mul nuw nsw i64 %22, 20
   %24 = getelementptr inbounds nuw i8, ptr %19, i64 %23
   %25 = icmp eq i32 %21, 0
-  br i1 %25, label %70, label %26
+  br i1 %25, label %72, label %26
 
-26:                                               ; preds = %1, %67
-  %27 = phi ptr [ %68, %67 ], [ %19, %1 ]
+26:                                               ; preds = %1, %69
+  %27 = phi ptr [ %70, %69 ], [ %19, %1 ]
   %28 = load i16, ptr %27, align 4
   %29 = zext i16 %28 to i64
   %30 = getelementptr inbounds nuw ptr, ptr %16, i64 %29
@@ -2915,69 +3182,71 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %35 = getelementptr inbounds nuw i8, ptr %14, i64 %34
   %36 = getelementptr inbounds nuw i8, ptr %27, i64 4
   %37 = load i32, ptr %36, align 4
-  switch i32 %37, label %64 [
+  switch i32 %37, label %66 [
     i32 0, label %38
-    i32 1, label %51
+    i32 1, label %52
   ]
 
 38:                                               ; preds = %26
-  %39 = getelementptr inbounds nuw i8, ptr %31, i64 8
-  %40 = load ptr, ptr %39, align 8
-  %41 = icmp eq ptr %40, %5
-  br i1 %41, label %42, label %64, !prof !4
+  %39 = tail call i64 @object_head() #20
+  %40 = getelementptr inbounds i8, ptr %31, i64 %39
+  %41 = getelementptr inbounds i8, ptr %40, i64 -8
+  %42 = load ptr, ptr %41, align 8
+  %43 = icmp eq ptr %42, %5
+  br i1 %43, label %44, label %66, !prof !4
 
-42:                                               ; preds = %38
-  %43 = getelementptr inbounds nuw i8, ptr %31, i64 16
-  %44 = load i64, ptr %43, align 8
-  %45 = and i64 %44, %12
-  %46 = icmp eq i64 %45, %9
-  br i1 %46, label %47, label %64, !prof !4
+44:                                               ; preds = %38
+  %45 = load i64, ptr %40, align 8
+  %46 = and i64 %45, %12
+  %47 = icmp eq i64 %46, %9
+  br i1 %47, label %48, label %66, !prof !4
 
-47:                                               ; preds = %42
-  %48 = getelementptr inbounds nuw i8, ptr %31, i64 24
-  %49 = load i32, ptr %48, align 4
-  %50 = zext i32 %49 to i64
-  store i64 %50, ptr %35, align 8
-  br label %67
+48:                                               ; preds = %44
+  %49 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %50 = load i32, ptr %49, align 4
+  %51 = zext i32 %50 to i64
+  store i64 %51, ptr %35, align 8
+  br label %69
 
-51:                                               ; preds = %26
-  %52 = getelementptr inbounds nuw i8, ptr %31, i64 8
-  %53 = load ptr, ptr %52, align 8
-  %54 = icmp eq ptr %53, %7
-  br i1 %54, label %55, label %64, !prof !4
+52:                                               ; preds = %26
+  %53 = tail call i64 @object_head() #20
+  %54 = getelementptr inbounds i8, ptr %31, i64 %53
+  %55 = getelementptr inbounds i8, ptr %54, i64 -8
+  %56 = load ptr, ptr %55, align 8
+  %57 = icmp eq ptr %56, %7
+  br i1 %57, label %58, label %66, !prof !4
 
-55:                                               ; preds = %51
-  %56 = getelementptr inbounds nuw i8, ptr %31, i64 16
-  %57 = load i64, ptr %56, align 8
-  %58 = bitcast i64 %57 to double
-  %59 = fptrunc double %58 to float
-  %60 = bitcast float %59 to i32
-  %61 = zext i32 %60 to i64
-  store i64 %61, ptr %35, align 8
-  %62 = and i64 %57, 9223372036586340352
-  %63 = icmp samesign ugt i64 %62, 5183643170835005439
-  br i1 %63, label %64, label %67
+58:                                               ; preds = %52
+  %59 = load i64, ptr %54, align 8
+  %60 = bitcast i64 %59 to double
+  %61 = fptrunc double %60 to float
+  %62 = bitcast float %61 to i32
+  %63 = zext i32 %62 to i64
+  store i64 %63, ptr %35, align 8
+  %64 = and i64 %59, 9223372036586340352
+  %65 = icmp samesign ugt i64 %64, 5183643170835005439
+  br i1 %65, label %66, label %69
 
-64:                                               ; preds = %38, %26, %51, %55, %42
-  %65 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %27) #17
-  %66 = icmp eq i32 %65, 0
-  br i1 %66, label %67, label %70, !prof !4
+66:                                               ; preds = %38, %26, %52, %58, %44
+  %67 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %27) #22
+  %68 = icmp eq i32 %67, 0
+  br i1 %68, label %69, label %72, !prof !4
 
-67:                                               ; preds = %55, %64, %47
-  %68 = getelementptr inbounds nuw i8, ptr %27, i64 20
-  %69 = icmp ult ptr %68, %24
-  br i1 %69, label %26, label %70, !llvm.loop !50
+69:                                               ; preds = %58, %66, %48
+  %70 = getelementptr inbounds nuw i8, ptr %27, i64 20
+  %71 = icmp ult ptr %70, %24
+  br i1 %71, label %26, label %72, !llvm.loop !50
 
-70:                                               ; preds = %67, %64, %1
-  %71 = phi i32 [ 0, %1 ], [ %65, %64 ], [ 0, %67 ]
-  ret i32 %71
+72:                                               ; preds = %69, %66, %1
+  %73 = phi i32 [ 0, %1 ], [ %67, %66 ], [ 0, %69 ]
+  ret i32 %73
 }
 
 ; Function Attrs: mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite)
-declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #6
+declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #9
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef nonnull writeonly captures(none) initializes((4, 12)) %1) unnamed_addr #5 {
+define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef nonnull writeonly captures(none) initializes((4, 12)) %1) unnamed_addr #8 {
   %3 = alloca i64, align 8
   %4 = getelementptr inbounds nuw i8, ptr %1, i64 8
   store i32 1, ptr %4, align 4
@@ -2992,7 +3261,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
 10:                                               ; preds = %2
   %11 = getelementptr inbounds nuw i8, ptr %6, i64 184
   %12 = load ptr, ptr %11, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #21
   %13 = getelementptr inbounds nuw i8, ptr %12, i64 8
   %14 = load i64, ptr %13, align 8
   store i64 %14, ptr %3, align 8
@@ -3005,7 +3274,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %19 = load ptr, ptr %18, align 8
   %20 = getelementptr inbounds ptr, ptr %19, i64 %14
   %21 = load ptr, ptr %20, align 8
-  %22 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %21, ptr noundef %3) #17
+  %22 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %21, ptr noundef %3) #22
   %23 = icmp eq i32 %22, 0
   br i1 %23, label %24, label %77
 
@@ -3023,7 +3292,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %31 = zext i1 %30 to i32
   %32 = trunc nuw nsw i64 %27 to i32
   store i32 %32, ptr %1, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #21
   %33 = load ptr, ptr %0, align 8
   %34 = getelementptr inbounds nuw i8, ptr %33, i64 44
   %35 = load i32, ptr %34, align 4
@@ -3037,7 +3306,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %41 = getelementptr inbounds nuw i8, ptr %39, i64 184
   %42 = load ptr, ptr %41, align 8
   %43 = getelementptr inbounds nuw %struct.rule, ptr %42, i64 %38
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #21
   %44 = getelementptr inbounds nuw i8, ptr %43, i64 8
   %45 = load i64, ptr %44, align 8
   store i64 %45, ptr %3, align 8
@@ -3050,7 +3319,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %50 = load ptr, ptr %49, align 8
   %51 = getelementptr inbounds ptr, ptr %50, i64 %45
   %52 = load ptr, ptr %51, align 8
-  %53 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %52, ptr noundef %3) #17
+  %53 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %52, ptr noundef %3) #22
   %54 = icmp eq i32 %53, 0
   br i1 %54, label %55, label %77
 
@@ -3070,7 +3339,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %64 = trunc nuw nsw i64 %58 to i32
   %65 = getelementptr inbounds nuw i32, ptr %1, i64 %38
   store i32 %64, ptr %65, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #21
   %66 = add nuw nsw i64 %38, 1
   %67 = load ptr, ptr %0, align 8
   %68 = getelementptr inbounds nuw i8, ptr %67, i64 44
@@ -3087,7 +3356,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   br label %78
 
 77:                                               ; preds = %48, %57, %26, %17
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #21
   br label %78
 
 78:                                               ; preds = %72, %77, %2
@@ -3158,7 +3427,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %51 = load i32, ptr %50, align 4
   %52 = zext i32 %51 to i64
   %53 = getelementptr inbounds nuw i8, ptr %28, i64 %52
-  %54 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %44, i32 noundef %49, ptr noundef %53) #17
+  %54 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %44, i32 noundef %49, ptr noundef %53) #22
   %55 = icmp eq i32 %54, 0
   br i1 %55, label %56, label %124
 
@@ -3228,7 +3497,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %105 = load i64, ptr %104, align 8
   %106 = zext i32 %81 to i64
   %107 = getelementptr inbounds nuw i8, ptr %87, i64 %106
-  %108 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %98, ptr noundef %103, i64 noundef %105, ptr noundef nonnull %107) #17
+  %108 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %98, ptr noundef %103, i64 noundef %105, ptr noundef nonnull %107) #22
   %109 = icmp eq i32 %108, 0
   br i1 %109, label %110, label %124
 
@@ -3263,297 +3532,352 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   store ptr %1, ptr %4, align 8
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 16
-  %8 = load ptr, ptr %7, align 8
-  %9 = load ptr, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %11 = load ptr, ptr %10, align 8
-  %12 = icmp eq ptr %9, %11
-  br i1 %12, label %36, label %13
+  %7 = tail call i32 @has_lock() #20
+  %8 = icmp eq i32 %7, 0
+  %9 = getelementptr inbounds nuw i8, ptr %6, i64 16
+  br i1 %8, label %12, label %10
 
-13:                                               ; preds = %3
-  %14 = tail call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %11) #17
-  %15 = icmp eq ptr %14, null
-  br i1 %15, label %16, label %33
+10:                                               ; preds = %3
+  %11 = load ptr, ptr %9, align 8
+  br label %16
 
-16:                                               ; preds = %13
-  %17 = getelementptr inbounds nuw i8, ptr %6, i64 224
-  %18 = load ptr, ptr %17, align 8
-  %19 = getelementptr inbounds nuw i8, ptr %6, i64 384
-  %20 = load ptr, ptr %19, align 8
-  %21 = call ptr %18(ptr noundef %20, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
-  %22 = icmp eq ptr %21, null
-  br i1 %22, label %23, label %25
+12:                                               ; preds = %3
+  %13 = load atomic i64, ptr %9 seq_cst, align 8
+  %14 = inttoptr i64 %13 to ptr
+  %15 = load ptr, ptr %4, align 8
+  br label %16
 
-23:                                               ; preds = %16
-  %24 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
-  br label %189
+16:                                               ; preds = %12, %10
+  %17 = phi ptr [ %1, %10 ], [ %15, %12 ]
+  %18 = phi ptr [ %11, %10 ], [ %14, %12 ]
+  %19 = load ptr, ptr %18, align 8
+  %20 = tail call i64 @object_head() #20
+  %21 = getelementptr inbounds i8, ptr %17, i64 %20
+  %22 = getelementptr inbounds i8, ptr %21, i64 -8
+  %23 = load ptr, ptr %22, align 8
+  %24 = icmp eq ptr %19, %23
+  br i1 %24, label %52, label %25
 
 25:                                               ; preds = %16
-  %26 = getelementptr inbounds nuw i8, ptr %6, i64 192
-  %27 = load ptr, ptr %26, align 8
-  call void %27(ptr noundef nonnull %21) #18
-  %28 = load ptr, ptr %4, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %28, i64 8
+  %26 = tail call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %23) #22
+  %27 = icmp eq ptr %26, null
+  br i1 %27, label %28, label %46
+
+28:                                               ; preds = %25
+  %29 = getelementptr inbounds nuw i8, ptr %6, i64 224
   %30 = load ptr, ptr %29, align 8
-  %31 = call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %30) #17
-  %32 = icmp eq ptr %31, null
-  br i1 %32, label %189, label %33
+  %31 = getelementptr inbounds nuw i8, ptr %6, i64 368
+  %32 = load ptr, ptr %31, align 8
+  %33 = call ptr %30(ptr noundef %32, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #23
+  %34 = icmp eq ptr %33, null
+  br i1 %34, label %35, label %37
 
-33:                                               ; preds = %25, %13
-  %34 = phi ptr [ %1, %13 ], [ %28, %25 ]
-  %35 = phi ptr [ %14, %13 ], [ %31, %25 ]
-  store ptr %35, ptr %7, align 8
-  br label %36
+35:                                               ; preds = %28
+  %36 = call fastcc i32 @failed(ptr noundef nonnull %6) #22
+  br label %207
 
-36:                                               ; preds = %33, %3
-  %37 = phi ptr [ %34, %33 ], [ %1, %3 ]
-  %38 = phi ptr [ %35, %33 ], [ %8, %3 ]
-  %39 = getelementptr inbounds nuw i8, ptr %38, i64 8
-  %40 = load i64, ptr %39, align 8
-  switch i64 %40, label %189 [
-    i64 4, label %41
-    i64 3, label %46
-    i64 6, label %77
-    i64 1, label %157
-    i64 2, label %157
+37:                                               ; preds = %28
+  %38 = getelementptr inbounds nuw i8, ptr %6, i64 192
+  %39 = load ptr, ptr %38, align 8
+  call void %39(ptr noundef nonnull %33) #23
+  %40 = load ptr, ptr %4, align 8
+  %41 = getelementptr inbounds i8, ptr %40, i64 %20
+  %42 = getelementptr inbounds i8, ptr %41, i64 -8
+  %43 = load ptr, ptr %42, align 8
+  %44 = call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %43) #22
+  %45 = icmp eq ptr %44, null
+  br i1 %45, label %207, label %46
+
+46:                                               ; preds = %37, %25
+  %47 = phi ptr [ %26, %25 ], [ %44, %37 ]
+  %48 = getelementptr inbounds nuw i8, ptr %6, i64 16
+  br i1 %8, label %50, label %49
+
+49:                                               ; preds = %46
+  store ptr %47, ptr %48, align 8
+  br label %52
+
+50:                                               ; preds = %46
+  %51 = ptrtoint ptr %47 to i64
+  store atomic i64 %51, ptr %48 release, align 8
+  br label %52
+
+52:                                               ; preds = %49, %50, %16
+  %53 = phi ptr [ %47, %49 ], [ %47, %50 ], [ %18, %16 ]
+  %54 = getelementptr inbounds nuw i8, ptr %53, i64 8
+  %55 = load i64, ptr %54, align 8
+  switch i64 %55, label %207 [
+    i64 4, label %56
+    i64 3, label %61
+    i64 6, label %93
+    i64 1, label %174
+    i64 2, label %174
   ]
 
-41:                                               ; preds = %36
-  %42 = getelementptr inbounds nuw i8, ptr %0, i64 64
-  %43 = load i32, ptr %42, align 8
-  %44 = icmp eq i32 %43, 0
-  %45 = select i1 %44, i32 4, i32 0
-  br label %189
+56:                                               ; preds = %52
+  %57 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %58 = load i32, ptr %57, align 8
+  %59 = icmp eq i32 %58, 0
+  %60 = select i1 %59, i32 4, i32 0
+  br label %207
 
-46:                                               ; preds = %36
-  %47 = getelementptr inbounds nuw i8, ptr %6, i64 240
-  %48 = load ptr, ptr %47, align 8
-  %49 = getelementptr inbounds nuw i8, ptr %6, i64 360
-  %50 = load ptr, ptr %49, align 8
-  %51 = call ptr %48(ptr noundef nonnull %37, ptr noundef %50) #18
-  %52 = icmp eq ptr %51, null
-  br i1 %52, label %53, label %55
+61:                                               ; preds = %52
+  %62 = getelementptr inbounds nuw i8, ptr %6, i64 240
+  %63 = load ptr, ptr %62, align 8
+  %64 = load ptr, ptr %4, align 8
+  %65 = getelementptr inbounds nuw i8, ptr %6, i64 352
+  %66 = load ptr, ptr %65, align 8
+  %67 = call ptr %63(ptr noundef %64, ptr noundef %66) #23
+  %68 = icmp eq ptr %67, null
+  br i1 %68, label %69, label %71
 
-53:                                               ; preds = %46
-  %54 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
-  br label %189
+69:                                               ; preds = %61
+  %70 = call fastcc i32 @failed(ptr noundef nonnull %6) #22
+  br label %207
 
-55:                                               ; preds = %46
-  %56 = getelementptr inbounds nuw i8, ptr %6, i64 144
-  %57 = load ptr, ptr %56, align 8
-  %58 = call ptr %57(ptr noundef nonnull %51) #18
-  %59 = getelementptr inbounds nuw i8, ptr %6, i64 192
-  %60 = load ptr, ptr %59, align 8
-  call void %60(ptr noundef nonnull %51) #18
-  %61 = load i64, ptr %58, align 8
-  store i64 %61, ptr %2, align 8
-  %62 = getelementptr inbounds nuw i8, ptr %58, i64 8
-  %63 = load i64, ptr %62, align 8
-  %64 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %63, ptr %64, align 8
-  %65 = getelementptr inbounds nuw i8, ptr %58, i64 16
-  %66 = load i64, ptr %65, align 8
-  %67 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  store i64 %66, ptr %67, align 8
-  %68 = getelementptr inbounds nuw i8, ptr %58, i64 24
-  %69 = load i64, ptr %68, align 8
-  %70 = getelementptr inbounds nuw i8, ptr %2, i64 24
-  store i64 %69, ptr %70, align 8
-  %71 = getelementptr inbounds nuw i8, ptr %58, i64 32
-  %72 = load i64, ptr %71, align 8
-  %73 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store i64 %72, ptr %73, align 8
-  %74 = getelementptr inbounds nuw i8, ptr %58, i64 40
-  %75 = load i64, ptr %74, align 8
-  %76 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  store i64 %75, ptr %76, align 8
-  br label %189
-
-77:                                               ; preds = %36
-  %78 = getelementptr inbounds nuw i8, ptr %6, i64 24
-  %79 = load ptr, ptr %78, align 8
-  %80 = load i64, ptr %79, align 8
-  %81 = getelementptr inbounds nuw i8, ptr %37, i64 %80
-  %82 = load ptr, ptr %81, align 8
-  %83 = getelementptr inbounds nuw i8, ptr %79, i64 8
-  %84 = load i64, ptr %83, align 8
-  %85 = getelementptr inbounds nuw i8, ptr %82, i64 %84
-  %86 = load i64, ptr %85, align 8
-  %87 = getelementptr inbounds nuw i8, ptr %79, i64 72
+71:                                               ; preds = %61
+  %72 = getelementptr inbounds nuw i8, ptr %6, i64 144
+  %73 = load ptr, ptr %72, align 8
+  %74 = call ptr %73(ptr noundef nonnull %67) #23
+  %75 = getelementptr inbounds nuw i8, ptr %6, i64 192
+  %76 = load ptr, ptr %75, align 8
+  call void %76(ptr noundef nonnull %67) #23
+  %77 = load i64, ptr %74, align 8
+  store i64 %77, ptr %2, align 8
+  %78 = getelementptr inbounds nuw i8, ptr %74, i64 8
+  %79 = load i64, ptr %78, align 8
+  %80 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %79, ptr %80, align 8
+  %81 = getelementptr inbounds nuw i8, ptr %74, i64 16
+  %82 = load i64, ptr %81, align 8
+  %83 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  store i64 %82, ptr %83, align 8
+  %84 = getelementptr inbounds nuw i8, ptr %74, i64 24
+  %85 = load i64, ptr %84, align 8
+  %86 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  store i64 %85, ptr %86, align 8
+  %87 = getelementptr inbounds nuw i8, ptr %74, i64 32
   %88 = load i64, ptr %87, align 8
-  %89 = icmp eq i64 %86, %88
-  br i1 %89, label %94, label %90
+  %89 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store i64 %88, ptr %89, align 8
+  %90 = getelementptr inbounds nuw i8, ptr %74, i64 40
+  %91 = load i64, ptr %90, align 8
+  %92 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  store i64 %91, ptr %92, align 8
+  br label %207
 
-90:                                               ; preds = %77
-  %91 = getelementptr inbounds nuw i8, ptr %79, i64 80
-  %92 = load i64, ptr %91, align 8
-  %93 = icmp eq i64 %86, %92
-  br i1 %93, label %94, label %157, !prof !4
+93:                                               ; preds = %52
+  %94 = load ptr, ptr %4, align 8
+  %95 = getelementptr inbounds nuw i8, ptr %6, i64 24
+  %96 = load ptr, ptr %95, align 8
+  %97 = load i64, ptr %96, align 8
+  %98 = getelementptr inbounds nuw i8, ptr %94, i64 %97
+  %99 = load ptr, ptr %98, align 8
+  %100 = getelementptr inbounds nuw i8, ptr %96, i64 8
+  %101 = load i64, ptr %100, align 8
+  %102 = getelementptr inbounds nuw i8, ptr %99, i64 %101
+  %103 = load i64, ptr %102, align 8
+  %104 = getelementptr inbounds nuw i8, ptr %96, i64 72
+  %105 = load i64, ptr %104, align 8
+  %106 = icmp eq i64 %103, %105
+  br i1 %106, label %111, label %107
 
-94:                                               ; preds = %90, %77
-  %95 = getelementptr inbounds nuw i8, ptr %79, i64 16
-  %96 = load i64, ptr %95, align 8
-  %97 = getelementptr inbounds nuw i8, ptr %82, i64 %96
-  %98 = load i64, ptr %97, align 8
-  %99 = getelementptr inbounds nuw i8, ptr %79, i64 48
-  %100 = load i64, ptr %99, align 8
-  %101 = getelementptr inbounds nuw i8, ptr %82, i64 %100
-  %102 = load i16, ptr %101, align 2
-  %103 = icmp ugt i64 %98, 5
-  %104 = icmp ugt i16 %102, 63
-  %105 = select i1 %103, i1 true, i1 %104, !prof !5
-  br i1 %105, label %157, label %106, !prof !5
+107:                                              ; preds = %93
+  %108 = getelementptr inbounds nuw i8, ptr %96, i64 80
+  %109 = load i64, ptr %108, align 8
+  %110 = icmp eq i64 %103, %109
+  br i1 %110, label %111, label %174, !prof !4
 
-106:                                              ; preds = %94
-  %107 = zext nneg i16 %102 to i64
-  %108 = getelementptr inbounds nuw i8, ptr %79, i64 88
-  %109 = getelementptr inbounds nuw i32, ptr %108, i64 %107
-  %110 = load i32, ptr %109, align 4
-  %111 = getelementptr inbounds nuw i8, ptr %79, i64 32
-  %112 = load i64, ptr %111, align 8
-  %113 = getelementptr inbounds nuw i8, ptr %82, i64 %112
-  %114 = load ptr, ptr %113, align 8
-  %115 = getelementptr inbounds nuw i8, ptr %79, i64 56
-  %116 = load i64, ptr %115, align 8
-  %117 = getelementptr inbounds nuw i8, ptr %114, i64 %116
-  %118 = load i64, ptr %117, align 8
-  %119 = getelementptr inbounds nuw i8, ptr %79, i64 40
-  %120 = load i64, ptr %119, align 8
-  %121 = getelementptr inbounds nuw i8, ptr %82, i64 %120
-  %122 = icmp ne i32 %110, 0
-  %123 = icmp ne i64 %118, 0
-  %124 = select i1 %122, i1 %123, i1 false, !prof !37
-  br i1 %124, label %125, label %157, !prof !37
+111:                                              ; preds = %107, %93
+  %112 = getelementptr inbounds nuw i8, ptr %96, i64 16
+  %113 = load i64, ptr %112, align 8
+  %114 = getelementptr inbounds nuw i8, ptr %99, i64 %113
+  %115 = load i64, ptr %114, align 8
+  %116 = getelementptr inbounds nuw i8, ptr %96, i64 48
+  %117 = load i64, ptr %116, align 8
+  %118 = getelementptr inbounds nuw i8, ptr %99, i64 %117
+  %119 = load i16, ptr %118, align 2
+  %120 = icmp ugt i64 %115, 5
+  %121 = icmp ugt i16 %119, 63
+  %122 = select i1 %120, i1 true, i1 %121, !prof !5
+  br i1 %122, label %174, label %123, !prof !5
 
-125:                                              ; preds = %106
-  %126 = getelementptr inbounds nuw i8, ptr %79, i64 64
-  %127 = load i64, ptr %126, align 8
-  %128 = getelementptr inbounds nuw i8, ptr %114, i64 %127
+123:                                              ; preds = %111
+  %124 = zext nneg i16 %119 to i64
+  %125 = getelementptr inbounds nuw i8, ptr %96, i64 88
+  %126 = getelementptr inbounds nuw i32, ptr %125, i64 %124
+  %127 = load i32, ptr %126, align 4
+  %128 = getelementptr inbounds nuw i8, ptr %96, i64 32
   %129 = load i64, ptr %128, align 8
-  %130 = icmp eq i64 %118, %129
-  br i1 %130, label %131, label %157, !prof !4
+  %130 = getelementptr inbounds nuw i8, ptr %99, i64 %129
+  %131 = load ptr, ptr %130, align 8
+  %132 = getelementptr inbounds nuw i8, ptr %96, i64 56
+  %133 = load i64, ptr %132, align 8
+  %134 = getelementptr inbounds nuw i8, ptr %131, i64 %133
+  %135 = load i64, ptr %134, align 8
+  %136 = getelementptr inbounds nuw i8, ptr %96, i64 40
+  %137 = load i64, ptr %136, align 8
+  %138 = getelementptr inbounds nuw i8, ptr %99, i64 %137
+  %139 = icmp ne i32 %127, 0
+  %140 = icmp ne i64 %135, 0
+  %141 = select i1 %139, i1 %140, i1 false, !prof !37
+  br i1 %141, label %142, label %174, !prof !37
 
-131:                                              ; preds = %125
-  %132 = load i8, ptr %121, align 1
-  %133 = icmp eq i8 %132, 1
-  br i1 %133, label %134, label %157, !prof !4
+142:                                              ; preds = %123
+  %143 = getelementptr inbounds nuw i8, ptr %96, i64 64
+  %144 = load i64, ptr %143, align 8
+  %145 = getelementptr inbounds nuw i8, ptr %131, i64 %144
+  %146 = load i64, ptr %145, align 8
+  %147 = icmp eq i64 %135, %146
+  br i1 %147, label %148, label %174, !prof !4
 
-134:                                              ; preds = %131
-  %135 = getelementptr inbounds nuw i8, ptr %79, i64 24
-  %136 = load i64, ptr %135, align 8
-  %137 = getelementptr inbounds nuw i8, ptr %82, i64 %136
-  %138 = load i64, ptr %137, align 8
-  %139 = lshr i32 %110, 11
-  %140 = and i32 %139, 31
-  %141 = zext nneg i32 %140 to i64
-  %142 = mul i64 %138, %141
-  %143 = add i64 %142, %118
-  %144 = getelementptr inbounds nuw i8, ptr %121, i64 1
-  %145 = load i8, ptr %144, align 1
-  %146 = zext i8 %145 to i32
-  %147 = trunc nuw nsw i64 %98 to i32
-  %148 = getelementptr inbounds nuw i8, ptr %97, i64 8
-  %149 = getelementptr inbounds nuw i8, ptr %97, i64 48
-  store i64 %143, ptr %2, align 8
-  %150 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i32 2, ptr %150, align 8
-  %151 = getelementptr inbounds nuw i8, ptr %2, i64 12
-  store i32 %146, ptr %151, align 4
-  %152 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  store i64 0, ptr %152, align 8
-  %153 = getelementptr inbounds nuw i8, ptr %2, i64 20
-  store i32 %110, ptr %153, align 4
-  %154 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  store i32 %147, ptr %154, align 8
-  %155 = getelementptr inbounds nuw i8, ptr %2, i64 24
-  store ptr %148, ptr %155, align 8
-  %156 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store ptr %149, ptr %156, align 8
-  br label %179
+148:                                              ; preds = %142
+  %149 = load i8, ptr %138, align 1
+  %150 = icmp eq i8 %149, 1
+  br i1 %150, label %151, label %174, !prof !4
 
-157:                                              ; preds = %36, %36, %125, %106, %131, %94, %90
-  %158 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store ptr null, ptr %158, align 8
-  %159 = getelementptr inbounds nuw i8, ptr %38, i64 16
-  %160 = load ptr, ptr %159, align 8
-  %161 = call i32 %160(ptr noundef nonnull %37, ptr noundef %2) #18
-  %162 = icmp eq i32 %161, 0
-  br i1 %162, label %165, label %163
+151:                                              ; preds = %148
+  %152 = getelementptr inbounds nuw i8, ptr %96, i64 24
+  %153 = load i64, ptr %152, align 8
+  %154 = getelementptr inbounds nuw i8, ptr %99, i64 %153
+  %155 = load i64, ptr %154, align 8
+  %156 = lshr i32 %127, 11
+  %157 = and i32 %156, 31
+  %158 = zext nneg i32 %157 to i64
+  %159 = mul i64 %155, %158
+  %160 = add i64 %159, %135
+  %161 = getelementptr inbounds nuw i8, ptr %138, i64 1
+  %162 = load i8, ptr %161, align 1
+  %163 = zext i8 %162 to i32
+  %164 = trunc nuw nsw i64 %115 to i32
+  %165 = getelementptr inbounds nuw i8, ptr %114, i64 8
+  %166 = getelementptr inbounds nuw i8, ptr %114, i64 48
+  store i64 %160, ptr %2, align 8
+  %167 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i32 2, ptr %167, align 8
+  %168 = getelementptr inbounds nuw i8, ptr %2, i64 12
+  store i32 %163, ptr %168, align 4
+  %169 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  store i64 0, ptr %169, align 8
+  %170 = getelementptr inbounds nuw i8, ptr %2, i64 20
+  store i32 %127, ptr %170, align 4
+  %171 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  store i32 %164, ptr %171, align 8
+  %172 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  store ptr %165, ptr %172, align 8
+  %173 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store ptr %166, ptr %173, align 8
+  br label %197
 
-163:                                              ; preds = %157
-  %164 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
-  br label %189
+174:                                              ; preds = %52, %52, %142, %123, %148, %111, %107
+  %175 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store ptr null, ptr %175, align 8
+  %176 = getelementptr inbounds nuw i8, ptr %53, i64 16
+  %177 = load ptr, ptr %176, align 8
+  %178 = load ptr, ptr %4, align 8
+  %179 = call i32 %177(ptr noundef %178, ptr noundef %2) #23
+  %180 = icmp eq i32 %179, 0
+  br i1 %180, label %183, label %181
 
-165:                                              ; preds = %157
-  %166 = load ptr, ptr %158, align 8
-  %167 = icmp eq ptr %166, null
-  br i1 %167, label %168, label %172
+181:                                              ; preds = %174
+  %182 = call fastcc i32 @failed(ptr noundef nonnull %6) #22
+  br label %207
 
-168:                                              ; preds = %165
-  %169 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  %170 = load i32, ptr %169, align 8
-  %171 = icmp eq i32 %170, 0
-  br i1 %171, label %172, label %189
+183:                                              ; preds = %174
+  %184 = load ptr, ptr %175, align 8
+  %185 = icmp eq ptr %184, null
+  br i1 %185, label %186, label %190
 
-172:                                              ; preds = %168, %165
-  %173 = load i64, ptr %39, align 8
-  %174 = icmp eq i64 %173, 1
-  br i1 %174, label %179, label %175
+186:                                              ; preds = %183
+  %187 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %188 = load i32, ptr %187, align 8
+  %189 = icmp eq i32 %188, 0
+  br i1 %189, label %190, label %207
 
-175:                                              ; preds = %172
-  %176 = load ptr, ptr %4, align 8
-  %177 = call fastcc i32 @never_negated(ptr noundef nonnull %6, ptr noundef %176, ptr noundef nonnull %2) #17
-  %178 = icmp eq i32 %177, 0
-  br i1 %178, label %179, label %189
+190:                                              ; preds = %186, %183
+  %191 = load i64, ptr %54, align 8
+  %192 = icmp eq i64 %191, 1
+  br i1 %192, label %197, label %193
 
-179:                                              ; preds = %172, %175, %134
-  %180 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %181 = load ptr, ptr %180, align 8
-  %182 = icmp eq ptr %181, null
-  br i1 %182, label %183, label %189
+193:                                              ; preds = %190
+  %194 = load ptr, ptr %4, align 8
+  %195 = call fastcc i32 @never_negated(ptr noundef nonnull %6, ptr noundef %194, ptr noundef nonnull %2) #22
+  %196 = icmp eq i32 %195, 0
+  br i1 %196, label %197, label %207
 
-183:                                              ; preds = %179
-  %184 = getelementptr inbounds nuw i8, ptr %38, i64 24
-  %185 = load ptr, ptr %184, align 8
-  store ptr %185, ptr %180, align 8
-  %186 = getelementptr inbounds nuw i8, ptr %2, i64 12
-  %187 = load i32, ptr %186, align 4
-  %188 = getelementptr inbounds nuw i8, ptr %0, i64 56
-  store i32 %187, ptr %188, align 8
-  br label %189
+197:                                              ; preds = %190, %193, %151
+  %198 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %199 = load ptr, ptr %198, align 8
+  %200 = icmp eq ptr %199, null
+  br i1 %200, label %201, label %207
 
-189:                                              ; preds = %55, %36, %163, %175, %168, %183, %179, %23, %53, %25, %41
-  %190 = phi i32 [ %45, %41 ], [ 1, %25 ], [ 0, %179 ], [ %24, %23 ], [ %54, %53 ], [ 1, %36 ], [ 1, %168 ], [ %164, %163 ], [ %177, %175 ], [ 0, %183 ], [ 0, %55 ]
-  ret i32 %190
+201:                                              ; preds = %197
+  %202 = getelementptr inbounds nuw i8, ptr %53, i64 24
+  %203 = load ptr, ptr %202, align 8
+  store ptr %203, ptr %198, align 8
+  %204 = getelementptr inbounds nuw i8, ptr %2, i64 12
+  %205 = load i32, ptr %204, align 4
+  %206 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  store i32 %205, ptr %206, align 8
+  br label %207
+
+207:                                              ; preds = %71, %52, %181, %193, %186, %201, %197, %35, %69, %37, %56
+  %208 = phi i32 [ %60, %56 ], [ 1, %37 ], [ 0, %197 ], [ %36, %35 ], [ %70, %69 ], [ 1, %52 ], [ 1, %186 ], [ %182, %181 ], [ %195, %193 ], [ 0, %201 ], [ 0, %71 ]
+  ret i32 %208
 }
 
-; Function Attrs: nofree noinline norecurse nosync nounwind memory(read, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #7 {
-  %3 = ptrtoint ptr %1 to i64
-  %4 = lshr i64 %3, 4
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 368
-  %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 376
-  %8 = load i64, ptr %7, align 8
-  br label %9
+; Function Attrs: nofree noinline nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
+define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #10 {
+  %3 = tail call i32 @has_lock() #20
+  %4 = icmp eq i32 %3, 0
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 360
+  br i1 %4, label %8, label %6
 
-9:                                                ; preds = %9, %2
-  %10 = phi i64 [ %4, %2 ], [ %20, %9 ]
-  %11 = phi ptr [ undef, %2 ], [ %18, %9 ]
-  %12 = and i64 %8, %10
-  %13 = getelementptr inbounds nuw %struct.type_entry, ptr %6, i64 %12
-  %14 = load ptr, ptr %13, align 8
-  %15 = icmp ne ptr %14, %1
-  %16 = icmp ne ptr %14, null
-  %17 = select i1 %16, ptr %11, ptr null
-  %18 = select i1 %15, ptr %17, ptr %13
-  %19 = and i1 %15, %16
-  %20 = add i64 %10, 1
-  br i1 %19, label %9, label %21
+6:                                                ; preds = %2
+  %7 = load ptr, ptr %5, align 8
+  br label %11
 
-21:                                               ; preds = %9
-  ret ptr %18
+8:                                                ; preds = %2
+  %9 = load atomic i64, ptr %5 seq_cst, align 8
+  %10 = inttoptr i64 %9 to ptr
+  br label %11
+
+11:                                               ; preds = %8, %6
+  %12 = phi ptr [ %7, %6 ], [ %10, %8 ]
+  %13 = ptrtoint ptr %1 to i64
+  %14 = lshr i64 %13, 4
+  %15 = getelementptr inbounds nuw i8, ptr %12, i64 32
+  br label %16
+
+16:                                               ; preds = %27, %11
+  %17 = phi i64 [ %14, %11 ], [ %34, %27 ]
+  %18 = phi ptr [ undef, %11 ], [ %32, %27 ]
+  %19 = load i64, ptr %12, align 8
+  %20 = and i64 %19, %17
+  %21 = getelementptr inbounds nuw %struct.type_entry, ptr %15, i64 %20
+  br i1 %4, label %24, label %22
+
+22:                                               ; preds = %16
+  %23 = load ptr, ptr %21, align 8
+  br label %27
+
+24:                                               ; preds = %16
+  %25 = load atomic i64, ptr %21 seq_cst, align 8
+  %26 = inttoptr i64 %25 to ptr
+  br label %27
+
+27:                                               ; preds = %24, %22
+  %28 = phi ptr [ %23, %22 ], [ %26, %24 ]
+  %29 = icmp ne ptr %28, %1
+  %30 = icmp ne ptr %28, null
+  %31 = select i1 %30, ptr %18, ptr null
+  %32 = select i1 %29, ptr %31, ptr %21
+  %33 = and i1 %29, %30
+  %34 = add i64 %17, 1
+  br i1 %33, label %16, label %35
+
+35:                                               ; preds = %27
+  ret ptr %32
 }
 
 ; Function Attrs: noinline nounwind
@@ -3594,21 +3918,21 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 232
   %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 352
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 344
   %30 = load ptr, ptr %29, align 8
-  %31 = call ptr %28(ptr noundef %30, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
+  %31 = call ptr %28(ptr noundef %30, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #23
   %32 = icmp eq ptr %31, null
   br i1 %32, label %33, label %35
 
 33:                                               ; preds = %26
-  %34 = call fastcc i32 @failed(ptr noundef nonnull %0) #17
+  %34 = call fastcc i32 @failed(ptr noundef nonnull %0) #22
   br label %42
 
 35:                                               ; preds = %26
   %36 = getelementptr inbounds nuw i8, ptr %0, i64 192
   %37 = load ptr, ptr %36, align 8
-  call void %37(ptr noundef nonnull %31) #18
-  %38 = getelementptr inbounds nuw i8, ptr %0, i64 320
+  call void %37(ptr noundef nonnull %31) #23
+  %38 = getelementptr inbounds nuw i8, ptr %0, i64 312
   %39 = load ptr, ptr %38, align 8
   %40 = icmp ne ptr %31, %39
   %41 = zext i1 %40 to i32
@@ -3620,7 +3944,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @is_of_variable(ptr noundef captures(none) %0, i32 noundef %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #8 {
+define internal fastcc range(i32 0, 2) i32 @is_of_variable(ptr noundef captures(none) %0, i32 noundef %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #11 {
   %4 = load i64, ptr %0, align 8
   %5 = zext i32 %1 to i64
   %6 = icmp eq i64 %4, %5
@@ -3641,7 +3965,7 @@ define internal fastcc range(i32 0, 2) i32 @is_of_variable(ptr noundef captures(
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, ptr noundef writeonly captures(none) %4) unnamed_addr #9 {
+define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, ptr noundef writeonly captures(none) %4) unnamed_addr #12 {
   %6 = icmp eq i32 %1, 0
   br i1 %6, label %7, label %8
 
@@ -3754,7 +4078,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc void @put_off(ptr noundef nonnull captures(none) %0, ptr noundef readonly captures(none) %1, i64 noundef %2, i32 noundef range(i32 0, 2) %3) unnamed_addr #10 {
+define internal fastcc void @put_off(ptr noundef nonnull captures(none) %0, ptr noundef readonly captures(none) %1, i64 noundef %2, i32 noundef range(i32 0, 2) %3) unnamed_addr #13 {
   %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %6 = load i64, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 8
@@ -3816,82 +4140,106 @@ define internal fastcc void @put_off(ptr noundef nonnull captures(none) %0, ptr 
 define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef writeonly captures(none) initializes((0, 8)) %2) unnamed_addr #3 {
   %4 = alloca ptr, align 8
   store ptr %1, ptr %4, align 8
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %5 = tail call i32 @has_lock() #20
+  %6 = icmp eq i32 %5, 0
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %8 = load ptr, ptr %7, align 8
+  %9 = getelementptr inbounds nuw i8, ptr %8, i64 32
+  br i1 %6, label %12, label %10
+
+10:                                               ; preds = %3
+  %11 = load ptr, ptr %9, align 8
+  br label %16
+
+12:                                               ; preds = %3
+  %13 = load atomic i64, ptr %9 seq_cst, align 8
+  %14 = inttoptr i64 %13 to ptr
+  %15 = load ptr, ptr %4, align 8
+  br label %16
+
+16:                                               ; preds = %12, %10
+  %17 = phi ptr [ %1, %10 ], [ %15, %12 ]
+  %18 = phi ptr [ %11, %10 ], [ %14, %12 ]
   store i64 0, ptr %2, align 8
-  %9 = ptrtoint ptr %1 to i64
-  %10 = lshr i64 %9, 4
-  %11 = shl nuw nsw i64 %10, 1
-  %12 = and i64 %11, 510
-  %13 = getelementptr inbounds nuw i64, ptr %8, i64 %12
-  %14 = load i64, ptr %13, align 8
-  %15 = icmp eq i64 %14, %9
-  br i1 %15, label %23, label %29
+  %19 = ptrtoint ptr %17 to i64
+  %20 = lshr i64 %19, 4
+  br label %21
 
-16:                                               ; preds = %29
-  %17 = add i64 %31, 1
-  %18 = shl i64 %17, 1
-  %19 = and i64 %18, 510
-  %20 = getelementptr inbounds nuw i64, ptr %8, i64 %19
-  %21 = load i64, ptr %20, align 8
-  %22 = icmp eq i64 %21, %9
-  br i1 %22, label %23, label %29
+21:                                               ; preds = %41, %16
+  %22 = phi ptr [ %17, %16 ], [ %33, %41 ]
+  %23 = phi i64 [ %20, %16 ], [ %43, %41 ]
+  %24 = shl i64 %23, 1
+  %25 = and i64 %24, 510
+  %26 = getelementptr inbounds nuw i64, ptr %18, i64 %25
+  br i1 %6, label %29, label %27
 
-23:                                               ; preds = %16, %3
-  %24 = phi i64 [ %12, %3 ], [ %19, %16 ]
-  %25 = getelementptr inbounds nuw i64, ptr %8, i64 %24
-  %26 = getelementptr inbounds nuw i8, ptr %25, i64 8
-  %27 = load i64, ptr %26, align 8
-  %28 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %27, ptr %28, align 8
-  br label %54
+27:                                               ; preds = %21
+  %28 = load i64, ptr %26, align 8
+  br label %32
 
-29:                                               ; preds = %3, %16
-  %30 = phi i64 [ %21, %16 ], [ %14, %3 ]
-  %31 = phi i64 [ %17, %16 ], [ %10, %3 ]
-  %32 = icmp eq i64 %30, 0
-  br i1 %32, label %33, label %16
+29:                                               ; preds = %21
+  %30 = load atomic i64, ptr %26 seq_cst, align 8
+  %31 = load ptr, ptr %4, align 8
+  br label %32
 
-33:                                               ; preds = %29
-  %34 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %35 = load ptr, ptr %34, align 8
-  %36 = getelementptr inbounds nuw i8, ptr %35, i64 224
-  %37 = load ptr, ptr %36, align 8
-  %38 = load ptr, ptr %5, align 8
-  %39 = getelementptr inbounds nuw i8, ptr %38, i64 56
-  %40 = load ptr, ptr %39, align 8
-  %41 = call ptr %37(ptr noundef %40, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
-  %42 = icmp eq ptr %41, null
-  %43 = load ptr, ptr %34, align 8
-  br i1 %42, label %44, label %46
+32:                                               ; preds = %29, %27
+  %33 = phi ptr [ %22, %27 ], [ %31, %29 ]
+  %34 = phi i64 [ %28, %27 ], [ %30, %29 ]
+  %35 = ptrtoint ptr %33 to i64
+  %36 = icmp eq i64 %34, %35
+  br i1 %36, label %37, label %41
 
-44:                                               ; preds = %33
-  %45 = call fastcc i32 @failed(ptr noundef %43) #17
-  br label %54
+37:                                               ; preds = %32
+  %38 = getelementptr inbounds nuw i8, ptr %26, i64 8
+  %39 = load i64, ptr %38, align 8
+  %40 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %39, ptr %40, align 8
+  br label %66
 
-46:                                               ; preds = %33
-  %47 = getelementptr inbounds nuw i8, ptr %43, i64 120
+41:                                               ; preds = %32
+  %42 = icmp eq i64 %34, 0
+  %43 = add i64 %23, 1
+  br i1 %42, label %44, label %21
+
+44:                                               ; preds = %41
+  %45 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %46 = load ptr, ptr %45, align 8
+  %47 = getelementptr inbounds nuw i8, ptr %46, i64 224
   %48 = load ptr, ptr %47, align 8
-  %49 = call i64 %48(ptr noundef nonnull %41) #18
-  %50 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %49, ptr %50, align 8
-  %51 = load ptr, ptr %34, align 8
-  %52 = getelementptr inbounds nuw i8, ptr %51, i64 192
-  %53 = load ptr, ptr %52, align 8
-  call void %53(ptr noundef nonnull %41) #18
-  br label %54
+  %49 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %50 = load ptr, ptr %49, align 8
+  %51 = getelementptr inbounds nuw i8, ptr %50, i64 56
+  %52 = load ptr, ptr %51, align 8
+  %53 = call ptr %48(ptr noundef %52, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #23
+  %54 = icmp eq ptr %53, null
+  %55 = load ptr, ptr %45, align 8
+  br i1 %54, label %56, label %58
 
-54:                                               ; preds = %23, %44, %46
-  %55 = phi i32 [ 0, %23 ], [ 0, %46 ], [ %45, %44 ]
-  ret i32 %55
+56:                                               ; preds = %44
+  %57 = call fastcc i32 @failed(ptr noundef %55) #22
+  br label %66
+
+58:                                               ; preds = %44
+  %59 = getelementptr inbounds nuw i8, ptr %55, i64 120
+  %60 = load ptr, ptr %59, align 8
+  %61 = call i64 %60(ptr noundef nonnull %53) #23
+  %62 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %61, ptr %62, align 8
+  %63 = load ptr, ptr %45, align 8
+  %64 = getelementptr inbounds nuw i8, ptr %63, i64 192
+  %65 = load ptr, ptr %64, align 8
+  call void %65(ptr noundef nonnull %53) #23
+  br label %66
+
+66:                                               ; preds = %37, %56, %58
+  %67 = phi i32 [ 0, %37 ], [ 0, %58 ], [ %57, %56 ]
+  ret i32 %67
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #11 {
+define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #14 {
   %4 = alloca [32 x i64], align 16
-  call void @llvm.lifetime.start.p0(ptr nonnull %4) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %4) #21
   %5 = getelementptr inbounds i8, ptr %4, i64 -8
   %6 = getelementptr inbounds nuw i8, ptr %0, i64 8
   br label %7
@@ -4033,12 +4381,12 @@ define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonl
 
 87:                                               ; preds = %46, %48, %78, %16, %86
   %88 = phi i32 [ 0, %86 ], [ 1, %16 ], [ 1, %78 ], [ 1, %48 ], [ 1, %46 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %4) #21
   ret i32 %88
 }
 
 ; Function Attrs: mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64) #12
+declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64) #15
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @other_number(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1) unnamed_addr #3 {
@@ -4065,45 +4413,47 @@ define internal fastcc range(i32 0, 4) i32 @other_number(ptr noundef nonnull rea
   %21 = getelementptr inbounds nuw i8, ptr %19, i64 %20
   %22 = load i8, ptr %21, align 1
   %23 = icmp eq i8 %22, 0
-  br i1 %23, label %51, label %24
+  br i1 %23, label %53, label %24
 
 24:                                               ; preds = %2, %12
   %25 = getelementptr inbounds nuw i8, ptr %1, i64 16
   %26 = load i32, ptr %25, align 4
   %27 = icmp eq i32 %26, 0
-  br i1 %27, label %41, label %28
+  br i1 %27, label %43, label %28
 
 28:                                               ; preds = %24
-  %29 = getelementptr inbounds nuw i8, ptr %8, i64 8
-  %30 = load ptr, ptr %29, align 8
-  %31 = ptrtoint ptr %30 to i64
-  %32 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %33 = load ptr, ptr %32, align 8
-  %34 = load ptr, ptr %0, align 8
-  %35 = getelementptr inbounds nuw i8, ptr %34, i64 96
-  %36 = load i32, ptr %35, align 8
-  %37 = zext i32 %36 to i64
-  %38 = getelementptr inbounds nuw i8, ptr %33, i64 %37
-  %39 = zext i32 %26 to i64
-  %40 = getelementptr inbounds nuw i64, ptr %38, i64 %39
-  store i64 %31, ptr %40, align 8
-  br label %51
+  %29 = tail call i64 @object_head() #20
+  %30 = getelementptr inbounds i8, ptr %8, i64 %29
+  %31 = getelementptr inbounds i8, ptr %30, i64 -8
+  %32 = load ptr, ptr %31, align 8
+  %33 = ptrtoint ptr %32 to i64
+  %34 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %35 = load ptr, ptr %34, align 8
+  %36 = load ptr, ptr %0, align 8
+  %37 = getelementptr inbounds nuw i8, ptr %36, i64 96
+  %38 = load i32, ptr %37, align 8
+  %39 = zext i32 %38 to i64
+  %40 = getelementptr inbounds nuw i8, ptr %35, i64 %39
+  %41 = zext i32 %26 to i64
+  %42 = getelementptr inbounds nuw i64, ptr %40, i64 %41
+  store i64 %33, ptr %42, align 8
+  br label %53
 
-41:                                               ; preds = %24
-  %42 = getelementptr inbounds nuw i8, ptr %1, i64 12
-  %43 = load i32, ptr %42, align 4
-  %44 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %45 = load ptr, ptr %44, align 8
-  %46 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %47 = load i32, ptr %46, align 4
-  %48 = zext i32 %47 to i64
-  %49 = getelementptr inbounds nuw i8, ptr %45, i64 %48
-  %50 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %8, i32 noundef %43, ptr noundef %49) #17
-  br label %51
+43:                                               ; preds = %24
+  %44 = getelementptr inbounds nuw i8, ptr %1, i64 12
+  %45 = load i32, ptr %44, align 4
+  %46 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %47 = load ptr, ptr %46, align 8
+  %48 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %49 = load i32, ptr %48, align 4
+  %50 = zext i32 %49 to i64
+  %51 = getelementptr inbounds nuw i8, ptr %47, i64 %50
+  %52 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %8, i32 noundef %45, ptr noundef %51) #22
+  br label %53
 
-51:                                               ; preds = %12, %41, %28
-  %52 = phi i32 [ %50, %41 ], [ 0, %28 ], [ 0, %12 ]
-  ret i32 %52
+53:                                               ; preds = %12, %43, %28
+  %54 = phi i32 [ %52, %43 ], [ 0, %28 ], [ 0, %12 ]
+  ret i32 %54
 }
 
 ; Function Attrs: noinline nounwind
@@ -4112,292 +4462,294 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
   store ptr %1, ptr %5, align 8
   %6 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %7 = load ptr, ptr %6, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %9 = load ptr, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  %8 = tail call i64 @object_head() #20
+  %9 = getelementptr inbounds i8, ptr %1, i64 %8
+  %10 = getelementptr inbounds i8, ptr %9, i64 -8
   %11 = load ptr, ptr %10, align 8
-  %12 = icmp eq ptr %9, %11
-  br i1 %12, label %21, label %13
+  %12 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  %13 = load ptr, ptr %12, align 8
+  %14 = icmp eq ptr %11, %13
+  br i1 %14, label %23, label %15
 
-13:                                               ; preds = %4
-  %14 = getelementptr inbounds nuw i8, ptr %7, i64 56
-  %15 = load ptr, ptr %14, align 8
-  %16 = icmp eq ptr %9, %15
-  br i1 %16, label %21, label %17
+15:                                               ; preds = %4
+  %16 = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %17 = load ptr, ptr %16, align 8
+  %18 = icmp eq ptr %11, %17
+  br i1 %18, label %23, label %19
 
-17:                                               ; preds = %13
-  %18 = getelementptr inbounds nuw i8, ptr %7, i64 328
-  %19 = load ptr, ptr %18, align 8
-  %20 = icmp eq ptr %9, %19
-  br i1 %20, label %21, label %23
+19:                                               ; preds = %15
+  %20 = getelementptr inbounds nuw i8, ptr %7, i64 320
+  %21 = load ptr, ptr %20, align 8
+  %22 = icmp eq ptr %11, %21
+  br i1 %22, label %23, label %25
 
-21:                                               ; preds = %17, %13, %4
-  %22 = tail call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %1, i32 noundef %2, ptr noundef %3) #17
-  br label %38
+23:                                               ; preds = %19, %15, %4
+  %24 = tail call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %1, i32 noundef %2, ptr noundef %3) #22
+  br label %40
 
-23:                                               ; preds = %17
-  %24 = getelementptr inbounds nuw i8, ptr %7, i64 224
-  %25 = load ptr, ptr %24, align 8
-  %26 = getelementptr inbounds nuw i8, ptr %0, i64 32
+25:                                               ; preds = %19
+  %26 = getelementptr inbounds nuw i8, ptr %7, i64 224
   %27 = load ptr, ptr %26, align 8
-  %28 = getelementptr inbounds nuw i8, ptr %27, i64 48
+  %28 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %29 = load ptr, ptr %28, align 8
-  %30 = call ptr %25(ptr noundef %29, ptr noundef nonnull %5, i64 noundef 1, ptr noundef null) #18
-  %31 = icmp eq ptr %30, null
-  br i1 %31, label %32, label %34
+  %30 = getelementptr inbounds nuw i8, ptr %29, i64 48
+  %31 = load ptr, ptr %30, align 8
+  %32 = call ptr %27(ptr noundef %31, ptr noundef nonnull %5, i64 noundef 1, ptr noundef null) #23
+  %33 = icmp eq ptr %32, null
+  br i1 %33, label %34, label %36
 
-32:                                               ; preds = %23
-  %33 = call fastcc i32 @failed(ptr noundef nonnull %7) #17
-  br label %38
+34:                                               ; preds = %25
+  %35 = call fastcc i32 @failed(ptr noundef nonnull %7) #22
+  br label %40
 
-34:                                               ; preds = %23
-  %35 = call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %30, i32 noundef %2, ptr noundef %3) #17
-  %36 = getelementptr inbounds nuw i8, ptr %7, i64 192
-  %37 = load ptr, ptr %36, align 8
-  call void %37(ptr noundef nonnull %30) #18
-  br label %38
+36:                                               ; preds = %25
+  %37 = call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %32, i32 noundef %2, ptr noundef %3) #22
+  %38 = getelementptr inbounds nuw i8, ptr %7, i64 192
+  %39 = load ptr, ptr %38, align 8
+  call void %39(ptr noundef nonnull %32) #23
+  br label %40
 
-38:                                               ; preds = %32, %34, %21
-  %39 = phi i32 [ %22, %21 ], [ %35, %34 ], [ %33, %32 ]
-  ret i32 %39
+40:                                               ; preds = %34, %36, %23
+  %41 = phi i32 [ %24, %23 ], [ %37, %36 ], [ %35, %34 ]
+  ret i32 %41
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, i32 noundef %2, ptr noundef captures(none) %3) unnamed_addr #3 {
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %8 = load ptr, ptr %7, align 8
-  %9 = icmp ugt i32 %2, 15
-  br i1 %9, label %10, label %38
+  %7 = tail call i64 @object_head() #20
+  %8 = getelementptr inbounds i8, ptr %1, i64 %7
+  %9 = getelementptr inbounds i8, ptr %8, i64 -8
+  %10 = load ptr, ptr %9, align 8
+  %11 = icmp ugt i32 %2, 15
+  br i1 %11, label %12, label %40
 
-10:                                               ; preds = %4
-  %11 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %12 = load ptr, ptr %11, align 8
-  %13 = icmp eq ptr %8, %12
-  br i1 %13, label %14, label %169
+12:                                               ; preds = %4
+  %13 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %14 = load ptr, ptr %13, align 8
+  %15 = icmp eq ptr %10, %14
+  br i1 %15, label %16, label %169
 
-14:                                               ; preds = %10
-  %15 = getelementptr inbounds nuw i8, ptr %6, i64 128
-  %16 = load ptr, ptr %15, align 8
-  %17 = tail call i64 %16(ptr noundef nonnull %1) #18
-  store i64 %17, ptr %3, align 8
-  %18 = icmp eq i64 %17, -1
-  br i1 %18, label %19, label %29
+16:                                               ; preds = %12
+  %17 = getelementptr inbounds nuw i8, ptr %6, i64 128
+  %18 = load ptr, ptr %17, align 8
+  %19 = tail call i64 %18(ptr noundef nonnull %1) #23
+  store i64 %19, ptr %3, align 8
+  %20 = icmp eq i64 %19, -1
+  br i1 %20, label %21, label %31
 
-19:                                               ; preds = %14
-  %20 = getelementptr inbounds nuw i8, ptr %6, i64 160
-  %21 = load ptr, ptr %20, align 8
-  %22 = tail call ptr %21() #18
-  %23 = icmp eq ptr %22, null
-  br i1 %23, label %24, label %26
+21:                                               ; preds = %16
+  %22 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %23 = load ptr, ptr %22, align 8
+  %24 = tail call ptr %23() #23
+  %25 = icmp eq ptr %24, null
+  br i1 %25, label %26, label %28
 
-24:                                               ; preds = %19
-  %25 = load i64, ptr %3, align 8
-  br label %29
+26:                                               ; preds = %21
+  %27 = load i64, ptr %3, align 8
+  br label %31
 
-26:                                               ; preds = %19
-  %27 = getelementptr inbounds nuw i8, ptr %6, i64 168
-  %28 = load ptr, ptr %27, align 8
-  tail call void %28() #18
+28:                                               ; preds = %21
+  %29 = getelementptr inbounds nuw i8, ptr %6, i64 168
+  %30 = load ptr, ptr %29, align 8
+  tail call void %30() #23
   br label %169
 
-29:                                               ; preds = %24, %14
-  %30 = phi i64 [ %25, %24 ], [ %17, %14 ]
-  %31 = add i32 %2, -16
-  %32 = zext nneg i32 %31 to i64
-  %33 = shl nsw i64 -1, %32
-  %34 = xor i64 %33, -1
-  %35 = and i64 %30, %34
-  %36 = icmp ne i64 %35, 0
-  %37 = zext i1 %36 to i32
+31:                                               ; preds = %26, %16
+  %32 = phi i64 [ %27, %26 ], [ %19, %16 ]
+  %33 = add i32 %2, -16
+  %34 = zext nneg i32 %33 to i64
+  %35 = shl nsw i64 -1, %34
+  %36 = xor i64 %35, -1
+  %37 = and i64 %32, %36
+  %38 = icmp ne i64 %37, 0
+  %39 = zext i1 %38 to i32
   br label %169
 
-38:                                               ; preds = %4
-  %39 = icmp eq i32 %2, 0
-  br i1 %39, label %40, label %49
+40:                                               ; preds = %4
+  %41 = icmp eq i32 %2, 0
+  br i1 %41, label %42, label %51
 
-40:                                               ; preds = %38
-  %41 = getelementptr inbounds nuw i8, ptr %6, i64 312
-  %42 = load ptr, ptr %41, align 8
-  %43 = icmp eq ptr %1, %42
-  %44 = zext i1 %43 to i64
-  store i64 %44, ptr %3, align 8
-  %45 = getelementptr inbounds nuw i8, ptr %6, i64 328
-  %46 = load ptr, ptr %45, align 8
-  %47 = icmp ne ptr %8, %46
-  %48 = zext i1 %47 to i32
+42:                                               ; preds = %40
+  %43 = getelementptr inbounds nuw i8, ptr %6, i64 304
+  %44 = load ptr, ptr %43, align 8
+  %45 = icmp eq ptr %1, %44
+  %46 = zext i1 %45 to i64
+  store i64 %46, ptr %3, align 8
+  %47 = getelementptr inbounds nuw i8, ptr %6, i64 320
+  %48 = load ptr, ptr %47, align 8
+  %49 = icmp ne ptr %10, %48
+  %50 = zext i1 %49 to i32
   br label %169
 
-49:                                               ; preds = %38
-  %50 = icmp samesign ult i32 %2, 9
-  br i1 %50, label %51, label %141
+51:                                               ; preds = %40
+  %52 = icmp samesign ult i32 %2, 9
+  br i1 %52, label %53, label %142
 
-51:                                               ; preds = %49
-  %52 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %53 = load ptr, ptr %52, align 8
-  %54 = icmp eq ptr %8, %53
-  br i1 %54, label %59, label %55
+53:                                               ; preds = %51
+  %54 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %55 = load ptr, ptr %54, align 8
+  %56 = icmp eq ptr %10, %55
+  br i1 %56, label %61, label %57
 
-55:                                               ; preds = %51
-  %56 = getelementptr inbounds nuw i8, ptr %6, i64 328
-  %57 = load ptr, ptr %56, align 8
-  %58 = icmp eq ptr %8, %57
-  br i1 %58, label %59, label %169
+57:                                               ; preds = %53
+  %58 = getelementptr inbounds nuw i8, ptr %6, i64 320
+  %59 = load ptr, ptr %58, align 8
+  %60 = icmp eq ptr %10, %59
+  br i1 %60, label %61, label %169
 
-59:                                               ; preds = %55, %51
-  %60 = icmp eq i32 %2, 8
-  br i1 %60, label %61, label %74
+61:                                               ; preds = %57, %53
+  %62 = icmp eq i32 %2, 8
+  br i1 %62, label %63, label %76
 
-61:                                               ; preds = %59
-  %62 = getelementptr inbounds nuw i8, ptr %6, i64 128
-  %63 = load ptr, ptr %62, align 8
-  %64 = tail call i64 %63(ptr noundef nonnull %1) #18
-  store i64 %64, ptr %3, align 8
-  %65 = icmp eq i64 %64, -1
-  br i1 %65, label %66, label %169
+63:                                               ; preds = %61
+  %64 = getelementptr inbounds nuw i8, ptr %6, i64 128
+  %65 = load ptr, ptr %64, align 8
+  %66 = tail call i64 %65(ptr noundef nonnull %1) #23
+  store i64 %66, ptr %3, align 8
+  %67 = icmp eq i64 %66, -1
+  br i1 %67, label %68, label %169
 
-66:                                               ; preds = %61
-  %67 = getelementptr inbounds nuw i8, ptr %6, i64 160
-  %68 = load ptr, ptr %67, align 8
-  %69 = tail call ptr %68() #18
-  %70 = icmp eq ptr %69, null
-  br i1 %70, label %169, label %71
+68:                                               ; preds = %63
+  %69 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %70 = load ptr, ptr %69, align 8
+  %71 = tail call ptr %70() #23
+  %72 = icmp eq ptr %71, null
+  br i1 %72, label %169, label %73
 
-71:                                               ; preds = %66
-  %72 = getelementptr inbounds nuw i8, ptr %6, i64 168
-  %73 = load ptr, ptr %72, align 8
-  tail call void %73() #18
+73:                                               ; preds = %68
+  %74 = getelementptr inbounds nuw i8, ptr %6, i64 168
+  %75 = load ptr, ptr %74, align 8
+  tail call void %75() #23
   br label %169
 
-74:                                               ; preds = %59
-  %75 = icmp samesign ult i32 %2, 5
-  br i1 %75, label %76, label %82
-
-76:                                               ; preds = %74
-  switch i32 %2, label %78 [
-    i32 4, label %89
-    i32 3, label %79
-    i32 2, label %77
-  ]
-
-77:                                               ; preds = %76
-  br label %79
+76:                                               ; preds = %61
+  %77 = icmp samesign ult i32 %2, 5
+  br i1 %77, label %78, label %84
 
 78:                                               ; preds = %76
-  br label %79
+  switch i32 %2, label %80 [
+    i32 4, label %91
+    i32 3, label %81
+    i32 2, label %79
+  ]
 
-79:                                               ; preds = %77, %76, %78
-  %80 = phi i64 [ 32, %76 ], [ 56, %78 ], [ 48, %77 ]
-  %81 = ashr exact i64 -9223372036854775808, %80
-  br label %82
+79:                                               ; preds = %78
+  br label %81
 
-82:                                               ; preds = %74, %79
-  %83 = phi i64 [ %81, %79 ], [ 0, %74 ]
-  %84 = and i32 %2, 3
-  %85 = icmp eq i32 %84, 3
-  br i1 %85, label %89, label %86
+80:                                               ; preds = %78
+  br label %81
 
-86:                                               ; preds = %82
-  %87 = icmp eq i32 %84, 2
-  %88 = select i1 %87, i64 48, i64 56
-  br label %89
+81:                                               ; preds = %79, %78, %80
+  %82 = phi i64 [ 32, %78 ], [ 56, %80 ], [ 48, %79 ]
+  %83 = ashr exact i64 -9223372036854775808, %82
+  br label %84
 
-89:                                               ; preds = %76, %82, %86
-  %90 = phi i1 [ false, %82 ], [ false, %86 ], [ true, %76 ]
-  %91 = phi i64 [ %83, %82 ], [ %83, %86 ], [ -9223372036854775808, %76 ]
-  %92 = phi i64 [ 32, %82 ], [ %88, %86 ], [ 0, %76 ]
-  %93 = lshr i64 -1, %92
-  %94 = zext i1 %75 to i64
-  %95 = lshr i64 %93, %94
-  %96 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %97 = load i64, ptr %96, align 8
-  %98 = getelementptr inbounds nuw i8, ptr %6, i64 48
-  %99 = load i64, ptr %98, align 8
-  %100 = xor i64 %99, -1
-  %101 = and i64 %97, %100
-  %102 = getelementptr inbounds nuw i8, ptr %6, i64 40
-  %103 = load i64, ptr %102, align 8
-  %104 = icmp eq i64 %101, %103
-  br i1 %104, label %105, label %109
+84:                                               ; preds = %76, %81
+  %85 = phi i64 [ %83, %81 ], [ 0, %76 ]
+  %86 = and i32 %2, 3
+  %87 = icmp eq i32 %86, 3
+  br i1 %87, label %91, label %88
 
-105:                                              ; preds = %89
-  %106 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %107 = load i32, ptr %106, align 4
-  %108 = zext i32 %107 to i64
-  br label %122
+88:                                               ; preds = %84
+  %89 = icmp eq i32 %86, 2
+  %90 = select i1 %89, i64 48, i64 56
+  br label %91
 
-109:                                              ; preds = %89
-  %110 = getelementptr inbounds nuw i8, ptr %6, i64 120
-  %111 = load ptr, ptr %110, align 8
-  %112 = tail call i64 %111(ptr noundef nonnull %1) #18
-  %113 = icmp eq i64 %112, -1
-  br i1 %113, label %114, label %122
+91:                                               ; preds = %78, %84, %88
+  %92 = phi i1 [ false, %84 ], [ false, %88 ], [ true, %78 ]
+  %93 = phi i64 [ %85, %84 ], [ %85, %88 ], [ -9223372036854775808, %78 ]
+  %94 = phi i64 [ 32, %84 ], [ %90, %88 ], [ 0, %78 ]
+  %95 = lshr i64 -1, %94
+  %96 = zext i1 %77 to i64
+  %97 = lshr i64 %95, %96
+  %98 = load i64, ptr %8, align 8
+  %99 = getelementptr inbounds nuw i8, ptr %6, i64 48
+  %100 = load i64, ptr %99, align 8
+  %101 = xor i64 %100, -1
+  %102 = and i64 %98, %101
+  %103 = getelementptr inbounds nuw i8, ptr %6, i64 40
+  %104 = load i64, ptr %103, align 8
+  %105 = icmp eq i64 %102, %104
+  br i1 %105, label %106, label %110
 
-114:                                              ; preds = %109
-  %115 = getelementptr inbounds nuw i8, ptr %6, i64 160
-  %116 = load ptr, ptr %115, align 8
-  %117 = tail call ptr %116() #18
-  %118 = icmp eq ptr %117, null
-  br i1 %118, label %122, label %119
+106:                                              ; preds = %91
+  %107 = getelementptr inbounds nuw i8, ptr %8, i64 8
+  %108 = load i32, ptr %107, align 4
+  %109 = zext i32 %108 to i64
+  br label %123
 
-119:                                              ; preds = %114
-  %120 = getelementptr inbounds nuw i8, ptr %6, i64 168
-  %121 = load ptr, ptr %120, align 8
-  tail call void %121() #18
-  br label %128
+110:                                              ; preds = %91
+  %111 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %112 = load ptr, ptr %111, align 8
+  %113 = tail call i64 %112(ptr noundef nonnull %1) #23
+  %114 = icmp eq i64 %113, -1
+  br i1 %114, label %115, label %123
 
-122:                                              ; preds = %114, %109, %105
-  %123 = phi i64 [ -1, %114 ], [ %112, %109 ], [ %108, %105 ]
-  %124 = icmp slt i64 %123, %91
-  %125 = icmp sgt i64 %123, %95
-  %126 = select i1 %124, i1 true, i1 %125
-  %127 = zext i1 %126 to i32
-  br label %128
+115:                                              ; preds = %110
+  %116 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %117 = load ptr, ptr %116, align 8
+  %118 = tail call ptr %117() #23
+  %119 = icmp eq ptr %118, null
+  br i1 %119, label %123, label %120
 
-128:                                              ; preds = %119, %122
-  %129 = phi i64 [ %123, %122 ], [ -1, %119 ]
-  %130 = phi i32 [ %127, %122 ], [ 1, %119 ]
-  br i1 %90, label %137, label %131
+120:                                              ; preds = %115
+  %121 = getelementptr inbounds nuw i8, ptr %6, i64 168
+  %122 = load ptr, ptr %121, align 8
+  tail call void %122() #23
+  br label %129
 
-131:                                              ; preds = %128
-  %132 = and i32 %2, 3
-  %133 = icmp eq i32 %132, 3
-  br i1 %133, label %137, label %134
+123:                                              ; preds = %115, %110, %106
+  %124 = phi i64 [ -1, %115 ], [ %113, %110 ], [ %109, %106 ]
+  %125 = icmp slt i64 %124, %93
+  %126 = icmp sgt i64 %124, %97
+  %127 = select i1 %125, i1 true, i1 %126
+  %128 = zext i1 %127 to i32
+  br label %129
 
-134:                                              ; preds = %131
-  %135 = icmp eq i32 %132, 2
-  %136 = select i1 %135, i64 48, i64 56
-  br label %137
+129:                                              ; preds = %120, %123
+  %130 = phi i64 [ %124, %123 ], [ -1, %120 ]
+  %131 = phi i32 [ %128, %123 ], [ 1, %120 ]
+  br i1 %92, label %138, label %132
 
-137:                                              ; preds = %128, %131, %134
-  %138 = phi i64 [ 0, %128 ], [ %136, %134 ], [ 32, %131 ]
-  %139 = lshr i64 -1, %138
-  %140 = and i64 %139, %129
-  store i64 %140, ptr %3, align 8
+132:                                              ; preds = %129
+  %133 = and i32 %2, 3
+  %134 = icmp eq i32 %133, 3
+  br i1 %134, label %138, label %135
+
+135:                                              ; preds = %132
+  %136 = icmp eq i32 %133, 2
+  %137 = select i1 %136, i64 48, i64 56
+  br label %138
+
+138:                                              ; preds = %129, %132, %135
+  %139 = phi i64 [ 0, %129 ], [ %137, %135 ], [ 32, %132 ]
+  %140 = lshr i64 -1, %139
+  %141 = and i64 %140, %130
+  store i64 %141, ptr %3, align 8
   br label %169
 
-141:                                              ; preds = %49
-  %142 = getelementptr inbounds nuw i8, ptr %6, i64 56
-  %143 = load ptr, ptr %142, align 8
-  %144 = icmp eq ptr %8, %143
-  br i1 %144, label %145, label %148
+142:                                              ; preds = %51
+  %143 = getelementptr inbounds nuw i8, ptr %6, i64 56
+  %144 = load ptr, ptr %143, align 8
+  %145 = icmp eq ptr %10, %144
+  br i1 %145, label %146, label %148
 
-145:                                              ; preds = %141
-  %146 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %147 = load i64, ptr %146, align 8
+146:                                              ; preds = %142
+  %147 = load i64, ptr %8, align 8
   br label %166
 
-148:                                              ; preds = %141
+148:                                              ; preds = %142
   %149 = getelementptr inbounds nuw i8, ptr %6, i64 32
   %150 = load ptr, ptr %149, align 8
-  %151 = icmp eq ptr %8, %150
+  %151 = icmp eq ptr %10, %150
   br i1 %151, label %152, label %169
 
 152:                                              ; preds = %148
   %153 = getelementptr inbounds nuw i8, ptr %6, i64 136
   %154 = load ptr, ptr %153, align 8
-  %155 = tail call double %154(ptr noundef nonnull %1) #18
+  %155 = tail call double %154(ptr noundef nonnull %1) #23
   %156 = bitcast double %155 to i64
   %157 = icmp eq i64 %156, -4616189618054758400
   br i1 %157, label %158, label %166
@@ -4405,34 +4757,34 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
 158:                                              ; preds = %152
   %159 = getelementptr inbounds nuw i8, ptr %6, i64 160
   %160 = load ptr, ptr %159, align 8
-  %161 = tail call ptr %160() #18
+  %161 = tail call ptr %160() #23
   %162 = icmp eq ptr %161, null
   br i1 %162, label %166, label %163
 
 163:                                              ; preds = %158
   %164 = getelementptr inbounds nuw i8, ptr %6, i64 168
   %165 = load ptr, ptr %164, align 8
-  tail call void %165() #18
+  tail call void %165() #23
   br label %169
 
-166:                                              ; preds = %152, %158, %145
-  %167 = phi i64 [ %156, %152 ], [ -4616189618054758400, %158 ], [ %147, %145 ]
-  %168 = tail call fastcc i32 @fit_float(i64 noundef %167, i32 noundef %2, ptr noundef %3) #17
+166:                                              ; preds = %152, %158, %146
+  %167 = phi i64 [ %156, %152 ], [ -4616189618054758400, %158 ], [ %147, %146 ]
+  %168 = tail call fastcc i32 @fit_float(i64 noundef %167, i32 noundef %2, ptr noundef %3) #22
   br label %169
 
-169:                                              ; preds = %148, %61, %66, %55, %10, %166, %163, %137, %71, %40, %29, %26
-  %170 = phi i32 [ 1, %163 ], [ 1, %26 ], [ %37, %29 ], [ %48, %40 ], [ 1, %10 ], [ 1, %71 ], [ 1, %55 ], [ %130, %137 ], [ %168, %166 ], [ 0, %61 ], [ 0, %66 ], [ 1, %148 ]
+169:                                              ; preds = %148, %63, %68, %57, %12, %166, %163, %138, %73, %42, %31, %28
+  %170 = phi i32 [ 1, %163 ], [ 1, %28 ], [ %39, %31 ], [ %50, %42 ], [ 1, %12 ], [ 1, %73 ], [ 1, %57 ], [ %131, %138 ], [ %168, %166 ], [ 0, %63 ], [ 0, %68 ], [ 1, %148 ]
   ret i32 %170
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @fit_float(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #8 {
-  %4 = tail call fastcc i32 @rounded(i64 noundef %0, i32 noundef %1, ptr noundef %2) #17
+define internal fastcc range(i32 0, 2) i32 @fit_float(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #11 {
+  %4 = tail call fastcc i32 @rounded(i64 noundef %0, i32 noundef %1, ptr noundef %2) #22
   ret i32 %4
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #8 {
+define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #11 {
   %4 = and i64 %0, 9223372036854775807
   switch i32 %1, label %24 [
     i32 12, label %5
@@ -4459,25 +4811,25 @@ define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef 
   br label %28
 
 14:                                               ; preds = %3
-  %15 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 5, i32 noundef 10, i32 noundef 1, ptr noundef %2) #17
+  %15 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 5, i32 noundef 10, i32 noundef 1, ptr noundef %2) #22
   br label %28
 
 16:                                               ; preds = %3
-  %17 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 8, i32 noundef 7, i32 noundef 1, ptr noundef %2) #17
+  %17 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 8, i32 noundef 7, i32 noundef 1, ptr noundef %2) #22
   br label %28
 
 18:                                               ; preds = %3
-  %19 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 5, i32 noundef 2, i32 noundef 1, ptr noundef %2) #17
+  %19 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 5, i32 noundef 2, i32 noundef 1, ptr noundef %2) #22
   br label %28
 
 20:                                               ; preds = %3
-  %21 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 4, i32 noundef 3, i32 noundef 0, ptr noundef %2) #17
+  %21 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 4, i32 noundef 3, i32 noundef 0, ptr noundef %2) #22
   %22 = icmp eq i64 %4, 4646870390516219904
   %23 = select i1 %22, i32 1, i32 %21
   br label %28
 
 24:                                               ; preds = %3
-  %25 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 8, i32 noundef 10, i32 noundef 1, ptr noundef %2) #17
+  %25 = tail call fastcc i32 @narrow(i64 noundef %0, i32 noundef 8, i32 noundef 10, i32 noundef 1, ptr noundef %2) #22
   %26 = load i64, ptr %2, align 8
   %27 = shl i64 %26, 13
   store i64 %27, ptr %2, align 8
@@ -4489,7 +4841,7 @@ define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef 
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: write)
-define internal fastcc range(i32 0, 2) i32 @narrow(i64 noundef %0, i32 noundef range(i32 4, 9) %1, i32 noundef range(i32 2, 11) %2, i32 noundef range(i32 0, 2) %3, ptr noundef writeonly captures(none) initializes((0, 8)) %4) unnamed_addr #13 {
+define internal fastcc range(i32 0, 2) i32 @narrow(i64 noundef %0, i32 noundef range(i32 4, 9) %1, i32 noundef range(i32 2, 11) %2, i32 noundef range(i32 0, 2) %3, ptr noundef writeonly captures(none) initializes((0, 8)) %4) unnamed_addr #16 {
   %6 = lshr i64 %0, 63
   %7 = add nuw nsw i32 %2, %1
   %8 = zext nneg i32 %7 to i64
@@ -4569,8 +4921,8 @@ define internal fastcc range(i32 0, 2) i32 @narrow(i64 noundef %0, i32 noundef r
   ret i32 %69
 }
 
-; Function Attrs: nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %0, ptr noundef captures(none) %1, ptr noundef readonly captures(none) %2) unnamed_addr #11 {
+; Function Attrs: nofree noinline nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
+define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %0, ptr noundef captures(none) %1, ptr noundef readonly captures(none) %2) unnamed_addr #17 {
   %4 = getelementptr inbounds nuw i8, ptr %0, i64 68
   %5 = load i32, ptr %4, align 4
   %6 = icmp eq i32 %5, 0
@@ -4620,7 +4972,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %37 = getelementptr inbounds nuw ptr, ptr %34, i64 %36
   %38 = load ptr, ptr %37, align 8
   %39 = icmp eq ptr %38, null
-  br i1 %39, label %107, label %40
+  br i1 %39, label %112, label %40
 
 40:                                               ; preds = %32
   %41 = getelementptr inbounds nuw i8, ptr %0, i64 76
@@ -4663,12 +5015,12 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %76 = icmp eq i64 %75, %12
   br i1 %76, label %13, label %43, !llvm.loop !60
 
-77:                                               ; preds = %40, %101
-  %78 = phi ptr [ %38, %40 ], [ %105, %101 ]
-  %79 = phi i64 [ %33, %40 ], [ %102, %101 ]
+77:                                               ; preds = %40, %106
+  %78 = phi ptr [ %38, %40 ], [ %110, %106 ]
+  %79 = phi i64 [ %33, %40 ], [ %107, %106 ]
   %80 = load i64, ptr %78, align 8
   %81 = icmp eq i64 %80, %33
-  br i1 %81, label %82, label %101
+  br i1 %81, label %82, label %106
 
 82:                                               ; preds = %77
   %83 = load i32, ptr %41, align 4
@@ -4693,24 +5045,34 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 96:                                               ; preds = %86
   %97 = trunc nuw i64 %87 to i32
   %98 = icmp eq i32 %5, %97
-  br i1 %98, label %99, label %101
+  br i1 %98, label %99, label %106
 
 99:                                               ; preds = %82, %96, %93
-  %100 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  store ptr %78, ptr %100, align 8
-  br label %107
+  %100 = tail call i32 @has_lock() #20
+  %101 = icmp eq i32 %100, 0
+  %102 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  br i1 %101, label %104, label %103
 
-101:                                              ; preds = %77, %96
-  %102 = add i64 %79, 1
-  %103 = and i64 %35, %102
-  %104 = getelementptr inbounds nuw ptr, ptr %34, i64 %103
-  %105 = load ptr, ptr %104, align 8
-  %106 = icmp eq ptr %105, null
-  br i1 %106, label %107, label %77
+103:                                              ; preds = %99
+  store ptr %78, ptr %102, align 8
+  br label %112
 
-107:                                              ; preds = %101, %32, %99
-  %108 = phi ptr [ %78, %99 ], [ null, %32 ], [ null, %101 ]
-  ret ptr %108
+104:                                              ; preds = %99
+  %105 = ptrtoint ptr %78 to i64
+  store atomic i64 %105, ptr %102 release, align 8
+  br label %112
+
+106:                                              ; preds = %77, %96
+  %107 = add i64 %79, 1
+  %108 = and i64 %35, %107
+  %109 = getelementptr inbounds nuw ptr, ptr %34, i64 %108
+  %110 = load ptr, ptr %109, align 8
+  %111 = icmp eq ptr %110, null
+  br i1 %111, label %112, label %77
+
+112:                                              ; preds = %106, %32, %103, %104
+  %113 = phi ptr [ %78, %104 ], [ %78, %103 ], [ null, %32 ], [ null, %106 ]
+  ret ptr %113
 }
 
 ; Function Attrs: nounwind
@@ -4722,165 +5084,372 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %10 = getelementptr inbounds nuw i8, ptr %1, i64 12
   %11 = load i32, ptr %10, align 4
   %12 = icmp eq i32 %11, 0
-  br i1 %12, label %13, label %21
+  br i1 %12, label %33, label %13
 
 13:                                               ; preds = %5
-  %14 = getelementptr inbounds nuw i8, ptr %1, i64 128
-  %15 = mul i64 %3, 28284495232021
-  %16 = lshr i64 %15, 40
-  %17 = and i64 %16, 31
-  %18 = getelementptr inbounds nuw %struct.map_entry, ptr %14, i64 %17
-  %19 = load i64, ptr %18, align 8
-  %20 = xor i64 %19, %3
-  br label %77
+  %14 = zext i32 %11 to i64
+  %15 = and i64 %14, 1
+  %16 = icmp eq i32 %11, 1
+  br i1 %16, label %21, label %17
 
-21:                                               ; preds = %5
-  %22 = zext i32 %11 to i64
-  %23 = and i64 %22, 1
-  %24 = icmp eq i32 %11, 1
-  br i1 %24, label %29, label %25
+17:                                               ; preds = %13
+  %18 = and i64 %14, 4294967294
+  br label %42
 
-25:                                               ; preds = %21
-  %26 = and i64 %22, 4294967294
-  br label %53
+19:                                               ; preds = %42
+  %20 = icmp eq i64 %15, 0
+  br i1 %20, label %33, label %21
 
-27:                                               ; preds = %53
-  %28 = icmp eq i64 %23, 0
-  br i1 %28, label %41, label %29
+21:                                               ; preds = %19, %13
+  %22 = phi i64 [ 0, %13 ], [ %63, %19 ]
+  %23 = phi i64 [ %3, %13 ], [ %62, %19 ]
+  %24 = icmp ne i64 %15, 0
+  tail call void @llvm.assume(i1 %24)
+  %25 = mul i64 %23, -7046029254386353131
+  %26 = getelementptr inbounds nuw i64, ptr %7, i64 %22
+  %27 = load i64, ptr %26, align 8
+  %28 = xor i64 %27, %25
+  %29 = mul i64 %28, -7046029254386353131
+  %30 = getelementptr inbounds nuw i64, ptr %9, i64 %22
+  %31 = load i64, ptr %30, align 8
+  %32 = xor i64 %29, %31
+  br label %33
 
-29:                                               ; preds = %27, %21
-  %30 = phi i64 [ 0, %21 ], [ %74, %27 ]
-  %31 = phi i64 [ %3, %21 ], [ %73, %27 ]
-  %32 = icmp ne i64 %23, 0
-  tail call void @llvm.assume(i1 %32)
-  %33 = mul i64 %31, -7046029254386353131
-  %34 = getelementptr inbounds nuw i64, ptr %7, i64 %30
-  %35 = load i64, ptr %34, align 8
-  %36 = xor i64 %35, %33
-  %37 = mul i64 %36, -7046029254386353131
-  %38 = getelementptr inbounds nuw i64, ptr %9, i64 %30
-  %39 = load i64, ptr %38, align 8
-  %40 = xor i64 %37, %39
-  br label %41
+33:                                               ; preds = %21, %19, %5
+  %34 = phi i64 [ %3, %5 ], [ %62, %19 ], [ %32, %21 ]
+  %35 = getelementptr inbounds nuw i8, ptr %1, i64 128
+  %36 = mul i64 %34, 28284495232021
+  %37 = lshr i64 %36, 40
+  %38 = and i64 %37, 31
+  %39 = getelementptr inbounds nuw %struct.map_entry, ptr %35, i64 %38
+  %40 = tail call i32 @has_lock() #20
+  %41 = icmp eq i32 %40, 0
+  br i1 %41, label %66, label %68
 
-41:                                               ; preds = %27, %29
-  %42 = phi i64 [ %73, %27 ], [ %40, %29 ]
-  %43 = getelementptr inbounds nuw i8, ptr %1, i64 128
-  %44 = mul i64 %42, 28284495232021
-  %45 = lshr i64 %44, 40
-  %46 = and i64 %45, 31
-  %47 = getelementptr inbounds nuw %struct.map_entry, ptr %43, i64 %46
+42:                                               ; preds = %42, %17
+  %43 = phi i64 [ 0, %17 ], [ %63, %42 ]
+  %44 = phi i64 [ %3, %17 ], [ %62, %42 ]
+  %45 = phi i64 [ 0, %17 ], [ %64, %42 ]
+  %46 = mul i64 %44, -7046029254386353131
+  %47 = getelementptr inbounds nuw i64, ptr %7, i64 %43
   %48 = load i64, ptr %47, align 8
-  %49 = xor i64 %48, %3
-  %50 = getelementptr inbounds nuw i8, ptr %47, i64 8
-  %51 = getelementptr inbounds nuw i8, ptr %47, i64 48
-  %52 = zext i32 %11 to i64
-  br label %81
+  %49 = xor i64 %48, %46
+  %50 = mul i64 %49, -7046029254386353131
+  %51 = getelementptr inbounds nuw i64, ptr %9, i64 %43
+  %52 = load i64, ptr %51, align 8
+  %53 = xor i64 %50, %52
+  %54 = or disjoint i64 %43, 1
+  %55 = mul i64 %53, -7046029254386353131
+  %56 = getelementptr inbounds nuw i64, ptr %7, i64 %54
+  %57 = load i64, ptr %56, align 8
+  %58 = xor i64 %57, %55
+  %59 = mul i64 %58, -7046029254386353131
+  %60 = getelementptr inbounds nuw i64, ptr %9, i64 %54
+  %61 = load i64, ptr %60, align 8
+  %62 = xor i64 %59, %61
+  %63 = add nuw nsw i64 %43, 2
+  %64 = add i64 %45, 2
+  %65 = icmp eq i64 %64, %18
+  br i1 %65, label %19, label %42, !llvm.loop !62
 
-53:                                               ; preds = %53, %25
-  %54 = phi i64 [ 0, %25 ], [ %74, %53 ]
-  %55 = phi i64 [ %3, %25 ], [ %73, %53 ]
-  %56 = phi i64 [ 0, %25 ], [ %75, %53 ]
-  %57 = mul i64 %55, -7046029254386353131
-  %58 = getelementptr inbounds nuw i64, ptr %7, i64 %54
-  %59 = load i64, ptr %58, align 8
-  %60 = xor i64 %59, %57
-  %61 = mul i64 %60, -7046029254386353131
-  %62 = getelementptr inbounds nuw i64, ptr %9, i64 %54
-  %63 = load i64, ptr %62, align 8
-  %64 = xor i64 %61, %63
-  %65 = or disjoint i64 %54, 1
-  %66 = mul i64 %64, -7046029254386353131
-  %67 = getelementptr inbounds nuw i64, ptr %7, i64 %65
-  %68 = load i64, ptr %67, align 8
-  %69 = xor i64 %68, %66
-  %70 = mul i64 %69, -7046029254386353131
-  %71 = getelementptr inbounds nuw i64, ptr %9, i64 %65
-  %72 = load i64, ptr %71, align 8
-  %73 = xor i64 %70, %72
-  %74 = add nuw nsw i64 %54, 2
-  %75 = add i64 %56, 2
-  %76 = icmp eq i64 %75, %26
-  br i1 %76, label %27, label %53, !llvm.loop !62
+66:                                               ; preds = %33
+  %67 = tail call fastcc i32 @map_of_many(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %39, ptr noundef %4) #22
+  br label %122
 
-77:                                               ; preds = %81, %13
-  %78 = phi ptr [ %18, %13 ], [ %47, %81 ]
-  %79 = phi i64 [ %20, %13 ], [ %95, %81 ]
-  %80 = icmp eq i64 %79, 0
-  br i1 %80, label %101, label %98, !prof !4
+68:                                               ; preds = %33
+  %69 = load i64, ptr %39, align 8
+  %70 = xor i64 %69, %3
+  br i1 %12, label %92, label %71
 
-81:                                               ; preds = %41, %81
-  %82 = phi i64 [ 0, %41 ], [ %96, %81 ]
-  %83 = phi i64 [ %49, %41 ], [ %95, %81 ]
-  %84 = getelementptr inbounds nuw i64, ptr %7, i64 %82
-  %85 = load i64, ptr %84, align 8
-  %86 = getelementptr inbounds nuw i64, ptr %50, i64 %82
-  %87 = load i64, ptr %86, align 8
-  %88 = xor i64 %87, %85
-  %89 = getelementptr inbounds nuw i64, ptr %9, i64 %82
-  %90 = load i64, ptr %89, align 8
-  %91 = getelementptr inbounds nuw i64, ptr %51, i64 %82
-  %92 = load i64, ptr %91, align 8
-  %93 = xor i64 %92, %90
-  %94 = or i64 %88, %83
-  %95 = or i64 %94, %93
-  %96 = add nuw nsw i64 %82, 1
-  %97 = icmp eq i64 %96, %52
-  br i1 %97, label %77, label %81, !llvm.loop !63
+71:                                               ; preds = %68
+  %72 = getelementptr inbounds nuw i8, ptr %39, i64 8
+  %73 = getelementptr inbounds nuw i8, ptr %39, i64 48
+  %74 = zext i32 %11 to i64
+  br label %75
 
-98:                                               ; preds = %77
-  %99 = tail call fastcc i32 @renew(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %78) #17
-  %100 = icmp eq i32 %99, 0
-  br i1 %100, label %101, label %125
+75:                                               ; preds = %71, %75
+  %76 = phi i64 [ 0, %71 ], [ %90, %75 ]
+  %77 = phi i64 [ %70, %71 ], [ %89, %75 ]
+  %78 = getelementptr inbounds nuw i64, ptr %7, i64 %76
+  %79 = load i64, ptr %78, align 8
+  %80 = getelementptr inbounds nuw i64, ptr %72, i64 %76
+  %81 = load i64, ptr %80, align 8
+  %82 = xor i64 %81, %79
+  %83 = getelementptr inbounds nuw i64, ptr %9, i64 %76
+  %84 = load i64, ptr %83, align 8
+  %85 = getelementptr inbounds nuw i64, ptr %73, i64 %76
+  %86 = load i64, ptr %85, align 8
+  %87 = xor i64 %86, %84
+  %88 = or i64 %82, %77
+  %89 = or i64 %88, %87
+  %90 = add nuw nsw i64 %76, 1
+  %91 = icmp eq i64 %90, %74
+  br i1 %91, label %92, label %75, !llvm.loop !63
 
-101:                                              ; preds = %98, %77
-  %102 = getelementptr inbounds nuw i8, ptr %78, i64 128
-  %103 = load <2 x i64>, ptr %102, align 8
-  %104 = getelementptr inbounds nuw i8, ptr %78, i64 144
-  %105 = load <2 x i64>, ptr %104, align 8
-  %106 = getelementptr inbounds nuw i8, ptr %78, i64 160
-  %107 = load <2 x i64>, ptr %106, align 8
-  %108 = getelementptr inbounds nuw i8, ptr %78, i64 176
-  %109 = load <2 x i64>, ptr %108, align 8
-  %110 = getelementptr inbounds nuw i8, ptr %78, i64 192
-  %111 = load <2 x i64>, ptr %110, align 8
-  %112 = getelementptr inbounds nuw i8, ptr %78, i64 208
-  %113 = load <2 x i64>, ptr %112, align 8
-  %114 = getelementptr inbounds nuw i8, ptr %78, i64 224
-  %115 = load <2 x i64>, ptr %114, align 8
-  %116 = getelementptr inbounds nuw i8, ptr %78, i64 240
-  %117 = load <2 x i64>, ptr %116, align 8
-  store <2 x i64> %103, ptr %4, align 8
-  %118 = getelementptr inbounds nuw i8, ptr %4, i64 16
-  store <2 x i64> %105, ptr %118, align 8
-  %119 = getelementptr inbounds nuw i8, ptr %4, i64 32
-  store <2 x i64> %107, ptr %119, align 8
-  %120 = getelementptr inbounds nuw i8, ptr %4, i64 48
-  store <2 x i64> %109, ptr %120, align 8
-  %121 = getelementptr inbounds nuw i8, ptr %4, i64 64
-  store <2 x i64> %111, ptr %121, align 8
-  %122 = getelementptr inbounds nuw i8, ptr %4, i64 80
-  store <2 x i64> %113, ptr %122, align 8
-  %123 = getelementptr inbounds nuw i8, ptr %4, i64 96
-  store <2 x i64> %115, ptr %123, align 8
-  %124 = getelementptr inbounds nuw i8, ptr %4, i64 112
-  store <2 x i64> %117, ptr %124, align 8
-  br label %125
+92:                                               ; preds = %75, %68
+  %93 = phi i64 [ %70, %68 ], [ %89, %75 ]
+  %94 = icmp eq i64 %93, 0
+  br i1 %94, label %98, label %95, !prof !4
 
-125:                                              ; preds = %98, %101
-  %126 = phi i32 [ 0, %101 ], [ 1, %98 ]
-  ret i32 %126
+95:                                               ; preds = %92
+  %96 = tail call fastcc i32 @renew(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %39) #22
+  %97 = icmp eq i32 %96, 0
+  br i1 %97, label %98, label %122
+
+98:                                               ; preds = %95, %92
+  %99 = getelementptr inbounds nuw i8, ptr %39, i64 128
+  %100 = load <2 x i64>, ptr %99, align 8
+  %101 = getelementptr inbounds nuw i8, ptr %39, i64 144
+  %102 = load <2 x i64>, ptr %101, align 8
+  %103 = getelementptr inbounds nuw i8, ptr %39, i64 160
+  %104 = load <2 x i64>, ptr %103, align 8
+  %105 = getelementptr inbounds nuw i8, ptr %39, i64 176
+  %106 = load <2 x i64>, ptr %105, align 8
+  %107 = getelementptr inbounds nuw i8, ptr %39, i64 192
+  %108 = load <2 x i64>, ptr %107, align 8
+  %109 = getelementptr inbounds nuw i8, ptr %39, i64 208
+  %110 = load <2 x i64>, ptr %109, align 8
+  %111 = getelementptr inbounds nuw i8, ptr %39, i64 224
+  %112 = load <2 x i64>, ptr %111, align 8
+  %113 = getelementptr inbounds nuw i8, ptr %39, i64 240
+  %114 = load <2 x i64>, ptr %113, align 8
+  store <2 x i64> %100, ptr %4, align 8
+  %115 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  store <2 x i64> %102, ptr %115, align 8
+  %116 = getelementptr inbounds nuw i8, ptr %4, i64 32
+  store <2 x i64> %104, ptr %116, align 8
+  %117 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  store <2 x i64> %106, ptr %117, align 8
+  %118 = getelementptr inbounds nuw i8, ptr %4, i64 64
+  store <2 x i64> %108, ptr %118, align 8
+  %119 = getelementptr inbounds nuw i8, ptr %4, i64 80
+  store <2 x i64> %110, ptr %119, align 8
+  %120 = getelementptr inbounds nuw i8, ptr %4, i64 96
+  store <2 x i64> %112, ptr %120, align 8
+  %121 = getelementptr inbounds nuw i8, ptr %4, i64 112
+  store <2 x i64> %114, ptr %121, align 8
+  br label %122
+
+122:                                              ; preds = %95, %98, %66
+  %123 = phi i32 [ %67, %66 ], [ 0, %98 ], [ 1, %95 ]
+  ret i32 %123
+}
+
+; Function Attrs: noinline nounwind
+define internal fastcc range(i32 0, 2) i32 @map_of_many(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef captures(none) %4, ptr noundef writeonly captures(none) %5) unnamed_addr #3 {
+  %7 = alloca [32 x i64], align 16
+  call void @llvm.lifetime.start.p0(ptr nonnull %7) #21
+  %8 = ptrtoint ptr %7 to i64
+  %9 = add i64 %8, 127
+  %10 = and i64 %9, -128
+  %11 = inttoptr i64 %10 to ptr
+  %12 = getelementptr inbounds nuw i8, ptr %4, i64 88
+  %13 = load atomic i64, ptr %12 acquire, align 8
+  %14 = and i64 %13, 1
+  %15 = icmp eq i64 %14, 0
+  br i1 %15, label %16, label %76
+
+16:                                               ; preds = %6
+  %17 = getelementptr inbounds nuw i8, ptr %1, i64 12
+  %18 = load i32, ptr %17, align 4
+  %19 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %20 = load ptr, ptr %19, align 8
+  %21 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %22 = load ptr, ptr %21, align 8
+  %23 = load i64, ptr %4, align 8
+  %24 = xor i64 %23, %3
+  %25 = icmp eq i32 %18, 0
+  br i1 %25, label %47, label %26
+
+26:                                               ; preds = %16
+  %27 = getelementptr inbounds nuw i8, ptr %4, i64 8
+  %28 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  %29 = zext i32 %18 to i64
+  br label %30
+
+30:                                               ; preds = %26, %30
+  %31 = phi i64 [ 0, %26 ], [ %45, %30 ]
+  %32 = phi i64 [ %24, %26 ], [ %44, %30 ]
+  %33 = getelementptr inbounds nuw i64, ptr %20, i64 %31
+  %34 = load i64, ptr %33, align 8
+  %35 = getelementptr inbounds nuw i64, ptr %27, i64 %31
+  %36 = load i64, ptr %35, align 8
+  %37 = xor i64 %36, %34
+  %38 = getelementptr inbounds nuw i64, ptr %22, i64 %31
+  %39 = load i64, ptr %38, align 8
+  %40 = getelementptr inbounds nuw i64, ptr %28, i64 %31
+  %41 = load i64, ptr %40, align 8
+  %42 = xor i64 %41, %39
+  %43 = or i64 %37, %32
+  %44 = or i64 %43, %42
+  %45 = add nuw nsw i64 %31, 1
+  %46 = icmp eq i64 %45, %29
+  br i1 %46, label %47, label %30, !llvm.loop !63
+
+47:                                               ; preds = %30, %16
+  %48 = phi i64 [ %24, %16 ], [ %44, %30 ]
+  %49 = icmp eq i64 %48, 0
+  br i1 %49, label %50, label %76
+
+50:                                               ; preds = %47
+  %51 = getelementptr inbounds nuw i8, ptr %4, i64 128
+  %52 = load <2 x i64>, ptr %51, align 8
+  %53 = getelementptr inbounds nuw i8, ptr %4, i64 144
+  %54 = load <2 x i64>, ptr %53, align 8
+  %55 = getelementptr inbounds nuw i8, ptr %4, i64 160
+  %56 = load <2 x i64>, ptr %55, align 8
+  %57 = getelementptr inbounds nuw i8, ptr %4, i64 176
+  %58 = load <2 x i64>, ptr %57, align 8
+  %59 = getelementptr inbounds nuw i8, ptr %4, i64 192
+  %60 = load <2 x i64>, ptr %59, align 8
+  %61 = getelementptr inbounds nuw i8, ptr %4, i64 208
+  %62 = load <2 x i64>, ptr %61, align 8
+  %63 = getelementptr inbounds nuw i8, ptr %4, i64 224
+  %64 = load <2 x i64>, ptr %63, align 8
+  %65 = getelementptr inbounds nuw i8, ptr %4, i64 240
+  %66 = load <2 x i64>, ptr %65, align 8
+  store <2 x i64> %52, ptr %5, align 8
+  %67 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store <2 x i64> %54, ptr %67, align 8
+  %68 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store <2 x i64> %56, ptr %68, align 8
+  %69 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store <2 x i64> %58, ptr %69, align 8
+  %70 = getelementptr inbounds nuw i8, ptr %5, i64 64
+  store <2 x i64> %60, ptr %70, align 8
+  %71 = getelementptr inbounds nuw i8, ptr %5, i64 80
+  store <2 x i64> %62, ptr %71, align 8
+  %72 = getelementptr inbounds nuw i8, ptr %5, i64 96
+  store <2 x i64> %64, ptr %72, align 8
+  %73 = getelementptr inbounds nuw i8, ptr %5, i64 112
+  store <2 x i64> %66, ptr %73, align 8
+  fence acquire
+  %74 = load atomic i64, ptr %12 monotonic, align 8
+  %75 = icmp eq i64 %74, %13
+  br i1 %75, label %148, label %76
+
+76:                                               ; preds = %50, %47, %6
+  %77 = call fastcc i32 @encode(ptr noundef %0, ptr noundef %1, ptr noundef %2, i64 noundef %3, ptr noundef %11) #22
+  %78 = icmp eq i32 %77, 0
+  br i1 %78, label %79, label %148
+
+79:                                               ; preds = %76
+  %80 = load <2 x i64>, ptr %11, align 128
+  %81 = getelementptr inbounds nuw i8, ptr %11, i64 16
+  %82 = load <2 x i64>, ptr %81, align 16
+  %83 = getelementptr inbounds nuw i8, ptr %11, i64 32
+  %84 = load <2 x i64>, ptr %83, align 32
+  %85 = getelementptr inbounds nuw i8, ptr %11, i64 48
+  %86 = load <2 x i64>, ptr %85, align 16
+  %87 = getelementptr inbounds nuw i8, ptr %11, i64 64
+  %88 = load <2 x i64>, ptr %87, align 64
+  %89 = getelementptr inbounds nuw i8, ptr %11, i64 80
+  %90 = load <2 x i64>, ptr %89, align 16
+  %91 = getelementptr inbounds nuw i8, ptr %11, i64 96
+  %92 = load <2 x i64>, ptr %91, align 32
+  %93 = getelementptr inbounds nuw i8, ptr %11, i64 112
+  %94 = load <2 x i64>, ptr %93, align 16
+  store <2 x i64> %80, ptr %5, align 8
+  %95 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store <2 x i64> %82, ptr %95, align 8
+  %96 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store <2 x i64> %84, ptr %96, align 8
+  %97 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store <2 x i64> %86, ptr %97, align 8
+  %98 = getelementptr inbounds nuw i8, ptr %5, i64 64
+  store <2 x i64> %88, ptr %98, align 8
+  %99 = getelementptr inbounds nuw i8, ptr %5, i64 80
+  store <2 x i64> %90, ptr %99, align 8
+  %100 = getelementptr inbounds nuw i8, ptr %5, i64 96
+  store <2 x i64> %92, ptr %100, align 8
+  %101 = getelementptr inbounds nuw i8, ptr %5, i64 112
+  store <2 x i64> %94, ptr %101, align 8
+  br i1 %15, label %102, label %148
+
+102:                                              ; preds = %79
+  %103 = or disjoint i64 %13, 1
+  %104 = cmpxchg ptr %12, i64 %13, i64 %103 acquire monotonic, align 8
+  %105 = extractvalue { i64, i1 } %104, 1
+  %106 = extractvalue { i64, i1 } %104, 0
+  br i1 %105, label %107, label %148
+
+107:                                              ; preds = %102
+  fence release
+  %108 = getelementptr inbounds nuw i8, ptr %4, i64 128
+  %109 = load <2 x i64>, ptr %11, align 128
+  %110 = load <2 x i64>, ptr %81, align 16
+  %111 = load <2 x i64>, ptr %83, align 32
+  %112 = load <2 x i64>, ptr %85, align 16
+  %113 = load <2 x i64>, ptr %87, align 64
+  %114 = load <2 x i64>, ptr %89, align 16
+  %115 = load <2 x i64>, ptr %91, align 32
+  %116 = load <2 x i64>, ptr %93, align 16
+  store <2 x i64> %109, ptr %108, align 8
+  %117 = getelementptr inbounds nuw i8, ptr %4, i64 144
+  store <2 x i64> %110, ptr %117, align 8
+  %118 = getelementptr inbounds nuw i8, ptr %4, i64 160
+  store <2 x i64> %111, ptr %118, align 8
+  %119 = getelementptr inbounds nuw i8, ptr %4, i64 176
+  store <2 x i64> %112, ptr %119, align 8
+  %120 = getelementptr inbounds nuw i8, ptr %4, i64 192
+  store <2 x i64> %113, ptr %120, align 8
+  %121 = getelementptr inbounds nuw i8, ptr %4, i64 208
+  store <2 x i64> %114, ptr %121, align 8
+  %122 = getelementptr inbounds nuw i8, ptr %4, i64 224
+  store <2 x i64> %115, ptr %122, align 8
+  %123 = getelementptr inbounds nuw i8, ptr %4, i64 240
+  store <2 x i64> %116, ptr %123, align 8
+  store i64 %3, ptr %4, align 8
+  %124 = getelementptr inbounds nuw i8, ptr %1, i64 12
+  %125 = load i32, ptr %124, align 4
+  %126 = icmp eq i32 %125, 0
+  br i1 %126, label %146, label %127
+
+127:                                              ; preds = %107
+  %128 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %129 = getelementptr inbounds nuw i8, ptr %4, i64 8
+  %130 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %131 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  br label %132
+
+132:                                              ; preds = %127, %132
+  %133 = phi i64 [ 0, %127 ], [ %142, %132 ]
+  %134 = load ptr, ptr %128, align 8
+  %135 = getelementptr inbounds nuw i64, ptr %134, i64 %133
+  %136 = load i64, ptr %135, align 8
+  %137 = getelementptr inbounds nuw i64, ptr %129, i64 %133
+  store i64 %136, ptr %137, align 8
+  %138 = load ptr, ptr %130, align 8
+  %139 = getelementptr inbounds nuw i64, ptr %138, i64 %133
+  %140 = load i64, ptr %139, align 8
+  %141 = getelementptr inbounds nuw i64, ptr %131, i64 %133
+  store i64 %140, ptr %141, align 8
+  %142 = add nuw nsw i64 %133, 1
+  %143 = load i32, ptr %124, align 4
+  %144 = zext i32 %143 to i64
+  %145 = icmp samesign ult i64 %142, %144
+  br i1 %145, label %132, label %146, !llvm.loop !64
+
+146:                                              ; preds = %132, %107
+  %147 = add i64 %106, 2
+  store atomic i64 %147, ptr %12 release, align 8
+  br label %148
+
+148:                                              ; preds = %79, %102, %76, %50, %146
+  %149 = phi i32 [ 0, %50 ], [ 1, %76 ], [ 0, %146 ], [ 0, %102 ], [ 0, %79 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %7) #21
+  ret i32 %149
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef writeonly captures(none) %4) unnamed_addr #3 {
   %6 = alloca [32 x i64], align 16
-  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #21
   %7 = ptrtoint ptr %6 to i64
   %8 = add i64 %7, 127
   %9 = and i64 %8, -128
   %10 = inttoptr i64 %9 to ptr
-  %11 = call fastcc i32 @encode(ptr noundef %0, ptr noundef %1, ptr noundef %2, i64 noundef %3, ptr noundef %10) #17
+  %11 = call fastcc i32 @encode(ptr noundef %0, ptr noundef %1, ptr noundef %2, i64 noundef %3, ptr noundef %10) #22
   %12 = icmp eq i32 %11, 0
   br i1 %12, label %13, label %59
 
@@ -4949,7 +5518,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly c
 
 59:                                               ; preds = %45, %13, %5
   %60 = phi i32 [ 1, %5 ], [ 0, %13 ], [ 0, %45 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #21
   ret i32 %60
 }
 
@@ -4958,9 +5527,9 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %6 = alloca [5 x i64], align 16
   %7 = alloca [5 x i64], align 16
   %8 = alloca [5 x i32], align 16
-  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
-  call void @llvm.lifetime.start.p0(ptr nonnull %8) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #21
+  call void @llvm.lifetime.start.p0(ptr nonnull %7) #21
+  call void @llvm.lifetime.start.p0(ptr nonnull %8) #21
   %9 = getelementptr inbounds nuw i8, ptr %1, i64 12
   %10 = load i32, ptr %9, align 4
   %11 = and i64 %3, 15
@@ -5076,7 +5645,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   br i1 %86, label %103, label %90
 
 90:                                               ; preds = %83
-  %91 = getelementptr inbounds nuw i8, ptr %88, i64 304
+  %91 = getelementptr inbounds nuw i8, ptr %88, i64 296
   %92 = load ptr, ptr %91, align 8
   %93 = getelementptr inbounds nuw i8, ptr %1, i64 40
   %94 = getelementptr inbounds nuw i8, ptr %1, i64 52
@@ -5086,26 +5655,26 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %98 = load i32, ptr %97, align 4
   %99 = getelementptr inbounds nuw i8, ptr %1, i64 4
   %100 = load i32, ptr %99, align 4
-  %101 = call i32 %92(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %93, ptr noundef nonnull %94, i32 noundef %96, i32 noundef %98, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %100, i32 noundef 2, i32 noundef 0) #18
+  %101 = call i32 %92(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %93, ptr noundef nonnull %94, i32 noundef %96, i32 noundef %98, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %100, i32 noundef 2, i32 noundef 0) #23
   %102 = icmp ne i32 %101, 0
   br label %111
 
 103:                                              ; preds = %83
-  %104 = getelementptr inbounds nuw i8, ptr %88, i64 296
+  %104 = getelementptr inbounds nuw i8, ptr %88, i64 288
   %105 = load ptr, ptr %104, align 8
   %106 = getelementptr inbounds nuw i8, ptr %1, i64 20
   %107 = getelementptr inbounds nuw i8, ptr %1, i64 4
   %108 = load i32, ptr %107, align 4
-  %109 = call i32 %105(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %106, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %108, i32 noundef 2, i32 noundef 0) #18
+  %109 = call i32 %105(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %106, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %108, i32 noundef 2, i32 noundef 0) #23
   %110 = icmp ne i32 %109, 0
   br label %111
 
 111:                                              ; preds = %59, %42, %15, %28, %5, %103, %90
   %112 = phi i1 [ true, %5 ], [ %102, %90 ], [ %110, %103 ], [ true, %28 ], [ true, %15 ], [ true, %42 ], [ true, %59 ]
   %113 = zext i1 %112 to i32
-  call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
-  call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %8) #21
+  call void @llvm.lifetime.end.p0(ptr nonnull %7) #21
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #21
   ret i32 %113
 }
 
@@ -5117,150 +5686,164 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
   %6 = load ptr, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 80
   %8 = load ptr, ptr %7, align 8
-  %9 = load i64, ptr %4, align 8
-  %10 = icmp eq i64 %9, 0
-  br i1 %10, label %11, label %103
+  %9 = getelementptr inbounds nuw i8, ptr %4, i64 8
+  %10 = load i64, ptr %9, align 8
+  %11 = icmp eq i64 %10, 0
+  br i1 %11, label %16, label %12
 
-11:                                               ; preds = %2
-  %12 = getelementptr inbounds nuw i8, ptr %4, i64 8
-  %13 = load i64, ptr %12, align 8
-  %14 = icmp eq i64 %13, 0
-  br i1 %14, label %19, label %15
+12:                                               ; preds = %2
+  %13 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  %14 = load ptr, ptr %13, align 8
+  %15 = icmp eq ptr %8, %14
+  br i1 %15, label %16, label %111
 
-15:                                               ; preds = %11
-  %16 = getelementptr inbounds nuw i8, ptr %4, i64 16
-  %17 = load ptr, ptr %16, align 8
-  %18 = icmp eq ptr %8, %17
-  br i1 %18, label %19, label %103
+16:                                               ; preds = %12, %2
+  %17 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %18 = load i64, ptr %17, align 8
+  %19 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %20 = load ptr, ptr %19, align 8
+  %21 = load ptr, ptr %0, align 8
+  %22 = getelementptr inbounds nuw i8, ptr %21, i64 96
+  %23 = load i32, ptr %22, align 8
+  %24 = zext i32 %23 to i64
+  %25 = getelementptr inbounds nuw i8, ptr %20, i64 %24
+  %26 = getelementptr inbounds nuw i8, ptr %25, i64 8
+  %27 = load i64, ptr %26, align 8
+  %28 = icmp eq i64 %18, %27
+  br i1 %28, label %29, label %111
 
-19:                                               ; preds = %15, %11
-  %20 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %21 = load i64, ptr %20, align 8
-  %22 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %23 = load ptr, ptr %22, align 8
-  %24 = load ptr, ptr %0, align 8
-  %25 = getelementptr inbounds nuw i8, ptr %24, i64 96
-  %26 = load i32, ptr %25, align 8
-  %27 = zext i32 %26 to i64
-  %28 = getelementptr inbounds nuw i8, ptr %23, i64 %27
-  %29 = getelementptr inbounds nuw i8, ptr %28, i64 8
-  %30 = load i64, ptr %29, align 8
-  %31 = icmp eq i64 %21, %30
-  br i1 %31, label %32, label %103
+29:                                               ; preds = %16
+  %30 = tail call i32 @has_lock() #20
+  %31 = icmp eq i32 %30, 0
+  br i1 %31, label %35, label %32
 
-32:                                               ; preds = %19
-  %33 = getelementptr inbounds nuw i8, ptr %4, i64 40
-  %34 = load ptr, ptr %33, align 8
-  %35 = getelementptr inbounds nuw i8, ptr %4, i64 24
-  %36 = load i64, ptr %35, align 8
-  %37 = mul nuw nsw i64 %36, 48
-  %38 = getelementptr inbounds nuw i8, ptr %34, i64 %37
-  %39 = icmp eq i64 %36, 0
-  br i1 %39, label %70, label %40
+32:                                               ; preds = %29
+  %33 = load i64, ptr %4, align 8
+  %34 = icmp eq i64 %33, 0
+  br i1 %34, label %38, label %111
 
-40:                                               ; preds = %32, %67
-  %41 = phi ptr [ %68, %67 ], [ %34, %32 ]
-  %42 = load ptr, ptr %22, align 8
-  %43 = load i64, ptr %41, align 8
-  %44 = getelementptr inbounds nuw i64, ptr %42, i64 %43
-  %45 = load i64, ptr %44, align 8
-  %46 = getelementptr inbounds nuw i8, ptr %41, i64 8
-  %47 = load i64, ptr %46, align 8
-  %48 = add i64 %47, %45
-  %49 = getelementptr inbounds nuw i8, ptr %41, i64 16
-  %50 = load i64, ptr %49, align 8
-  %51 = and i64 %48, %50
-  %52 = icmp eq i64 %51, 0
-  br i1 %52, label %53, label %103
+35:                                               ; preds = %29
+  %36 = atomicrmw xchg ptr %4, i64 1 acquire, align 8
+  %37 = icmp eq i64 %36, 0
+  br i1 %37, label %38, label %111
 
-53:                                               ; preds = %40
-  %54 = getelementptr inbounds nuw i8, ptr %41, i64 40
-  %55 = load ptr, ptr %54, align 8
-  %56 = icmp eq ptr %55, null
-  br i1 %56, label %57, label %60
+38:                                               ; preds = %35, %32
+  %39 = getelementptr inbounds nuw i8, ptr %4, i64 40
+  %40 = load ptr, ptr %39, align 8
+  %41 = getelementptr inbounds nuw i8, ptr %4, i64 24
+  %42 = load i64, ptr %41, align 8
+  %43 = mul nuw nsw i64 %42, 48
+  %44 = getelementptr inbounds nuw i8, ptr %40, i64 %43
+  %45 = icmp eq i64 %42, 0
+  br i1 %45, label %76, label %46
 
-57:                                               ; preds = %53
-  %58 = getelementptr inbounds nuw i8, ptr %41, i64 24
-  %59 = load ptr, ptr %58, align 8
-  store i64 %48, ptr %59, align 8
-  br label %67
+46:                                               ; preds = %38, %73
+  %47 = phi ptr [ %74, %73 ], [ %40, %38 ]
+  %48 = load ptr, ptr %19, align 8
+  %49 = load i64, ptr %47, align 8
+  %50 = getelementptr inbounds nuw i64, ptr %48, i64 %49
+  %51 = load i64, ptr %50, align 8
+  %52 = getelementptr inbounds nuw i8, ptr %47, i64 8
+  %53 = load i64, ptr %52, align 8
+  %54 = add i64 %53, %51
+  %55 = getelementptr inbounds nuw i8, ptr %47, i64 16
+  %56 = load i64, ptr %55, align 8
+  %57 = and i64 %54, %56
+  %58 = icmp eq i64 %57, 0
+  br i1 %58, label %59, label %109
 
-60:                                               ; preds = %53
-  %61 = getelementptr inbounds nuw i8, ptr %41, i64 32
-  %62 = load ptr, ptr %61, align 8
-  %63 = getelementptr inbounds nuw i8, ptr %41, i64 24
-  %64 = load ptr, ptr %63, align 8
-  %65 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %62, ptr noundef nonnull %55, i64 noundef %48, ptr noundef %64) #17
-  %66 = icmp eq i32 %65, 0
-  br i1 %66, label %67, label %103
+59:                                               ; preds = %46
+  %60 = getelementptr inbounds nuw i8, ptr %47, i64 40
+  %61 = load ptr, ptr %60, align 8
+  %62 = icmp eq ptr %61, null
+  br i1 %62, label %63, label %66
 
-67:                                               ; preds = %60, %57
-  %68 = getelementptr inbounds nuw i8, ptr %41, i64 48
-  %69 = icmp ult ptr %68, %38
-  br i1 %69, label %40, label %70, !llvm.loop !66
+63:                                               ; preds = %59
+  %64 = getelementptr inbounds nuw i8, ptr %47, i64 24
+  %65 = load ptr, ptr %64, align 8
+  store i64 %54, ptr %65, align 8
+  br label %73
 
-70:                                               ; preds = %67, %32
+66:                                               ; preds = %59
+  %67 = getelementptr inbounds nuw i8, ptr %47, i64 32
+  %68 = load ptr, ptr %67, align 8
+  %69 = getelementptr inbounds nuw i8, ptr %47, i64 24
+  %70 = load ptr, ptr %69, align 8
+  %71 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %68, ptr noundef nonnull %61, i64 noundef %54, ptr noundef %70) #22
+  %72 = icmp eq i32 %71, 0
+  br i1 %72, label %73, label %109
+
+73:                                               ; preds = %66, %63
+  %74 = getelementptr inbounds nuw i8, ptr %47, i64 48
+  %75 = icmp ult ptr %74, %44
+  br i1 %75, label %46, label %76, !llvm.loop !66
+
+76:                                               ; preds = %73, %38
   store i64 1, ptr %4, align 8
-  %71 = getelementptr inbounds nuw i8, ptr %6, i64 72
-  %72 = load ptr, ptr %71, align 8
-  %73 = tail call ptr %72() #18
-  %74 = getelementptr inbounds nuw i8, ptr %4, i64 48
-  %75 = load ptr, ptr %74, align 8
-  %76 = getelementptr inbounds nuw i8, ptr %4, i64 32
-  %77 = load i64, ptr %76, align 8
-  %78 = mul nuw nsw i64 %77, 72
-  %79 = getelementptr inbounds nuw i8, ptr %75, i64 %78
-  %80 = icmp eq i64 %77, 0
-  br i1 %80, label %86, label %81
+  %77 = getelementptr inbounds nuw i8, ptr %6, i64 72
+  %78 = load ptr, ptr %77, align 8
+  %79 = tail call ptr %78() #23
+  %80 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  %81 = load ptr, ptr %80, align 8
+  %82 = getelementptr inbounds nuw i8, ptr %4, i64 32
+  %83 = load i64, ptr %82, align 8
+  %84 = mul nuw nsw i64 %83, 72
+  %85 = getelementptr inbounds nuw i8, ptr %81, i64 %84
+  %86 = icmp eq i64 %83, 0
+  br i1 %86, label %92, label %87
 
-81:                                               ; preds = %70
-  %82 = getelementptr inbounds nuw i8, ptr %6, i64 80
-  br label %90
+87:                                               ; preds = %76
+  %88 = getelementptr inbounds nuw i8, ptr %6, i64 80
+  br label %96
 
-83:                                               ; preds = %90
-  %84 = xor i1 %101, true
-  %85 = zext i1 %84 to i32
-  br label %86
+89:                                               ; preds = %96
+  %90 = xor i1 %107, true
+  %91 = zext i1 %90 to i32
+  br label %92
 
-86:                                               ; preds = %83, %70
-  %87 = phi i32 [ 0, %70 ], [ %85, %83 ]
-  %88 = getelementptr inbounds nuw i8, ptr %6, i64 88
-  %89 = load ptr, ptr %88, align 8
-  tail call void %89(ptr noundef %73) #18
-  store i64 0, ptr %4, align 8
-  br label %103
-
-90:                                               ; preds = %81, %90
-  %91 = phi ptr [ %75, %81 ], [ %99, %90 ]
-  %92 = getelementptr inbounds nuw i8, ptr %91, i64 32
-  store ptr %8, ptr %92, align 8
-  %93 = load ptr, ptr %82, align 8
-  %94 = getelementptr inbounds nuw i8, ptr %91, i64 56
+92:                                               ; preds = %89, %76
+  %93 = phi i32 [ 0, %76 ], [ %91, %89 ]
+  %94 = getelementptr inbounds nuw i8, ptr %6, i64 88
   %95 = load ptr, ptr %94, align 8
-  %96 = getelementptr inbounds nuw i8, ptr %91, i64 64
-  %97 = load ptr, ptr %96, align 8
-  %98 = tail call i32 %93(ptr noundef %91, ptr noundef %95, ptr noundef %97, ptr noundef null) #18
-  %99 = getelementptr inbounds nuw i8, ptr %91, i64 72
-  %100 = icmp ult ptr %99, %79
-  %101 = icmp eq i32 %98, 0
-  %102 = select i1 %100, i1 %101, i1 false
-  br i1 %102, label %90, label %83, !llvm.loop !67
+  tail call void %95(ptr noundef %79) #23
+  br label %109
 
-103:                                              ; preds = %60, %40, %2, %15, %19, %86
-  %104 = phi i32 [ 1, %2 ], [ %87, %86 ], [ 1, %19 ], [ 1, %15 ], [ 1, %40 ], [ 1, %60 ]
-  ret i32 %104
+96:                                               ; preds = %87, %96
+  %97 = phi ptr [ %81, %87 ], [ %105, %96 ]
+  %98 = getelementptr inbounds nuw i8, ptr %97, i64 32
+  store ptr %8, ptr %98, align 8
+  %99 = load ptr, ptr %88, align 8
+  %100 = getelementptr inbounds nuw i8, ptr %97, i64 56
+  %101 = load ptr, ptr %100, align 8
+  %102 = getelementptr inbounds nuw i8, ptr %97, i64 64
+  %103 = load ptr, ptr %102, align 8
+  %104 = tail call i32 %99(ptr noundef %97, ptr noundef %101, ptr noundef %103, ptr noundef null) #23
+  %105 = getelementptr inbounds nuw i8, ptr %97, i64 72
+  %106 = icmp ult ptr %105, %85
+  %107 = icmp eq i32 %104, 0
+  %108 = select i1 %106, i1 %107, i1 false
+  br i1 %108, label %96, label %89, !llvm.loop !67
+
+109:                                              ; preds = %66, %46, %92
+  %110 = phi i32 [ %93, %92 ], [ 1, %46 ], [ 1, %66 ]
+  store atomic i64 0, ptr %4 release, align 8
+  br label %111
+
+111:                                              ; preds = %109, %32, %35, %12, %16
+  %112 = phi i32 [ 1, %32 ], [ 1, %12 ], [ 1, %35 ], [ 1, %16 ], [ %110, %109 ]
+  ret i32 %112
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly captures(none) %0, ptr noundef nonnull %1, ptr noundef readonly captures(none) %2, ptr noundef %3, ptr noundef %4) unnamed_addr #3 {
   %6 = alloca i64, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #21
   store i64 0, ptr %6, align 8
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 64
   %8 = load ptr, ptr %7, align 8
   %9 = getelementptr inbounds nuw i8, ptr %2, i64 8
   %10 = load ptr, ptr %9, align 8
-  %11 = call i32 %8(ptr noundef %10, ptr noundef nonnull %6) #18
+  %11 = call i32 %8(ptr noundef %10, ptr noundef nonnull %6) #23
   %12 = icmp eq i32 %11, 0
   br i1 %12, label %13, label %40
 
@@ -5272,197 +5855,204 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   br i1 %17, label %18, label %40
 
 18:                                               ; preds = %13
-  %19 = getelementptr inbounds nuw i8, ptr %0, i64 280
+  %19 = getelementptr inbounds nuw i8, ptr %0, i64 272
   %20 = load ptr, ptr %19, align 8
   %21 = load ptr, ptr %9, align 8
-  %22 = call i32 %20(ptr noundef %21) #18
+  %22 = call i32 %20(ptr noundef %21) #23
   %23 = icmp eq i32 %22, 0
   br i1 %23, label %24, label %40
 
 24:                                               ; preds = %18
   %25 = getelementptr inbounds nuw i8, ptr %0, i64 72
   %26 = load ptr, ptr %25, align 8
-  %27 = call ptr %26() #18
+  %27 = call ptr %26() #23
   %28 = getelementptr inbounds nuw i8, ptr %0, i64 80
   %29 = load ptr, ptr %28, align 8
   %30 = getelementptr inbounds nuw i8, ptr %2, i64 24
   %31 = load ptr, ptr %30, align 8
-  %32 = call i32 %29(ptr noundef nonnull %1, ptr noundef %31, ptr noundef %3, ptr noundef %4) #18
+  %32 = call i32 %29(ptr noundef nonnull %1, ptr noundef %31, ptr noundef %3, ptr noundef %4) #23
   %33 = getelementptr inbounds nuw i8, ptr %0, i64 88
   %34 = load ptr, ptr %33, align 8
-  call void %34(ptr noundef %27) #18
+  call void %34(ptr noundef %27) #23
   %35 = icmp ne i32 %32, 0
   %36 = zext i1 %35 to i32
-  %37 = getelementptr inbounds nuw i8, ptr %0, i64 288
+  %37 = getelementptr inbounds nuw i8, ptr %0, i64 280
   %38 = load ptr, ptr %37, align 8
-  %39 = call i32 %38(ptr noundef nonnull %6) #18
+  %39 = call i32 %38(ptr noundef nonnull %6) #23
   br label %40
 
 40:                                               ; preds = %5, %13, %18, %24
   %41 = phi i32 [ %36, %24 ], [ 1, %18 ], [ 1, %13 ], [ 1, %5 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #21
   ret i32 %41
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captures(none) %0, ptr noundef %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #3 {
   %4 = alloca [3 x i64], align 16
-  call void @llvm.lifetime.start.p0(ptr nonnull %4) #16
+  call void @llvm.lifetime.start.p0(ptr nonnull %4) #21
   %5 = getelementptr inbounds nuw i8, ptr %4, i64 16
   store i64 1, ptr %5, align 16
   %6 = getelementptr inbounds nuw i8, ptr %4, i64 8
   store i64 1, ptr %6, align 8
   store i64 1, ptr %4, align 16
-  %7 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 112
+  %7 = tail call i64 @object_head() #20
+  %8 = getelementptr inbounds i8, ptr %1, i64 %7
+  %9 = getelementptr inbounds i8, ptr %8, i64 -8
   %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq ptr %8, %10
-  br i1 %11, label %12, label %17
+  %11 = getelementptr inbounds nuw i8, ptr %0, i64 112
+  %12 = load ptr, ptr %11, align 8
+  %13 = icmp eq ptr %10, %12
+  br i1 %13, label %14, label %18
 
-12:                                               ; preds = %3
-  %13 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %14 = load i64, ptr %13, align 8
-  %15 = add i64 %14, -4
-  %16 = icmp ult i64 %15, -3
-  br i1 %16, label %85, label %21
+14:                                               ; preds = %3
+  %15 = load i64, ptr %8, align 8
+  %16 = add i64 %15, -4
+  %17 = icmp ult i64 %16, -3
+  br i1 %17, label %87, label %22
 
-17:                                               ; preds = %3
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %19 = load ptr, ptr %18, align 8
-  %20 = icmp eq ptr %8, %19
-  br i1 %20, label %21, label %85
+18:                                               ; preds = %3
+  %19 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %20 = load ptr, ptr %19, align 8
+  %21 = icmp eq ptr %10, %20
+  br i1 %21, label %22, label %87
 
-21:                                               ; preds = %17, %12
-  %22 = phi i64 [ %14, %12 ], [ 0, %17 ]
-  %23 = tail call i64 @llvm.umax.i64(i64 %22, i64 1)
-  %24 = icmp eq i64 %22, 0
-  %25 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %26 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %27 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %28 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  br label %30
+22:                                               ; preds = %18, %14
+  %23 = phi i64 [ %15, %14 ], [ 0, %18 ]
+  %24 = tail call i64 @llvm.umax.i64(i64 %23, i64 1)
+  %25 = icmp eq i64 %23, 0
+  %26 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %27 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %28 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %30 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  br label %31
 
-30:                                               ; preds = %21, %73
-  %31 = phi i64 [ 0, %21 ], [ %74, %73 ]
-  br i1 %24, label %41, label %32
+31:                                               ; preds = %22, %75
+  %32 = phi i64 [ 0, %22 ], [ %76, %75 ]
+  br i1 %25, label %43, label %33
 
-32:                                               ; preds = %30
-  %33 = load ptr, ptr %7, align 8
-  %34 = getelementptr inbounds nuw i8, ptr %33, i64 32
-  %35 = load i64, ptr %34, align 8
-  %36 = getelementptr inbounds i8, ptr %1, i64 %35
-  %37 = shl i64 %31, 32
-  %38 = ashr exact i64 %37, 29
-  %39 = getelementptr inbounds i8, ptr %36, i64 %38
-  %40 = load ptr, ptr %39, align 8
-  br label %41
+33:                                               ; preds = %31
+  %34 = load ptr, ptr %9, align 8
+  %35 = getelementptr i8, ptr %34, i64 %7
+  %36 = getelementptr i8, ptr %35, i64 16
+  %37 = load i64, ptr %36, align 8
+  %38 = getelementptr inbounds i8, ptr %1, i64 %37
+  %39 = shl i64 %32, 32
+  %40 = ashr exact i64 %39, 29
+  %41 = getelementptr inbounds i8, ptr %38, i64 %40
+  %42 = load ptr, ptr %41, align 8
+  br label %43
 
-41:                                               ; preds = %30, %32
-  %42 = phi ptr [ %40, %32 ], [ %1, %30 ]
-  %43 = getelementptr inbounds nuw i8, ptr %42, i64 8
-  %44 = load ptr, ptr %43, align 8
-  %45 = load ptr, ptr %25, align 8
-  %46 = icmp eq ptr %44, %45
-  br i1 %46, label %47, label %85
+43:                                               ; preds = %31, %33
+  %44 = phi ptr [ %42, %33 ], [ %1, %31 ]
+  %45 = getelementptr inbounds i8, ptr %44, i64 %7
+  %46 = getelementptr inbounds i8, ptr %45, i64 -8
+  %47 = load ptr, ptr %46, align 8
+  %48 = load ptr, ptr %26, align 8
+  %49 = icmp eq ptr %47, %48
+  br i1 %49, label %50, label %87
 
-47:                                               ; preds = %41
-  %48 = getelementptr inbounds nuw i64, ptr %4, i64 %31
-  %49 = getelementptr inbounds nuw i8, ptr %42, i64 16
-  %50 = load i64, ptr %49, align 8
-  %51 = load i64, ptr %26, align 8
-  %52 = xor i64 %51, -1
-  %53 = and i64 %50, %52
-  %54 = load i64, ptr %27, align 8
-  %55 = icmp eq i64 %53, %54
-  br i1 %55, label %56, label %60
+50:                                               ; preds = %43
+  %51 = getelementptr inbounds nuw i64, ptr %4, i64 %32
+  %52 = load i64, ptr %45, align 8
+  %53 = load i64, ptr %27, align 8
+  %54 = xor i64 %53, -1
+  %55 = and i64 %52, %54
+  %56 = load i64, ptr %28, align 8
+  %57 = icmp eq i64 %55, %56
+  br i1 %57, label %58, label %62
 
-56:                                               ; preds = %47
-  %57 = getelementptr inbounds nuw i8, ptr %42, i64 24
-  %58 = load i32, ptr %57, align 4
-  %59 = zext i32 %58 to i64
-  store i64 %59, ptr %48, align 8
-  br label %73
+58:                                               ; preds = %50
+  %59 = getelementptr inbounds nuw i8, ptr %45, i64 8
+  %60 = load i32, ptr %59, align 4
+  %61 = zext i32 %60 to i64
+  store i64 %61, ptr %51, align 8
+  br label %75
 
-60:                                               ; preds = %47
-  %61 = load ptr, ptr %28, align 8
-  %62 = tail call i64 %61(ptr noundef nonnull %42) #18
-  store i64 %62, ptr %48, align 8
-  %63 = icmp eq i64 %62, -1
-  br i1 %63, label %64, label %71
+62:                                               ; preds = %50
+  %63 = load ptr, ptr %29, align 8
+  %64 = tail call i64 %63(ptr noundef nonnull %44) #23
+  store i64 %64, ptr %51, align 8
+  %65 = icmp eq i64 %64, -1
+  br i1 %65, label %66, label %73
 
-64:                                               ; preds = %60
-  %65 = load ptr, ptr %29, align 8
-  %66 = tail call ptr %65() #18
-  %67 = icmp eq ptr %66, null
-  br i1 %67, label %85, label %68
+66:                                               ; preds = %62
+  %67 = load ptr, ptr %30, align 8
+  %68 = tail call ptr %67() #23
+  %69 = icmp eq ptr %68, null
+  br i1 %69, label %87, label %70
 
-68:                                               ; preds = %64
-  %69 = getelementptr inbounds nuw i8, ptr %0, i64 168
-  %70 = load ptr, ptr %69, align 8
-  tail call void %70() #18
-  br label %85
+70:                                               ; preds = %66
+  %71 = getelementptr inbounds nuw i8, ptr %0, i64 168
+  %72 = load ptr, ptr %71, align 8
+  tail call void %72() #23
+  br label %87
 
-71:                                               ; preds = %60
-  %72 = icmp ult i64 %62, 4294967296
-  br i1 %72, label %73, label %85
+73:                                               ; preds = %62
+  %74 = icmp ult i64 %64, 4294967296
+  br i1 %74, label %75, label %87
 
-73:                                               ; preds = %71, %56
-  %74 = add nuw nsw i64 %31, 1
-  %75 = icmp eq i64 %74, %23
-  br i1 %75, label %76, label %30, !llvm.loop !68
+75:                                               ; preds = %73, %58
+  %76 = add nuw nsw i64 %32, 1
+  %77 = icmp eq i64 %76, %24
+  br i1 %77, label %78, label %31, !llvm.loop !68
 
-76:                                               ; preds = %73
-  %77 = load i64, ptr %4, align 16
-  %78 = load i64, ptr %6, align 8
-  %79 = load i64, ptr %5, align 16
-  %80 = shl i64 %78, 32
-  %81 = or i64 %80, %77
-  store i64 %81, ptr %2, align 8
-  %82 = shl nuw nsw i64 %22, 32
-  %83 = or i64 %79, %82
-  %84 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %83, ptr %84, align 8
-  br label %85
+78:                                               ; preds = %75
+  %79 = load i64, ptr %4, align 16
+  %80 = load i64, ptr %6, align 8
+  %81 = load i64, ptr %5, align 16
+  %82 = shl i64 %80, 32
+  %83 = or i64 %82, %79
+  store i64 %83, ptr %2, align 8
+  %84 = shl nuw nsw i64 %23, 32
+  %85 = or i64 %81, %84
+  %86 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %85, ptr %86, align 8
+  br label %87
 
-85:                                               ; preds = %71, %41, %64, %68, %17, %12, %76
-  %86 = phi i32 [ 1, %12 ], [ 0, %76 ], [ 1, %17 ], [ 1, %68 ], [ 1, %64 ], [ 1, %41 ], [ 1, %71 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  ret i32 %86
+87:                                               ; preds = %73, %43, %66, %70, %18, %14, %78
+  %88 = phi i32 [ 1, %14 ], [ 0, %78 ], [ 1, %18 ], [ 1, %70 ], [ 1, %66 ], [ 1, %43 ], [ 1, %73 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %4) #21
+  ret i32 %88
 }
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare i64 @llvm.smax.i64(i64, i64) #14
+declare i64 @llvm.smax.i64(i64, i64) #18
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare i64 @llvm.smin.i64(i64, i64) #14
+declare i64 @llvm.smin.i64(i64, i64) #18
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare i64 @llvm.umax.i64(i64, i64) #14
+declare i64 @llvm.umax.i64(i64, i64) #18
 
 ; Function Attrs: nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: write)
-declare void @llvm.assume(i1 noundef) #15
+declare void @llvm.assume(i1 noundef) #19
 
 attributes #0 = { nounwind "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
 attributes #1 = { mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite) }
 attributes #2 = { mustprogress nocallback nofree nounwind willreturn memory(argmem: write) }
 attributes #3 = { noinline nounwind "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #4 = { mustprogress nocallback nofree nosync nounwind willreturn }
-attributes #5 = { nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #6 = { mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite) }
-attributes #7 = { nofree noinline norecurse nosync nounwind memory(read, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #8 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #9 = { nofree noinline norecurse nosync nounwind memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #10 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #11 = { nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #12 = { mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
-attributes #13 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: write) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #14 = { nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
-attributes #15 = { nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: write) }
-attributes #16 = { nounwind }
-attributes #17 = { nobuiltin "no-builtins" }
-attributes #18 = { nobuiltin nounwind "no-builtins" }
+attributes #4 = { mustprogress nofree nosync nounwind willreturn memory(none) "no-builtins" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #5 = { mustprogress nocallback nofree nosync nounwind willreturn memory(none) }
+attributes #6 = { mustprogress nocallback nofree nosync nounwind willreturn }
+attributes #7 = { nofree noinline norecurse nounwind memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #8 = { nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #9 = { mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite) }
+attributes #10 = { nofree noinline nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #11 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #12 = { nofree noinline norecurse nosync nounwind memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #13 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #14 = { nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #15 = { mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
+attributes #16 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: write) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #17 = { nofree noinline nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #18 = { nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
+attributes #19 = { nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: write) }
+attributes #20 = { nobuiltin nounwind willreturn memory(none) "no-builtins" }
+attributes #21 = { nounwind }
+attributes #22 = { nobuiltin "no-builtins" }
+attributes #23 = { nobuiltin nounwind "no-builtins" }
 
 !llvm.module.flags = !{!0, !1, !2}
 
@@ -5479,26 +6069,26 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !11 = distinct !{!11, !7}
 !12 = !{!"branch_weights", !"expected", i32 0, i32 -2147483648}
 !13 = distinct !{!13, !7}
-!14 = !{!"branch_weights", i32 2146410443, i32 1073205}
-!15 = distinct !{!15, !7}
-!16 = !{!"branch_weights", !"expected", i32 2145766520, i32 1717128}
-!17 = distinct !{!17, !7, !9, !18}
-!18 = !{!"llvm.loop.vectorize.width", i32 1}
-!19 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
-!20 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
-!21 = distinct !{!21, !7, !9, !18}
-!22 = distinct !{!22, !7, !9, !18}
-!23 = distinct !{!23, !7}
-!24 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
-!25 = distinct !{!25, !9}
+!14 = distinct !{!14, !7}
+!15 = !{!"branch_weights", !"expected", i32 2145766520, i32 1717128}
+!16 = distinct !{!16, !7, !9, !17}
+!17 = !{!"llvm.loop.vectorize.width", i32 1}
+!18 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
+!19 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
+!20 = distinct !{!20, !7, !9, !17}
+!21 = distinct !{!21, !7, !9, !17}
+!22 = distinct !{!22, !7}
+!23 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
+!24 = distinct !{!24, !9}
+!25 = distinct !{!25, !7}
 !26 = distinct !{!26, !7}
 !27 = distinct !{!27, !7}
 !28 = distinct !{!28, !7}
 !29 = distinct !{!29, !7}
 !30 = distinct !{!30, !7}
 !31 = distinct !{!31, !7}
-!32 = distinct !{!32, !7}
-!33 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
+!32 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
+!33 = distinct !{!33, !7}
 !34 = distinct !{!34, !7}
 !35 = distinct !{!35, !7}
 !36 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
@@ -5528,7 +6118,7 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !60 = distinct !{!60, !7}
 !61 = distinct !{!61, !7}
 !62 = distinct !{!62, !7}
-!63 = distinct !{!63, !7, !9, !18}
+!63 = distinct !{!63, !7, !9, !17}
 !64 = distinct !{!64, !7}
 !65 = distinct !{!65, !7, !52}
 !66 = distinct !{!66, !7}

@@ -17,25 +17,32 @@ import mmap
 import os
 import struct
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
 from cutelite_rt import forks
 from cutelite_rt.arrays.dlpack import api
 
-TYPE_OFFSET = 8
-"""Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
+FREE_THREADED = "t" in getattr(sys, "abiflags", "")
+"""Whether this Python has no interpreter lock (PEP 703), or may do without it."""
 
-DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
+HEAD = object.__basicsize__
+"""Bytes of an object before its content: 16, and 32 in a free-threaded Python."""
+
+TYPE_OFFSET = HEAD - 8
+"""Bytes from an object's address to the pointer to its type, which is last in the head."""
+
+DIGITS_OFFSET, DIGIT_OFFSET = HEAD, HEAD + 8
 """Bytes from an int's address to the word with its sign and number of digits, and to its lowest 32 bits."""
 
-COUNT_OFFSET, ITEMS_OFFSET = 16, tuple.__basicsize__
-"""Bytes from a tuple's address to the number of its items, and to the first: 24, and since 3.14 32."""
+COUNT_OFFSET, ITEMS_OFFSET = HEAD, tuple.__basicsize__
+"""Bytes from a tuple's address to the number of its items, and to the first; since 3.14 there is a hash in between."""
 
-BYTES_OFFSET, FLOAT_OFFSET = bytes.__basicsize__ - 1, float.__basicsize__ - 8
-"""Bytes from the address of a `bytes` object to its content; from a float's address to its value."""
+BYTES_OFFSET, FLOAT_OFFSET, CELL_OFFSET = bytes.__basicsize__ - 1, float.__basicsize__ - 8, HEAD
+"""Bytes from the address of a `bytes` object to its content; from a float's to its value; from a cell's to its object."""
 
-SIZE_OFFSET = 32
+SIZE_OFFSET = HEAD + 16
 """Bytes from a type's address to its `__basicsize__`."""
 
 COUNTS_NONE = sys.version_info < (3, 12)
@@ -62,26 +69,27 @@ def unsupported() -> str | None:
         return "it is for CPython on 64-bit little-endian machines"
     if sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"):
         return "it is for Linux on x86_64 and aarch64"
-    if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in sys.abiflags:
-        return "it relies on the interpreter lock, and this Python has none"
     for sample in (0, 1.5, True, None, "", (), {}, object(), unsupported):
         if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
             return "objects of this Python have their type in another place"
-    if (BYTES_OFFSET, FLOAT_OFFSET) != (32, 16):  # as launcher.c has them
+    if (BYTES_OFFSET, FLOAT_OFFSET) != (HEAD + 16, HEAD):  # as launcher.c has them
         return "bytes and floats of this Python have their content in another place"
     item, content, number = (object(), 7), b"12345678", 1.5
+    cell, empty = types.CellType(item), types.CellType()
     places = {
         id(item) + ITEMS_OFFSET: id(item[0]),
         id(item) + COUNT_OFFSET: len(item),
         id(tuple) + SIZE_OFFSET: ITEMS_OFFSET,
         id(content) + BYTES_OFFSET: int.from_bytes(content, "little"),
         id(number) + FLOAT_OFFSET: int.from_bytes(struct.pack("<d", number), "little"),
+        id(cell) + CELL_OFFSET: id(item),
+        id(empty) + CELL_OFFSET: 0,
     }
     if any(ctypes.c_uint64.from_address(at).value != word for at, word in places.items()):
         return "objects of this Python have their content in another place"
     count = ctypes.c_uint32.from_address(id(item[0]))
     before, more = count.value, [item[0]] * 3
-    if count.value != before + len(more):
+    if not FREE_THREADED and count.value != before + len(more):  # else CPython's own functions count
         return "objects of this Python count their references in another place"
     return None
 
@@ -141,6 +149,30 @@ def _mapped(code: bytes) -> int:
         clear(address, address + len(code))
     api("Py_IncRef", None, ctypes.py_object)(memory)  # a builtin may still use it when Python ends
     return address
+
+
+@functools.cache
+def _storing() -> Callable[[int, int], None]:
+    """Return machine code that stores a word (its second argument) so that what was stored before is seen before it."""
+    if MACHINE == "aarch64":  # stlr x1, [x0]; dmb ish; ret
+        code = struct.pack("<3I", 0xC89FFC01, 0xD5033BBF, 0xD65F03C0)
+    else:  # xchg [rdi], rsi; ret
+        code = b"\x48\x87\x37\xc3"
+    return ctypes.PYFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)(executable(code))
+
+
+def publish(address: int, word: int) -> None:
+    """Store a word that machine code reads: whatever was stored before, all threads see before it."""
+    if FREE_THREADED:
+        _storing()(address, word)
+    else:
+        ctypes.c_uint64.from_address(address).value = word
+
+
+def address_of(function: str) -> int:
+    """Return the address of a function of CPython; 0 where this Python has none of that name."""
+    found = getattr(ctypes.pythonapi, function, None)
+    return 0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0
 
 
 _new = api("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

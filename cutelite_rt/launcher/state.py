@@ -3,8 +3,8 @@
 In    the table of a kernel's signature (`signature.table`), and outcomes of launches that succeeded
 Out   `Launcher.function` and `Launcher.bound`, builtins that repeat such launches, and pass all others to Python
 
-Python writes the state, and the code reads it, while holding the interpreter lock. A structure is changed by making a
-new one and replacing the pointer to it.
+Python writes the state, and the code reads it, while holding the interpreter lock, if there is one. A structure is
+changed by making a new one and replacing the pointer to it; `readers` keeps the old one where launches may read it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Launcher:
         self._put("general", id(self.function.__self__))  # type: ignore[attr-defined]
 
     def _put(self, name: str, value: int) -> None:
-        self._state[STATE[name] // WORD] = value
+        native.publish(ctypes.addressof(self._state) + STATE[name], value)
 
     def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
         """Return a builtin that launches with these facts: `function` with (facts, launch) before its arguments."""
@@ -135,15 +135,18 @@ class Launcher:
             self._forget()
 
     def _forget(self) -> None:
+        before = self._by_identity, self._identified
         self._constants = {}
         self._by_identity, self._identified = (ctypes.c_uint64 * (2 * CONSTANTS))(), []
         self._put("constants", ctypes.addressof(self._by_identity))
+        self._environment.readers.let_go(before)
         self._replace([])
 
     def _replace(self, outcomes: list[KeyedOutcome]) -> None:
         table = OutcomeTable(self.table.places, outcomes)
         self._put("outcomes", table.address)
         self._left = [each for each in (*self._left, self._outcomes) if each.in_use]
+        self._environment.readers.let_go(self._outcomes)
         self._outcomes = table
 
     def watch(self, watch: Watch) -> None:
@@ -155,6 +158,7 @@ class Launcher:
         words += (id(each) for row in names for each in row)
         block = _pointers(words)
         self._put("watch", ctypes.addressof(block))
+        self._environment.readers.let_go(self._watched)
         self._watched = block, watch
 
     def _constant(self, x: Any) -> int:
@@ -168,7 +172,7 @@ class Launcher:
                 table, address = self._by_identity, id(x)
                 at = exchange.place_of(table, exchange.hash_of(address), CONSTANTS, 2, known=address)
                 table[at + 1] = number
-                table[at] = address
+                native.publish(ctypes.addressof(table) + 8 * at, address)
         return number
 
 

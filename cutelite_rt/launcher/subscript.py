@@ -64,9 +64,11 @@ class Subscripts:
             kept = {**kept, words: (key, held)}
             size = len(self._table) // (ENTRY_BYTES // WORD) - 1
             table = _table([(row, *each) for row, each in kept.items()], size)
-            self._state[STATE["recent"] // WORD] = ctypes.addressof(_NONE)
-            self._state[STATE["entries"] // WORD] = ctypes.addressof(table)
-            self._table, self._kept = table, kept  # this frees the older ones, to which no pointer is left
+            state, before = ctypes.addressof(self._state), (self._table, self._kept)
+            native.publish(state + STATE["entries"], ctypes.addressof(table))
+            native.publish(state + STATE["recent"], ctypes.addressof(_NONE))
+            self._table, self._kept = table, kept
+            self._environment.readers.let_go(before)  # to which no pointer is left
 
 
 def words_of(key: Any) -> tuple[int, ...] | None:

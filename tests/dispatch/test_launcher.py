@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import collections
+import ctypes
+import functools
 import struct
 import sys
-import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import BuiltinFunctionType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar
@@ -20,7 +23,7 @@ from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite_rt.arrays import memory
 from cutelite_rt.gpu.tensormap import TensorMaps
-from cutelite_rt.launcher import native, watching
+from cutelite_rt.launcher import native, readers, watching
 from cutelite_rt.launcher import state as launcher
 from tests.dispatch.alike import Placed, calls, outcome, with_launcher
 from tests.dispatch.conftest import GpuArray
@@ -288,7 +291,7 @@ def test_a_global_bound_to_another_object(
 ) -> None:
     """Whether or not Python tells of changes."""
     if not counted:
-        monkeypatch.setattr(watching, "_watcher", lambda: None)
+        monkeypatch.setattr(watching, "watcher", lambda: None)
     kernel, a = made(_add), on_gpu((8,))
     handles = []
     for factor in (2, 2, 3, 3, 2):
@@ -351,47 +354,103 @@ def test_outcomes_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pyt
         assert launched(kernel, cuda, (1, 32 * i), a, a, 1.0)[0]["blockDimX"] == 32 * i
 
 
+@pytest.fixture(params=[True, False], ids=["lock", "no lock"])
+def lock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Machine code that relies on an interpreter lock, and such that does not, where threads take turns often."""
+    if request.param and native.FREE_THREADED:
+        pytest.skip("this Python has none")
+    monkeypatch.setattr(native, "FREE_THREADED", not request.param)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def at_once(*works: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
+
+
+@pytest.mark.usefixtures("lock")
 def test_threads_share_outcomes_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernel, a = made(_add), on_gpu((8,))
     kernel[1, 32](a, a, 0.0)
+    cuda.packed.clear()
 
     def work(i: int) -> None:
         for _ in range(200):
             kernel[1, 32](a, a, float(i))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(functools.partial(work, i) for i in range(6)))
     assert collections.Counter(data[16:20] for data in cuda.packed) == {struct.pack("f", i): 200 for i in range(6)}
     assert len(kernel._launching.launcher or ()) == 1
 
 
-def test_without_the_interpreter_lock_python_launches(
-    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a free-threaded Python says of itself; here the threads still take turns, and often."""
-    kernel, a = cl.kernel(_add), on_gpu((8,))
+@pytest.mark.usefixtures("lock")
+def test_threads_launch_while_outcomes_and_maps_are_replaced(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kernel, rows = made(_tiles), [on_gpu((64 + i, 64), "bf16") for i in range(6)]
 
     def work(i: int) -> None:
-        for _ in range(30):
-            kernel[1, 32](a, a, float(i))
+        for n in range(40):
+            for block in (32, 64 + 32 * (n % 8)):  # the one that all launch, and one that may be new
+                kernel[1, block](rows[i if n % 4 else (i + n) % 6])
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-        native.unsupported.cache_clear()
-        interval = sys.getswitchinterval()
-        try:
-            sys.setswitchinterval(1e-5)
-            assert native.unsupported() == "it relies on the interpreter lock, and this Python has none"
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert not isinstance(kernel[1, 32], BuiltinFunctionType)
-        finally:
-            sys.setswitchinterval(interval)
-            native.unsupported.cache_clear()
-    assert (len(cuda.launches), cuda.packed) == (180, [])
+    at_once(*(functools.partial(work, i) for i in range(6)))
+    found = collections.Counter(config.blockDimX for config, *_ in cuda.launches)
+    assert found == {32: 240, **{64 + 32 * n: 30 for n in range(8)}}
+    assert len(kernel._launching.launcher or ()) == 9
+
+
+@pytest.mark.usefixtures("lock")
+def test_threads_notice_that_a_global_changes(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    kernel[1, 32](a, a, 0.0)
+
+    def work() -> None:
+        for i in range(100):
+            monkeypatch.setitem(globals(), "OTHER", i)
+            kernel[1, 32](a, a, 1.0)
+
+    at_once(*[work] * 4)
+    reuses(kernel, monkeypatch)
+    kernel[1, 32](a, a, 1.0)
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    with pytest.raises(AssertionError, match="from the start"):
+        kernel[1, 32](a, a, 1.0)
+
+
+def test_memory_is_kept_while_launches_under_way_may_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "FREE_THREADED", True)
+    waiting = readers.Readers()
+    places = (ctypes.c_uint64 * (readers.PLACE_WORDS * readers.PLACES)).from_address(waiting.address)
+    places[0] = 2
+    waiting.let_go("no launch is under way")
+    assert len(waiting) == 0
+    places[0], places[8] = 3, 1
+    waiting.let_go("two launches are under way")
+    places[0] = 5  # another launch has the place
+    waiting.let_go("two others are")
+    assert len(waiting) == 2
+    places[8] = 2
+    waiting.let_go("one is")
+    assert len(waiting) == 2
+    places[0] = 6
+    waiting.let_go("none is")
+    assert len(waiting) == 0
+
+
+def test_a_partial_of_before_the_launcher_finds_it(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: Any) -> None:
+    for free_threaded in (native.FREE_THREADED, True):
+        monkeypatch.setattr(native, "FREE_THREADED", free_threaded)
+        kernel, a = plain(_add), on_gpu((8,))
+        held = kernel[1, 32]
+        held(a, a, 1.0)
+        with_launcher(kernel)
+        held(a, a, 1.0)
+        reuses(kernel, monkeypatch)
+        cuda.packed.clear()
+        held(a, a, 2.0)
+        assert [data[16:20] for data in cuda.packed] == [struct.pack("f", 2)]

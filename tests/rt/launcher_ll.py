@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import cutelite_rt
+from cutelite_rt.launcher import image
 
 SOURCE = Path(cutelite_rt.__file__).parent / "launcher" / "launcher.c"
 IR = SOURCE.with_suffix(".ll")
@@ -45,6 +46,8 @@ def generated(command: list[str]) -> str:
         text = path.read_text()
     text = re.sub(r"^(target |; ModuleID|source_filename).*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r'^!llvm\.ident.*\n|^!\d+ = !\{!"(clang|zig) version.*\n', "", text, flags=re.MULTILINE)
+    # The constants of the interpreter are defined by `image.launcher_ir`.
+    text = re.sub(rf"^declare .*@({'|'.join(image.CONSTANTS)})\(.*\n\n?", "", text, flags=re.MULTILINE)
     return re.sub(r' "(target-cpu|target-features|tune-cpu)"="[^"]*"| uwtable(\([a-z]+\))?', "", text)
 
 

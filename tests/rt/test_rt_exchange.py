@@ -9,6 +9,7 @@ import pytest
 
 from cutelite_rt.arrays import exchange, stream
 from cutelite_rt.arrays.memory import DeviceArray, read
+from cutelite_rt.launcher import native
 from tests.rt import exchange as other
 from tests.rt.conftest import FakeCuda
 
@@ -52,13 +53,15 @@ def test_ways_of_reading() -> None:
 
 
 def test_a_table_of_types_grows_and_finds_all() -> None:
-    table, kinds = exchange.TypeTable(), [type(f"T{i}", (), {}) for i in range(200)]
+    table, kinds = exchange.TypeTable(native.publish), [type(f"T{i}", (), {}) for i in range(200)]
     for i, kind in enumerate(kinds):
         table.add(kind, exchange.Way(exchange.EXCHANGE, exchange.Exchange(i, i + 1000)))
-    words = (ctypes.c_uint64 * (exchange.ENTRY_WORDS * (table.mask + 1))).from_address(table.address)
+    mask = ctypes.c_uint64.from_address(table.address).value
+    entries = table.address + 8 * exchange.ENTRY_WORDS
+    words = (ctypes.c_uint64 * (exchange.ENTRY_WORDS * (mask + 1))).from_address(entries)
     for i, kind in enumerate(kinds):
-        at = exchange.hash_of(id(kind)) & table.mask
+        at = exchange.hash_of(id(kind)) & mask
         while words[4 * at] != id(kind):
             assert words[4 * at], "an empty place ends a search"
-            at = (at + 1) & table.mask
+            at = (at + 1) & mask
         assert words[4 * at + 1 : 4 * at + 4] == [exchange.EXCHANGE, i, i + 1000]
