@@ -95,15 +95,18 @@ class _Finder:
 
     def first_are_imported(self) -> tuple[set[str], bool]:
         """Return the modules that were imported, and whether the file must be written; begin with later ones."""
-        unused, missed = self.first.keys() - sys.modules, self.missed & sys.modules.keys()
+        unused, missed = {name for name in self.first if name not in sys.modules}, self._missed()
         for name in unused:
             del self.first[name]
         self.missed = set()
         return {*self.first, *missed}, bool(unused or missed)
 
+    def _missed(self) -> set[str]:
+        return {name for name in {*self.missed} if name in sys.modules}  # other threads import meanwhile
+
     def keep(self, first: set[str], changed: bool) -> None:
         """Write the file if it misses something, where Python would write bytecode."""
-        missed = self.missed & sys.modules.keys()
+        missed = self._missed()
         allowed = not sys.dont_write_bytecode and os.access(os.path.dirname(self.file), os.W_OK)
         if not (changed or missed) or not allowed or not _times_tell(first | missed):
             return

@@ -379,7 +379,7 @@ class _Reader:
             for name in names:
                 self.names[id(variables), name] = (variables, name, variables.get(name, MISSING))
         if "sys.modules" in self._asked_for:
-            for text in sorted(self._strings & sys.modules.keys()):
+            for text in sorted(text for text in self._strings if text in sys.modules):
                 self.of(sys.modules[text])
 
     def _global(self, function: types.FunctionType, name: str) -> tuple[Any, ...]:
@@ -439,10 +439,10 @@ class _Reader:
         Where code takes attributes by strings, and none of its strings is such a name, it composes names at run time:
         then every attribute that holds a number or text counts.
         """
-        known = {name for each in self._modules.values() for name in vars(each)}
+        known = {name for each in self._modules.values() for name in list(vars(each))}  # other threads may add some
         if not any(strings.isdisjoint(known) for strings in self._later):
             return self._named & vars(module).keys()
-        return {name for name, held in vars(module).items() if name in self._named or type(held) in _ATOMS}
+        return {name for name, held in list(vars(module).items()) if name in self._named or type(held) in _ATOMS}
 
     # Classes and objects.
 

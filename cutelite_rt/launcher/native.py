@@ -40,7 +40,7 @@ COUNT_OFFSET, ITEMS_OFFSET = HEAD, tuple.__basicsize__
 """Bytes from a tuple's address to the number of its items, and to the first; since 3.14 there is a hash in between."""
 
 BYTES_OFFSET, FLOAT_OFFSET, CELL_OFFSET = bytes.__basicsize__ - 1, float.__basicsize__ - 8, HEAD
-"""Bytes from the address of a `bytes` object to its content; from a float's to its value; from a cell's to its object."""
+"""Bytes from the address of `bytes` to their content, from a float's to its value, from a cell's to its object."""
 
 SIZE_OFFSET = HEAD + 16
 """Bytes from a type's address to its `__basicsize__`."""

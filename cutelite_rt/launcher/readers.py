@@ -1,6 +1,6 @@
 """Keep memory that launches still read, where no interpreter lock orders launches and changes.
 
-In    objects that launches no longer find, and the places of launches under way, which the launcher's machine code counts
+In    objects that launches no longer find; the places of launches under way, which machine code counts
 Out   they are let go as soon as no launch is under way that may have found them
 
 A launch takes a free place, and makes its number odd; it makes it even, and a higher one, when it has read all that it
@@ -16,7 +16,7 @@ from cutelite_rt import forks
 from cutelite_rt.launcher import native
 
 PLACES, PLACE_WORDS = 64, 8
-"""At most this many launches are under way at once; further ones go to Python. A place is a line of the CPU's caches."""
+"""At most this many launches are under way; further ones go to Python. A place is a line of the CPU's caches."""
 
 
 class Readers:

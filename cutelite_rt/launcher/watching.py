@@ -49,9 +49,9 @@ def watcher() -> int | None:
 def _counting(address: int) -> bytes:
     """Return the code of ``int watcher(event, dict, key, value)``: add 1 to the 64 bits at `address`, return 0."""
     if native.MACHINE == "aarch64":  # ldr x8, address; ldr x9, [x8]; add x9, x9, #1; str x9, [x8]; mov w0, #0; ret
-        words = 0x580000C8, 0xF9400109, 0x91000529, 0xF9000109, 0x52800000, 0xD65F03C0
+        words = [0x580000C8, 0xF9400109, 0x91000529, 0xF9000109, 0x52800000, 0xD65F03C0]
         if native.FREE_THREADED:  # ldr x8, address; ldaxr x9, [x8]; add x9, x9, #1; stlxr w10, x9, [x8]; cbnz w10, back
-            words = 0x58000108, 0xC85FFD09, 0x91000529, 0xC80AFD09, 0x35FFFFAA, 0x52800000, 0xD65F03C0, 0xD503201F
+            words = [0x58000108, 0xC85FFD09, 0x91000529, 0xC80AFD09, 0x35FFFFAA, 0x52800000, 0xD65F03C0, 0xD503201F]
         return struct.pack(f"<{len(words)}IQ", *words, address)
     # movabs rax, address; lock inc qword ptr [rax]; xor eax, eax; ret
     lock = b"\xf0" if native.FREE_THREADED else b""

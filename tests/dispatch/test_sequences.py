@@ -11,7 +11,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, f32, i32
 from cutelite.dispatch import ArgumentError
-from cutelite_rt.launcher import native
+from cutelite_rt.launcher import image, native
 from tests.dispatch.alike import with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
@@ -139,7 +139,7 @@ def test_the_launcher_takes_them(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: 
 
 @pytest.mark.parametrize("host", [False, True])
 def test_exported(host: bool, cuda: FakeCuda, on_gpu: GpuArray) -> None:
-    bundle = cl.kernel(_weighted).export(None, [(40,), (40,)], block=32, cpus=native.MACHINE)
+    bundle = cl.kernel(_weighted).export(None, [(40,), (40,)], block=32, cpus=image.HERE)
     kernel = rt.load_kernel(bundle.to_bytes(), host_code=host)
     assert kernel.host == (host and native.unsupported() is None)
     arrays = [on_gpu((40,)) for _ in range(3)]

@@ -264,7 +264,7 @@ class FakeCuda:
         config = SimpleNamespace(**{name: getattr(raw[0], name) or 0 for name in LAUNCH_FIELDS})
         attributes = (AttributeInC * config.numAttrs).from_address(config.attrs) if config.numAttrs else ()
         config.attrs = [each.as_bindings() for each in attributes]
-        (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
+        (made,) = (f for f in list(_loaded.values()) if f.driver.raw is self and f.handle == function)
         data = bytearray(made.layout.size)
         if extra:
             buffer, size = _one_buffer(extra, parameters)
@@ -278,7 +278,7 @@ class FakeCuda:
         return int(getattr(self, "cuLaunchKernelEx")(config, function, parameters, 0)[0])  # noqa: B009 (it adds a status)
 
     def cuFuncGetParamInfo(self, function: int, index: int) -> tuple[int, int]:
-        (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
+        (made,) = (f for f in list(_loaded.values()) if f.driver.raw is self and f.handle == function)
         return made.layout.offsets[index], KINDS[made.layout.kinds[index]][0]
 
     def cuDeviceGetCount(self) -> tuple[int]:

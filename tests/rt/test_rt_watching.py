@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,13 +12,21 @@ from typing import Any
 
 import pytest
 
-from cutelite_rt.launcher import watching
+from cutelite_rt.arrays.dlpack import api
+from cutelite_rt.launcher import native, watching
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python tells of no changes"),
     pytest.mark.usefixtures("machine_code"),
 ]
+
+
+def watch(*dicts: dict[str, Any]) -> None:
+    assert watching.watch(dicts)
+    if native.FREE_THREADED:  # as launchers do
+        for each in dicts:
+            api("PyDict_Watch", ctypes.c_int, ctypes.c_int, ctypes.py_object)(watching.watcher(), each)
 
 
 def changed(what: Callable[[], Any]) -> bool:
@@ -30,7 +39,7 @@ def test_every_change_counts() -> None:
     module = ModuleType("module")
     names, other = module.__dict__, {"a": object()}
     names.update(a=1, b=2, c=3, d=4)
-    assert watching.watch([names, names])
+    watch(names, names)
     changes: list[Callable[[], Any]] = [
         lambda: names.__setitem__("a", 5),
         lambda: names.__setitem__("new", 5),
@@ -52,7 +61,7 @@ def test_every_change_counts() -> None:
 
 def test_nothing_else_does() -> None:
     names: dict[str, Any] = {"a": 1, "b": [2]}
-    assert watching.watch([names])
+    watch(names)
     same = names["b"]
     other: dict[str, Any] = {}
     for i, what in enumerate((
