@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite_rt.arrays import dlpack, exchange, stream
+from cutelite_rt.arrays import dlpack, exchange, memory, stream
 from cutelite_rt.arrays.memory import (
     ArrayView,
     DeviceArray,
@@ -158,6 +158,13 @@ def test_dlpack_that_may_not_be_written() -> None:
     assert read(Exporter(array)).readonly
 
 
+@pytest.fixture
+def three_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with three, whether this one has none or some."""
+    monkeypatch.setattr(memory, "_gpus", lambda: 3)
+
+
+@pytest.mark.usefixtures("three_gpus")
 @pytest.mark.parametrize(("stream_", "asked"), [(None, {}), (0, {"stream": 1}), (0x77, {"stream": 0x77})])
 def test_dlpack_is_told_the_stream(stream_: int | None, asked: dict[str, int]) -> None:
     array = Exporter(np.zeros(3), device=(2, 1))
@@ -166,6 +173,7 @@ def test_dlpack_is_told_the_stream(stream_: int | None, asked: dict[str, int]) -
     assert {k: v for k, v in array.asked.items() if k == "stream"} == asked
 
 
+@pytest.mark.usefixtures("three_gpus")
 @pytest.mark.parametrize(("device", "where"), [((3, 0), ("cpu", 0)), ((13, 2), ("cuda", 2))])
 def test_dlpack_pinned_and_managed_memory(device: tuple[int, int], where: tuple[str, int]) -> None:
     array = Exporter(np.zeros(3), device=device)
