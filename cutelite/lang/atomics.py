@@ -37,6 +37,7 @@ def atomic_add(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
     Also vectors, each element of which is atomic by itself: 2 f16 or bf16 anywhere; in global memory, on sm_90, 2 or 4
     f32 and 2, 4 or 8 f16 or bf16. The place is then a tile: ``cl.atomic_add(t.tile(4, i), None, v)``.
+    In global memory, sums of f32 take subnormal operands and results as zeros.
     """
     return _atom("add", t, index, x, semantic, scope)
 

@@ -27,6 +27,26 @@ def _dec(old: Array, limit: Array) -> Array:
     return np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype)
 
 
+def _least(old: Array, new: Array) -> Array:
+    return np.where(old == new, np.where(np.signbit(old), old, new), np.fmin(old, new))
+
+
+def _greatest(old: Array, new: Array) -> Array:
+    return np.where(old == new, np.where(np.signbit(old), new, old), np.fmax(old, new))
+
+
+def _flushing_sum(old: Array, new: Array) -> Array:
+    return _flushed(_flushed(old) + _flushed(new))
+
+
+def _flushed(x: Array) -> Array:
+    return np.where(_subnormal(x), np.copysign(np.zeros_like(x), x), x)
+
+
+def _subnormal(x: Array) -> Array:
+    return (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
+
+
 ACTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "min": np.fmin,
@@ -37,8 +57,13 @@ ACTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "exch": lambda old, new: new,
     "inc": _inc,
     "dec": _dec,
+    "least": _least,
+    "greatest": _greatest,
+    "flushing sum": _flushing_sum,
 }
-"""New value from old value and operand (PTX ISA: atom)."""
+"""New value from old value and operand (PTX ISA: atom). Of floats, -0 is below +0 (seen on an H200)."""
+
+OF_FLOATS = {"min": "least", "max": "greatest"}
 
 
 def atomic(
@@ -49,13 +74,16 @@ def atomic(
     operand: Array,
     compare: Array | None,
     who: Accuser,
+    flush: bool = False,
 ) -> Array:
     """Update memory and return the old values.
 
     address, operand  (k,), and (k,) or (k, n) for `n` neighbours at each address
     compare           for 'cas': the values to compare with; else None
+    flush             in sums, take subnormal operands and results as zeros of their sign
     """
     dtype = memory_dtype(elem)
+    action = OF_FLOATS.get(action, action) if elem.is_float else action
     if action in ("exch", "cas") and operand.ndim == 2:
         return _whole(space, address, elem, operand, compare, who)
     shape = operand.shape
@@ -79,6 +107,8 @@ def atomic(
         old, after = _run_by_run(action, before, operand, order, runs, lengths)
     else:
         old, after = _rank_by_rank(action, before, operand, order, runs, lengths)
+    if flush and any(_subnormal(x).any() for x in (operand, old, after)):
+        old, after = _rank_by_rank("flushing sum", before, operand, order, runs, lengths)
     space.update(address[mine], before, np.ascontiguousarray(after), first)
     if compare is None or space.observer is None:
         space.tell(address, dtype.itemsize, who, "atomic", old)

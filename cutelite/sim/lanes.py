@@ -13,7 +13,7 @@ import numpy as np
 
 from cutelite.diag import Mistake, Note
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar
+from cutelite.ir.types import Scalar, f32
 from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.expr import check_facts, dims_of, fold
 from cutelite.sim.atomics import atomic
@@ -79,8 +79,9 @@ class ThreadLanes:
         old = np.zeros(operand.shape, memory_dtype(elem))
         active = self._active(address, mask)
         expected = compare[active] if compare is not None else None
-        who = AccessOf(self, address, active)
-        old[active] = atomic(self.machine.spaces[space], address[active], action, elem, operand[active], expected, who)
+        who, memory = AccessOf(self, address, active), self.machine.spaces[space]
+        flush = space == "gmem" and action == "add" and elem == f32  # PTX ISA: atom; of TMA's sums an H200 flushes none
+        old[active] = atomic(memory, address[active], action, elem, operand[active], expected, who, flush)
         return old
 
     def _active(self, address: Array, mask: Array | None) -> Array:

@@ -1,4 +1,7 @@
-"""128 bits that are read and written at once: two integers that threads see together or not at all."""
+"""Updates of memory as a GPU does them: 128 bits at once, sums of subnormal numbers, extremes of zeros.
+
+Two integers of 64 bits are seen together or not at all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Tensor, f32, i32, u64
+from cutelite import CompileError, Tensor, f16, f32, i32, u64
 from tests.places import PLACES, Place, place_of
 
 (N,) = (cl.dims("N"),)
@@ -90,3 +93,57 @@ def test_floats_are_not_swapped_in_pairs() -> None:
 
     with pytest.raises(CompileError, match="exchange 2 i64 or u64"):
         k.compile()
+
+
+TINY = np.float32(2.0**-126)  # the least normal number
+NEAR_ZERO = np.array([0, TINY / 4, TINY, -TINY, 1.25 * TINY, 1], np.float32)
+
+
+@cl.kernel(block=64)
+def add_each(x: Tensor[f32, (4, 64)], y: Tensor[f32, (64,)], bulk: Tensor[f32, (64,), cl.align(16)]) -> None:
+    i = cl.thread_idx.x
+    here, tile = cl.shared(f32, 64), cl.shared(f32, 64)
+    here[i], tile[i] = x[0, i], y[i]
+    cl.atomic_add(x, (1, i), y[i])
+    cl.red(x, (2, i), "add", y[i])
+    cl.atomic_add(here, i, y[i])
+    x[3, i] = here[i]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    if i == 0:
+        cl.cp_reduce_async_bulk(bulk, tile, 256, "add")
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+
+
+def test_sums_of_threads_in_global_memory_take_subnormals_as_zeros(place: Place) -> None:
+    """In shared memory they do not, nor do those of bulk copies."""
+    first, second = (each.reshape(-1) for each in np.meshgrid(NEAR_ZERO, -NEAR_ZERO))
+    first, second = np.resize(first, 64), np.resize(second, 64)
+    x, bulk = np.tile(first, (4, 1)), first.copy()
+    place(add_each[1], x, second, bulk)
+    normal = [np.where(np.abs(n) < TINY, 0, n) for n in (first, second)]
+    flushed = np.where(np.abs(normal[0] + normal[1]) < TINY, 0, normal[0] + normal[1])
+    assert (x[1] == flushed).all() and (x[2] == flushed).all()
+    assert (x[3] == first + second).all() and (bulk == first + second).all()
+
+
+@cl.kernel(block=32)
+def extremes(x: Tensor[f16, (2, 8), cl.align(16)], y: Tensor[f16, (8,)]) -> None:
+    tile = cl.shared(f16, 8)
+    if cl.thread_idx.x < 8:
+        tile[cl.thread_idx.x] = y[cl.thread_idx.x]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    if cl.thread_idx.x == 0:
+        cl.cp_reduce_async_bulk(x.tile((1, 8), (0, 0)), tile, 16, "min")
+        cl.cp_reduce_async_bulk(x.tile((1, 8), (1, 0)), tile, 16, "max")
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+
+
+def test_negative_zero_is_the_smaller_one(place: Place) -> None:
+    x = np.tile(np.array([0.0, -0.0, 0.0, -0.0, 1, np.nan, 2, -0.0], np.float16), (2, 1))
+    place(extremes[1], x, np.array([-0.0, 0.0, 0.0, -0.0, np.nan, 3, -0.0, -1], np.float16))
+    least, most = [-0.0, -0.0, 0.0, -0.0, 1, 3, -0.0, -1], [0.0, 0.0, 0.0, -0.0, 1, 3, 2, -0.0]
+    assert list(map(str, x.tolist())) == [str([*map(float, least)]), str([*map(float, most)])]
