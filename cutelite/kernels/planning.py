@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cutelite.dispatch.dynamo import untraced
 from cutelite.tune.warm import tuning_wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,20 +29,50 @@ def _state() -> int | None:
     return None if tuning_wanted() else _epoch
 
 
+def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does the same, at whose calls torch's compiler breaks the graph."""
+
+    @untraced
+    def apart(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return apart
+
+
+def apart_with_out(function: F) -> F:
+    """Decorator: break graphs of torch's compiler at calls with `out=`, as `planned` does, and plan nothing."""
+    apart = _apart(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        torch = sys.modules.get("torch")
+        traced = torch is not None and torch.compiler.is_compiling()
+        return (apart if traced and kwargs.get("out") is not None else function)(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
 def planned(function: F) -> F:
-    """Decorator: plan the function's calls, as `cutelite.interop.planned` does, which says what it may do."""
+    """Decorator: plan the function's calls, as `cutelite.interop.planned` does, which says what it may do.
+
+    Where torch's compiler traces the function, as it may where that goes to an operator, a call with `out=`, which has
+    none, breaks the graph.
+    """
     found: F | None = None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal found
         torch = sys.modules.get("torch")
-        if torch is None or torch.compiler.is_compiling():
+        if torch is None:
             return function(*args, **kwargs)
+        if torch.compiler.is_compiling():
+            return (function if kwargs.get("out") is None else apart)(*args, **kwargs)
         if found is None:
             from cutelite.interop.planned import planned as on_tensors
 
             found = on_tensors(function, _state)
         return found(*args, **kwargs)
 
+    apart = _apart(call)
     return call  # type: ignore[return-value]

@@ -5,20 +5,25 @@ from typing import Any
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.cross_entropy import cross_entropy
-from cutelite.kernels.rows.embedding import embedding
-from cutelite.kernels.rows.gates import activated, gated
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.gates import activated, activated_backward, gated, gated_backward
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.norm import Normed, layer_norm, norm_backward, rms_norm
+from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.rope import rope
+from cutelite.kernels.rows.rope_append import rope_append
+from cutelite.kernels.rows.rope_tables import rope_tables
+from cutelite.kernels.rows.sample import sample
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
-from cutelite.kernels.rows.softmax import log_softmax, softmax
+from cutelite.kernels.rows.softmax import log_softmax, softmax, softmax_backward
 from cutelite.kernels.rows.sort import sort
 
 torch = pytest.importorskip("torch")
 made = pytest.importorskip("cutelite.kernels.rows.operators_elements")
+FakeTensorMode = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
 F = torch.nn.functional
 
 
@@ -182,6 +187,30 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "rope": (lambda x, w: rope(x[:, None], x[:, None], x[:, :8].detach(), x[:, 8:].detach())[1], None),
     "rope of queries": (lambda x, w: rope(x[:, None], None, x[:, :8].detach(), x[:, 8:].detach())[0], None),
 }
+
+
+def test_gradients_samples_and_numbers_of_8_bits_are_operators_where_they_are_traced() -> None:
+    """What torch has only fake tensors of, as where its compiler traces, becomes fake tensors of the right dtypes."""
+    f32, bf16 = torch.float32, torch.bfloat16
+    with FakeTensorMode():
+        x, y, lse, q, table = (torch.zeros(*shape) for shape in ((3, 16), (3, 16), (3,), (1, 3, 2, 16), (3, 8)))
+        cache, places, length = torch.zeros(1, 2, 9, 16), torch.zeros(3, dtype=torch.int64), torch.zeros(1).long()
+        made: list[tuple[Any, Any]] = [
+            (softmax_backward(x, y), [(x.shape, f32)]),
+            (norm_backward(x, Normed(y, y, None, lse), y[0], bias=True), [(x.shape, f32), ((16,), f32), ((16,), f32)]),
+            (norm_backward(x, Normed(y, y, lse, lse), add=y), [(x.shape, f32)]),
+            (cross_entropy_backward(lse, x, places, lse, part=True), [(x.shape, f32)]),
+            (activated_backward(x, y, "relu"), [(x.shape, f32)]),
+            (gated_backward(x, x, y), [(x.shape, f32)] * 2),
+            (embedding_backward(x, places, 7), [((7, 16), f32)]),
+            (sample(x, lse, top_k=3), [((3,), torch.int64)]),
+            (quantise(x, Narrow(cl.e5m2), up=y), [(x.shape, torch.float8_e5m2), ((3, 1), f32)]),
+            (rope_tables(places, table[0], "bf16"), [((3, 16), bf16)] * 2),
+            (rope_append(q, q, q, table, table, cache, cache, length), [(q.shape, f32)]),
+        ]
+    for results, wanted in made:
+        found = results if isinstance(results, tuple) else (results,)
+        assert [(tuple(x.shape), x.dtype) for x in found if x is not None] == [(tuple(s), d) for s, d in wanted]
 
 
 def called(function: Any, x: Any, w: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Misfit, as_number, is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
@@ -163,6 +164,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     return adamw, size
 
 
+@untraced
 def adamw(
     parameters: Sequence[Any],
     gradients: Sequence[Any],

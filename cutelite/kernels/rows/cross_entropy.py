@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
@@ -216,7 +217,7 @@ def cross_entropy(
     Gives      `Losses`
     Errors     `cl.ArgumentError` for arrays that do not fit
     """
-    if (made := derived(x, out=out)) is not None:
+    if (made := derived(x, target, out=out)) is not None:
         return Losses(*made.cross_entropy(x, target, float(smoothing), float(z), ignore))
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
@@ -251,6 +252,8 @@ def cross_entropy_backward(
     out       where to write; may be x
     x, target, smoothing, z, ignore, how  as for `cross_entropy`
     """
+    if (made := derived(gradient, x, target, lse, out=out)) is not None:
+        return made.cross_entropy_backward(gradient, x, target, lse, float(smoothing), float(z), ignore, part)
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     out = empty(x, tuple(x.shape)) if out is None else out
@@ -264,6 +267,7 @@ def cross_entropy_backward(
     return out
 
 
+@untraced
 @underived()
 @planned
 def cross_entropy_gradient(

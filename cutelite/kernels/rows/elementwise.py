@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, in_words_of, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
@@ -112,6 +113,7 @@ def check_count(name: str, given: Any, most: int) -> None:
         raise cl.ArgumentError(f"{name} must be a tuple of one to {most}")
 
 
+@untraced
 @underived()
 def elementwise(
     function: Callable[..., Any],
@@ -199,6 +201,7 @@ def scaling(kind: Kind) -> Any:
     return scaled
 
 
+@untraced
 @underived()
 def scale(x: Any, by: Any) -> None:
     """Multiply an array in place by a number on the device. If that is 1, the array is neither read nor written.

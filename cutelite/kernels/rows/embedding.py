@@ -86,7 +86,7 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
     """
-    if (found := derived(table, out=out)) is not None:
+    if (found := derived(table, places, out=out)) is not None:
         return found.embedding(table, places, -1)
     rows, m = Rows(table, "table", most=None), count(places)
     if len(table.shape) != 2:
@@ -112,6 +112,8 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     padding  the number of a row that gets no gradient; below 0: there is none
     Gives    (words, n)
     """
+    if (found := derived(dy, places)) is not None:
+        return found.embedding_backward(dy, places, words, padding)
     rows, m = Rows(dy, "dy", most=None), count(places)
     words = as_number("words", words, whole=True, least=0, most=MOST_WORDS)
     padding = as_number("padding", padding, whole=True, most=max(words - 1, -1))

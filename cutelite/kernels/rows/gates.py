@@ -124,6 +124,8 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
 @planned
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x from the gradient dy of ``activated(x, activation)``. `out` may be dy or x."""
+    if (made := derived(dy, x, out=out)) is not None:
+        return made.activated_backward(dy, x, activation)
     both = out if out is None else (out,)
     return elementwise(
         functions(one_of("activation", activation, ACTIVATIONS), exactly(x))[1], (dy, x), out=both, names=("dy", "x")
@@ -156,6 +158,9 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 
     out  where to write the two; may be gate and up, or the two halves of one array's last mode
     """
+    if (made := derived(dy, gate, up, out=out)) is not None:
+        found = made.gated_backward(dy, gate, up, activation)
+        return found[0], found[1]
     for name, each in (("gate", gate), ("up", up)):
         is_array(name, each)
     kinds: dict[str, Any] = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}

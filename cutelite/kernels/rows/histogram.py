@@ -11,6 +11,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import as_number, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, flat
@@ -19,6 +20,7 @@ from cutelite.kernels.rows.plan import ACCESS, width
 N = cl.dims("N")  # numbers
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
 MOST_BINS = 8192
+GREATEST = 3.4028234663852886e38  # f32
 
 
 @cache
@@ -57,6 +59,7 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
     return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), x >= low and x <= high
 
 
+@untraced
 @underived()
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     """Count numbers.
@@ -75,6 +78,8 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
             f"x is {x.dtype}, bins {bins}, low {low} and high {high}, but must be i32, i64, bf16, f16 or f32, "
             f"from 1 to {MOST_BINS}, and low below high"
         )
+    if not high - low <= GREATEST or bins / (high - low) > GREATEST:
+        raise cl.ArgumentError(f"from low {low} to high {high} there are no {bins} steps of a size that f32 holds")
     n = 1
     for extent in x.shape:
         n *= int(extent)

@@ -16,6 +16,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import cutelite as cl
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, underived
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.gemm import gemm
@@ -37,6 +38,7 @@ class Made(NamedTuple):
     weight: Any
 
 
+@untraced
 @underived(see="cutelite.kernels.rows.operators_losses")
 def linear_cross_entropy(
     x: Any,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
@@ -97,6 +98,7 @@ def called(
     return Normed(y, x if residual is None else total, mean if center else None, rstd)
 
 
+@untraced
 @planned
 def apply(
     x: Any,
@@ -191,10 +193,14 @@ def norm_backward(
     how     the `Plan`: which threads work on a row; default: by its length
     add     (..., n): added to the gradient of x, as that of `total` is
     """
-    gradients, rows = Rows(dy, "dy"), Rows(normed.total, "total")
+    _, total, mean, rstd, _ = normed
+    if (made := derived(dy, total, weight, add)) is not None:
+        dx, dw, db = made.norm_backward(dy, total, weight, mean, rstd, add, bias, float(offset))
+        return Gradients(dx, None if weight is None else dw, db if bias else None)
+    gradients, rows = Rows(dy, "dy"), Rows(total, "total")
     gradients.like(rows, "dy")
     w, _, kind = weights(rows, weight, None)
-    dx = empty(normed.total, tuple(normed.total.shape))
+    dx = empty(total, tuple(total.shape))
     more = None if add is None else Rows(add, "add").like(rows, "add")
     vector = math.gcd(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
@@ -202,8 +208,8 @@ def norm_backward(
     inputs, sums = 2 + (more is not None), (w is not None) + bias
     p = instance("how", how, Plan)
     p = p or replace(rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums), lead=1)
-    flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
-    described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
+    flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
+    described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
     groups = min(GROUPS, rows.m) if p.loops else teams
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")

@@ -25,14 +25,37 @@ from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows import sort as sorting
+from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.operators_elements import activated, gated, gated_halves, rope, rope_
+from cutelite.kernels.rows.operators_elements import (
+    activated,
+    activated_backward,
+    gated,
+    gated_backward,
+    gated_halves,
+    rope,
+    rope_,
+    rope_append,
+    rope_tables,
+)
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
-from cutelite.kernels.rows.operators_numbers import argmax, cumsum, embedding, quantise, reduced, sample, sort, top_k
+from cutelite.kernels.rows.operators_numbers import (
+    argmax,
+    cumsum,
+    embedding,
+    embedding_backward,
+    quantise,
+    reduced,
+    sample,
+    sort,
+    top_k,
+)
 
 __all__ = [
-    "activated", "argmax", "cross_entropy", "cumsum", "embedding", "gated", "gated_halves", "linear_cross_entropy",
-    "norm_forward", "quantise", "reduced", "rope", "rope_", "sample", "softmax", "sort", "top_k",
+    "activated", "activated_backward", "argmax", "cross_entropy", "cross_entropy_backward", "cumsum", "embedding",
+    "embedding_backward", "gated", "gated_backward", "gated_halves", "linear_cross_entropy", "norm_backward",
+    "norm_forward", "quantise", "reduced", "rope", "rope_", "rope_append", "rope_tables", "sample", "softmax",
+    "softmax_backward", "sort", "top_k",
 ]  # fmt: skip
 
 
@@ -188,9 +211,10 @@ def cross_entropy_backward(
     smoothing: float,
     z: float,
     ignore: int,
+    part: bool = False,
 ) -> torch.Tensor:
-    """Compute the gradient of the logits."""
-    return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore)
+    """Compute the gradient of the logits; with `part` of a part of each row's."""
+    return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore, part=part)
 
 
 @cross_entropy_backward.register_fake
@@ -202,6 +226,7 @@ def _(
     smoothing: float,
     z: float,
     ignore: int,
+    part: bool = False,
 ) -> torch.Tensor:
     return x.new_empty(x.shape)
 
@@ -240,8 +265,8 @@ def _halves_into(x: Any, activation: str, out: Any) -> Any:
     return gates.gated(gate, up, activation, out=out)
 
 
-def _quantise_into(x: Any, block: int, up: Any, activation: str, out: Any) -> Any:
-    return by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation, out=out)
+def _quantise_into(x: Any, block: int, up: Any, activation: str, dtype: str, out: Any) -> Any:
+    return by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation, out=out)
 
 
 def _entropy_into(x: Any, target: Any, smoothing: float, z: float, ignore: int, out: Any) -> Any:
@@ -249,7 +274,7 @@ def _entropy_into(x: Any, target: Any, smoothing: float, z: float, ignore: int, 
 
 
 def _entropy_backward_into(*given: Any, out: Any) -> Any:
-    how = dict(zip(("smoothing", "z", "ignore"), given[4:], strict=True))
+    how = dict(zip(("smoothing", "z", "ignore", "part"), given[4:], strict=True))
     return entropy.cross_entropy_backward(*given[:4], **how, out=out)
 
 

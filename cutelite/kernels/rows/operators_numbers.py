@@ -13,12 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
+from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
 
 
@@ -178,16 +180,16 @@ cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
 
 
 @torch.library.custom_op("cutelite::quantise", mutates_args=())
-def quantise(x: Tensor, block: int, up: Tensor | None, activation: str) -> tuple[Tensor, Tensor]:
-    """Rows of x, or of activation(x) * up, as e4m3, and their scales: one for each row (block 1) or 128 elements."""
-    return tuple(by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation))
+def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
+    """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
+    return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))
 
 
 @quantise.register_fake
-def _(x: Tensor, block: int, up: Tensor | None, activation: str) -> tuple[Tensor, Tensor]:
+def _(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
     *leading, n = x.shape
     count = 1 if block == 1 else (n + block - 1) // block
     scale = x.new_empty((*leading, count), dtype=torch.float32)
     if len(leading) == 1 and block > 1 and n > block:
         scale = x.new_empty((count, *leading), dtype=torch.float32).T
-    return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), scale
+    return empty(x, x.shape, dtype), scale

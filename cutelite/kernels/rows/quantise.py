@@ -18,7 +18,7 @@ from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import instance, one_of, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import RESULTS, Rows
+from cutelite.kernels.rows.arrays import RESULTS, Rows, derived
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after
@@ -75,6 +75,9 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
     return quantised
 
 
+BY_ROW = Narrow()  # torch's compiler traces no call that makes one
+
+
 class Quantised(NamedTuple):
     """Quantised numbers, and the scales to multiply them by.
 
@@ -101,7 +104,10 @@ def quantise(
     how     the `Plan`: which threads work on a row; default: by its length. For blocks only its `threads` count
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
-    narrow, rows = instance("narrow", narrow, Narrow) or Narrow(), Rows(x, "x")
+    narrow = instance("narrow", narrow, Narrow) or BY_ROW
+    if (found := derived(x, up, out=out)) is not None:
+        return Quantised(*found.quantise(x, narrow.block, up, activation, narrow.dtype.name))
+    rows = Rows(x, "x")
     one_of("activation", activation, ACTIVATIONS)
     more = None if up is None else Rows(up, "up").like(rows, "up")
     if out is None:

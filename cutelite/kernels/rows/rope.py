@@ -164,7 +164,7 @@ def rope(
     Gives           the two results
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
-    if (operators := derived(q, k, out=out)) is not None:
+    if (operators := derived(q, k, cosines, sines, positions, out=out)) is not None:
         beside = q[..., :1, :] if k is None else k  # the operator turns two
         made_q, made_k = operators.rope(q, beside, cosines, sines, positions, interleaved, inverse)
         return made_q, None if k is None else made_k

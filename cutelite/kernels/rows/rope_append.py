@@ -18,7 +18,8 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, check_in_place, underived
 from cutelite.kernels.arrays import code_of, counter, empty
-from cutelite.kernels.rows.arrays import DTYPES
+from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.kernels.rows.rope import side_by_side
 from cutelite.records import dataclass
@@ -124,6 +125,7 @@ def grow(length: Tensor[i64, (1,)], by: i64) -> None:
 
 
 @underived()
+@apart_with_out
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
 ) -> Any:  # fmt: skip
@@ -137,6 +139,8 @@ def rope_append(
     Gives           the queries, turned: `out`, or a new array
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
+    if (found := derived(q, k, v, cosines, sines, keys, values, length, out=out)) is not None:
+        return found.rope_append(q, k, v, cosines, sines, keys, values, length)
     given = Arguments()
     given.array("q", q, FLOATS, "B T H N", rows=True)
     for name, x in (("k", k), ("v", v)):

@@ -13,7 +13,9 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, one_of, results, underived
-from cutelite.kernels.rows.arrays import DTYPES
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import after, follow
 
 M, N = cl.dims("M N")  # tokens, angles of each
@@ -42,6 +44,7 @@ def build(dtype: Any, place: Any) -> Any:
 
 
 @underived()
+@apart_with_out
 def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 1.0, out: Any = None) -> Any:
     """Compute ``cos(angles) * scale`` and ``sin(angles) * scale`` of ``angles = positions * frequencies``.
 
@@ -51,6 +54,9 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
     out          where to write, two arrays; by default new ones
     Gives        cosines and sines, (..., n): each row has its n / 2 numbers twice, one after the other
     """
+    if (made := derived(positions, frequencies, out=out)) is not None:
+        kind = empty(frequencies, (0,), one_of("dtype", dtype, FLOATS)).dtype
+        return made.rope_tables(positions, frequencies, kind, float(scale))
     given = Arguments()
     given.array("positions", positions, PLACES, "...", dense=True)
     given.array("frequencies", frequencies, "f32", "N/2", dense=True)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import Arguments, as_number, instance, results, underived
-from cutelite.kernels.rows.arrays import Rows, flat
+from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, number
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, number_of, rank, threshold
@@ -152,6 +153,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
 
 
 @underived()
+@apart_with_out
 def sample(
     x: Any,
     chances: Any,
@@ -164,7 +166,8 @@ def sample(
 ) -> Any:
     """Choose a column of each row by the softmax of x / temperature, among the greatest.
 
-    x            (..., n), bf16, f16 or f32
+    x            (..., n), bf16, f16 or f32. Of rows that have no softmax, with NaN, inf or nothing but -inf, any column
+                 is chosen
     chances      (...), f32, evenly spread from 0 to 1, 1 excluded: the same ones choose the same columns
     temperature  above 0
     top_k        how many of the greatest to choose among, and those equal to the last; 0: all
@@ -173,6 +176,8 @@ def sample(
     Gives        (...), int64
     Errors       `cl.ArgumentError` for other arrays and numbers
     """
+    if (made := derived(x, chances, out=out)) is not None:
+        return made.sample(x, chances, float(temperature), top_k, float(top_p))
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     Arguments().array("chances", chances, "f32", leading)
     if not rows.n:

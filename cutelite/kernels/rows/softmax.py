@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, instance, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
@@ -190,6 +191,7 @@ def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     return apply(x, out, True, how) if made is None else made.softmax(x, True)
 
 
+@untraced
 @planned
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
@@ -212,6 +214,8 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     out      where to write; may be dy
     how      the `Plan`: which threads work on a row; default: by its length
     """
+    if (made := derived(dy, y, out=out)) is not None:
+        return made.softmax_backward(dy, y, log)
     values = Rows(y, "y")
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out

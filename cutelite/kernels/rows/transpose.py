@@ -13,6 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import is_array, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
@@ -146,6 +147,7 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
             cl.RowTile(first + begin, m, wide, 1, threads=1).store(part.reshape((wide, 1)), y[column + row, None])
 
 
+@untraced
 @underived()
 def transposed(x: Any, to: str | Narrow) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
