@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite_rt.errors import LaunchError
+from cutelite_rt.errors import LaunchError, brief
 
 Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
@@ -37,11 +37,11 @@ def whole(n: Any, what: str, least: int = 0) -> int:
     """Return `n` as an int. Errors: `LaunchError` if it is no whole number, or below `least`."""
     if type(n) is not int:
         if isinstance(n, bool) or not hasattr(type(n), "__index__"):
-            raise LaunchError(f"{what} takes whole numbers, not {n!r}")
+            raise LaunchError(f"{what} takes whole numbers, not {brief(n)}")
         try:
             n = n.__index__()
         except TypeError as error:  # an array of several numbers, or a dim that is known at launch only
-            raise LaunchError(f"{what} takes whole numbers, not {n!r}: {error}") from error
+            raise LaunchError(f"{what} takes whole numbers, not {brief(n)}: {error}") from error
     if n < least:
         raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
     return int(n)

@@ -44,7 +44,17 @@ class Launch(asked.ExportedLaunch):
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """Return this launch; where its grid is a function, with the grid that it returns for these arguments."""
-        return replace(self, grid=self.grid(arguments)) if callable(self.grid) else self
+        if not callable(self.grid):
+            return self
+        try:
+            return replace(self, grid=self.grid(arguments))
+        except TypeError as error:
+            frame = error.__traceback__
+            if frame is not None and frame.tb_next is None:  # the call itself failed
+                raise LaunchError(
+                    f"a grid that is a function is called with a dict of the arguments: {error}"
+                ) from None
+            raise
 
 
 PERSISTENT = "persistent"

@@ -13,6 +13,7 @@ from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.launch import LaunchError
 from cutelite.target import UnknownTarget
+from cutelite_rt.callers import OURS
 from cutelite_rt.errors import named
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +42,15 @@ def without_our_frames(function: F) -> F:
             raise  # which, without an operand, adds no entry for this frame
 
     return call  # type: ignore[return-value]
+
+
+def shorten(error: Exception) -> None:
+    """Let the traceback of an error end at the caller's caller, unless it goes through code that is not ours."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frame = frame.tb_next
+    if frame is None and config.read().traceback != "full":
+        error.__traceback__ = None
 
 
 def named_by_kernel(function: F) -> F:

@@ -29,20 +29,22 @@ from cutelite.dispatch import building
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.device import has_gpu
 from cutelite.dispatch.divert import diversion, diverted, on_host
-from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.dispatch.mistakes import shorten
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.tuples import NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
+from cutelite_rt.callers import calling_line
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import asked, native
 from cutelite_rt.launcher.outcomes import WORKSPACE, Moved, Plan, PlannedLaunch
 from cutelite_rt.launcher.state import Callbacks, Launcher
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
-from cutelite_rt.signature.bind import Address, MapRequest, packable
+from cutelite_rt.signature.bind import Address, MapRequest, home_of, packable
 from cutelite_rt.signature.table import Table
 
 if TYPE_CHECKING:
@@ -140,6 +142,13 @@ class _Calling:
         return made
 
 
+def _constant(x: Any) -> tuple[Hashable, bool]:
+    """Return a constant's key, as `building.constant`. Errors: TypeError for an array: another group has such calls."""
+    if is_array(x):
+        raise TypeError("an array is no constant")
+    return building.constant(x)
+
+
 _calling: ContextVar[_Calling | None] = ContextVar("calling", default=None)
 
 
@@ -148,9 +157,14 @@ class _Recorded(NamedTuple):
     launch: Launch
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    line: str  # of the launch, in the program
 
     def planned(self) -> Planned | None:
-        found: Planned | None = self.kernel.planned(self.launch, *self.args, **self.kwargs)
+        try:
+            found: Planned | None = self.kernel.planned(self.launch, *self.args, **self.kwargs)
+        except (ArgumentError, LaunchError) as error:
+            error.add_note(f"of the launch{self.line}")
+            raise
         return found
 
     def arguments(self) -> dict[str, Any]:
@@ -178,7 +192,10 @@ class Program:
         """
         functools.update_wrapper(self, function)
         self.function, self.tied = function, tied
-        self._signature = inspect.signature(function)
+        try:
+            self._signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise TypeError(f"a program is a Python function, not {function!r}") from None
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
         self._entry: Callable[..., None] = self._by_python
@@ -201,7 +218,11 @@ class Program:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Issue the program's launches for these arguments. Errors: as `program` says."""
-        self._entry(*args, **kwargs)
+        try:
+            self._entry(*args, **kwargs)
+        except (ArgumentError, LaunchError) as error:
+            shorten(error)
+            raise
 
     def _by_python(self, *args: Any, **kwargs: Any) -> None:
         self._anew(None, None, None, *args, **kwargs)
@@ -222,10 +243,7 @@ class Program:
         on_host(f"the program {self.__name__}")
         arguments = self._arguments(args, kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
-        places = {view.device for view in views.values()}
-        if len(places) > 1:
-            raise ArgumentError(f"{self.__name__}(): its arrays are in different places; move them to one")
-        kind, ordinal = next(iter(places), ("cuda" if has_gpu() else "cpu", 0))
+        kind, ordinal = home_of(self.__name__, [*views.items()]) or ("cuda" if has_gpu() else "cpu", 0)
         environment = config.read()
         each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
         separable = are_apart(views) or self.tied
@@ -319,7 +337,7 @@ class Program:
         defaults = {name: p.default for name, p in said.items() if p.default is not p.empty}
         group = _Group([name for name in arguments if name in views])
         anew = functools.partial(self._anew, group)
-        calls = Callbacks(anew, building.constant, lambda held: bytes(held[0]))
+        calls = Callbacks(anew, _constant, lambda held: bytes(held[0]))
         doc = "launch several kernels, compiled"
         group.launcher = building.launcher_of(table, calls, driver(), defaults, doc, config.read())
         group.entry = group.launcher.bound(asked.facts_of((1, 1, 1), "program", None), None)
@@ -366,7 +384,9 @@ class Program:
         token = _calling.set(calling)
         try:
             with diverted(
-                lambda kernel, launch, args, kwargs: recorded.append(_Recorded(kernel, launch, args, kwargs))
+                lambda kernel, launch, args, kwargs: recorded.append(
+                    _Recorded(kernel, launch, args, kwargs, calling_line())
+                )
             ):
                 self._result_of(arguments)
         finally:

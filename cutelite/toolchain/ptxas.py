@@ -10,6 +10,7 @@ import _signal  # type: ignore[import-not-found]  # `signal` takes 0.6 ms to imp
 import functools
 import os
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 from cutelite.toolchain.waiting import Waiting
 
 _MEMORY = "/dev/shm"
+_ROOM = 16 << 20  # bytes: with less room left it is not used. Containers have 64 MiB, which others may have filled
 
 # With these, glibc takes memory in huge pages, 64 MiB at a time: 1200 page faults instead of 3600 to 6500.
 _FEW_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"}
@@ -47,8 +49,11 @@ def assemble(
         if started.command == _command(program, target, flags, work) and (ran := started.assemble(ptx, meanwhile)):
             return _cubin(work), _said(ran, work)
     with _folder() as work:
-        with open(_source(work), "w", encoding="utf-8") as file:
-            file.write(ptx)
+        try:
+            with open(_source(work), "w", encoding="utf-8") as file:
+                file.write(ptx)
+        except OSError as error:
+            raise ToolchainError("run", f"files for ptxas cannot be written: {error}") from error
         ran, note = _run(_command(program, target, flags, work), meanwhile), ""
         if -ran.status in CRASHES:
             note = f"ptxas warning : ptxas crashed ({CRASHES[-ran.status]}), and has assembled this with -O0\n"
@@ -92,14 +97,23 @@ def _said(ran: running.Ran, work: str) -> str:
 
 
 def _cubin(work: str) -> bytes:
-    with open(f"{work}/kernel.cubin", "rb") as image:
-        return image.read()
+    with open(f"{work}/kernel.cubin", "rb") as file:
+        image = file.read()
+    # ptxas does not notice that a disk is full. ELF64 (gABI): where its two tables of headers begin, and their sizes.
+    if len(image) >= _HEADER.size:
+        segments, sections, *sizes = _HEADER.unpack_from(image)
+        if max(segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]) <= len(image):
+            return image
+    raise ToolchainError("run", f"the cubin that ptxas wrote into {os.path.dirname(work)} ends early: is that full?")
+
+
+_HEADER = struct.Struct("<32x 2Q 6x 4H 2x")
 
 
 @contextmanager
 def _folder() -> Iterator[str]:
     """Make a folder for the files of one run and remove it after the run; in memory if possible: disks are slow."""
-    if not os.access(_MEMORY, os.W_OK):
+    if not _has_room():
         import tempfile  # imported here: it takes 5 ms, and few machines need it
 
         with tempfile.TemporaryDirectory(prefix="cutelite-") as folder:
@@ -113,6 +127,14 @@ def _folder() -> Iterator[str]:
         for name in os.listdir(folder):
             os.unlink(f"{folder}/{name}")
         os.rmdir(folder)
+
+
+def _has_room() -> bool:
+    try:
+        there = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    return there.f_bavail * there.f_frsize >= _ROOM and os.access(_MEMORY, os.W_OK)
 
 
 def _run(command: list[str], meanwhile: Callable[[], None] | None = None) -> running.Ran:

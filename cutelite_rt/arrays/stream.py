@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -28,8 +29,11 @@ def handle(stream: object) -> int:
     """
     if stream is None:
         return DEFAULT
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        if not 0 <= stream <= PER_THREAD and stream < LEAST_ADDRESS:
+    if type(stream) is not int and hasattr(type(stream), "__index__") and not isinstance(stream, bool):
+        with contextlib.suppress(TypeError):  # an array of several
+            stream = operator.index(stream)  # type: ignore[arg-type]
+    if type(stream) is int:
+        if not 0 <= stream <= PER_THREAD and not LEAST_ADDRESS <= stream < 1 << 64:
             raise ValueError(f"{stream} is not the handle of a stream, which is an address")
         return stream
     if getattr(stream, "is_closed", False):  # cuda.core: the handle of a closed stream is the default stream's

@@ -66,6 +66,20 @@ def test_a_launch_object_and_keywords() -> None:
     np.testing.assert_array_equal(x, 4 * floats(100))
 
 
+def test_a_function_for_a_grid_takes_the_arguments() -> None:
+    grid: Any
+    for grid, error, said in (
+        (
+            lambda: 1,
+            LaunchError,
+            r"tripled: a grid that is a function is called with a dict of the arguments: .* takes 0",
+        ),
+        (lambda arguments: len(arguments["x"].shape[0]), TypeError, "object of type 'int' has no len"),
+    ):
+        with pytest.raises(error, match=said):
+            kernels.tripled[grid, 32](floats(32))
+
+
 def test_numba_s_form_with_stream_and_shared_memory() -> None:
     x = floats(128)
     x[0] = 7.0
@@ -370,14 +384,18 @@ class Stream:
 
 def test_streams(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((70,))
-    for stream, handle in ((0x5500, 0x5500), (Stream(0x66), 0x66), (None, 0)):
+    for stream, handle in ((0x5500, 0x5500), (np.int64(0x5500), 0x5500), (Stream(0x66), 0x66), (None, 0)):
         kernels.scale[2, 64, stream](x, 2.0)
         assert cuda.launches[-1][0].hStream == handle
     closed: Any
-    for closed, said in ((Stream(1, closed=True), "this Stream has been closed"), ("s", "a str is not a CUDA stream")):
+    for closed, said in (
+        (Stream(1, closed=True), "this Stream has been closed"),
+        ("s", "a str is not a CUDA stream"),
+        (1 << 65, f"{1 << 65} is not the handle of a stream"),
+    ):
         with pytest.raises(LaunchError, match=f"scale: {said}"):
             kernels.scale[2, 64, closed](x, 2.0)
-    assert len(cuda.launches) == 3
+    assert len(cuda.launches) == 4
 
 
 def test_producers_known_by_interface_are_told_the_stream(cuda: FakeCuda) -> None:

@@ -51,6 +51,11 @@ def _step(x: Any, out: Any, by: float, times: int = 2) -> None:
     shifted[blocks](before, out, by)
 
 
+def _line_of(text: str) -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if line.lstrip().startswith(text))
+
+
 def made(function: Any) -> cl.Program:
     return cl.program(function)
 
@@ -170,16 +175,38 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         (with_a_result, (x,), r"with_a_result\(\): a program returns nothing"),
         (with_a_stream, (x, y), r"with_a_stream\(\): a launch of doubled names its stream"),
         (with_a_stream, (x,), r"with_a_stream\(\): missing a required argument: 'y'"),
-        (made(_step), (x, np.zeros(64, np.float32), 1.0), r"its arrays are in different places"),
+        (made(_step), (x, np.zeros(64, np.float32), 1.0), r"argument `x` is on GPU 0, but `out` is in host memory"),
         (made(_step), (x, on_gpu((65,)), 1.0), r"argument `y` has extent 65, but N is 64, from `x`"),
     ):
         for _ in range(2):
-            with pytest.raises(ArgumentError, match=words):
+            with pytest.raises(ArgumentError, match=words) as caught:
                 program(*arguments)
+            assert caught.traceback[-1].path == Path(__file__)
+    assert getattr(caught.value, "__notes__", None) == [f"of the launch in {__file__}:{_line_of('shifted[blocks]')}"]
+    with pytest.raises(TypeError, match="a program is a Python function, not 3"):
+        made(3)
     with pytest.raises(RuntimeError, match="a workspace is a program's"):
         cl.workspace((4,), f32)
     with pytest.raises(TypeError, match="a program names its parameters"):
         cl.program(lambda *xs: None)
+
+
+def test_an_optional_array_may_come_and_go(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    @cl.program
+    def step(x: Any, other: Any = None) -> None:
+        between = cl.workspace(x.shape, f32)
+        doubled[1](x, between)
+        doubled[1](between, x if other is None else other)
+
+    x, other = on_gpu((64,)), on_gpu((64,))
+    with pytest.raises(AttributeError):
+        step(None, other)
+    launches = Launches(cuda)
+    for _ in range(3):
+        for arguments in ((x,), (x, other)):
+            step(*arguments)
+            (_, last) = launches.new()
+            assert last[2] | last[3] << 32 == arguments[-1].pointer
 
 
 def test_the_simulator_refuses_the_same() -> None:

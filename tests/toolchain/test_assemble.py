@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import time
 from contextlib import ExitStack
@@ -362,3 +363,29 @@ def test_a_status_that_somebody_else_took_is_no_error(ptxas: str, hopper: Target
         os.kill(started._program._child, 9)
         os.waitpid(started._program._child, 0)
         assert to_cubin(SHARED, hopper, started=started).image
+
+
+def test_a_full_disk_is_no_bug(ptxas: str, hopper: Target) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    said = []
+    for size in (0, 2048):  # not even the PTX can be written; a part of the cubin
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+        try:
+            with pytest.raises(ToolchainError) as caught:
+                to_cubin(SHARED, hopper)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        said.append(caught.value.message)
+    assert said[0].startswith("files for ptxas cannot be written: [Errno 27]")
+    assert said[1].endswith("ends early: is that full?")
+
+
+def test_memory_with_little_room_left_is_not_used(
+    ptxas: str, hopper: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("cutelite.toolchain.ptxas._MEMORY", str(tmp_path))
+    for room in (0, 1 << 60):
+        monkeypatch.setattr("cutelite.toolchain.ptxas._ROOM", room)
+        before = tmp_path.stat().st_mtime_ns
+        to_cubin(SHARED, hopper)
+        assert (tmp_path.stat().st_mtime_ns == before) == bool(room)
