@@ -70,7 +70,7 @@ class _Meeting:
         structures = [tree.flatten(x, into) for x, into in zip(found, leaves, strict=True)]
         if not all(tree.same_structure(structures[0], other) for other in structures[1:]):
             title = "`{name}` depends on the path in a way that no run-time value can"
-            return self._conflict(slot, found, "type-changes", title, "give it values of one kind, or use two names")
+            return self._conflict(slot, found, "type-changes", title, _how_to_meet(found))
         made = []
         for number, column in enumerate(map(self._settled, zip(*leaves, strict=True))):
             same = all(tree.same_leaf(column[0], x) for x in column[1:])
@@ -127,6 +127,15 @@ def _in_words(x: Any) -> str:
         return f"{describe(x)} of {len(x)}"
     why = why_wide(x.value) if isinstance(x, Runtime) else ""
     return f"{describe(x)} ({why})" if why else describe(x)
+
+
+def _how_to_meet(found: Sequence[Any]) -> str:
+    """Return advice about structures that differ."""
+    kind = type(found[0])
+    library = kind.__module__ == "builtins" or kind.__module__.startswith("cutelite.")
+    if not library and tree.take_apart(found[0]) is None and all(type(x) is kind for x in found):
+        return f"make {kind.__name__} a frozen dataclass or a named tuple, whose fields meet one by one"
+    return "give it values of one kind, or use two names"
 
 
 class _NoType:
