@@ -211,10 +211,19 @@ def _literal(x: Number, elem: DType, type: Type | None) -> Value:
         raise mistake("literal", f"the literal {x} does not fit {elem}, which holds {elem.range[0]} to {elem.range[1]}")
     if elem.kind == "bool" and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
-    number = float(x) if elem.is_float else x if elem.kind == "bool" else int(x)
+    number = _as_float(x, elem) if elem.is_float else x if elem.kind == "bool" else int(x)
     if elem.is_float and LARGEST.get(elem.name, math.inf) < abs(number) < math.inf:
         raise mistake("literal", f"the literal {x} does not fit {elem}, whose largest number is {LARGEST[elem.name]:g}")
     return _constant(number, elem, type)
+
+
+def _as_float(x: Number, elem: DType) -> float:
+    """Return a number as f64, so that rounding it to `elem` is rounding once: one that does not fit, rounded to odd."""
+    found = float(x)
+    error = x - int(found) if isinstance(x, int) and elem.bits < 64 else 0
+    if not error or math.frexp(found)[0] * 2**53 % 2:
+        return found
+    return math.nextafter(found, math.copysign(math.inf, error))
 
 
 def _constant(number: Number, elem: DType, type: Type | None = None) -> Value:
@@ -359,19 +368,20 @@ def dtype_of(x: Any) -> DType:
 
 
 def to_dtype(x: Any, dtype: Any) -> Any:
-    """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`."""
+    """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`. Integers wrap, floats are clamped."""
     dtype = dtype_of(dtype)
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):
                 raise mistake("literal", f"the literal {x} has no value as {dtype}")
-            x = int(x)
+            x = min(max(int(x), dtype.range[0]), dtype.range[1])  # as a run-time float
         if dtype.is_int:
             low, high = dtype.range
             x = (int(x) - low) % (high - low + 1) + low
         if dtype.arithmetic or dtype.kind == "bool":
-            return wrap(_constant(bool(x) if dtype.kind == "bool" else float(x) if dtype.is_float else int(x), dtype))
-        x = wrap(_constant(float(x), f32))
+            number = bool(x) if dtype.kind == "bool" else _as_float(x, dtype) if dtype.is_float else int(x)
+            return wrap(_constant(number, dtype))
+        x = wrap(_constant(_as_float(x, f32), f32))
     value = as_value(x)
     if not isinstance(value.type, DType | Vec):
         raise mistake("not-a-number", f"{value.type} cannot be converted to {dtype}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
@@ -35,7 +35,10 @@ class Const(Op):
         count = len(lanes.mask)
         array = self._arrays.get(count)
         if array is None:
-            array = self._arrays[count] = np.full(count, self.value, numpy_dtype(self.type))
+            value: Any = self.value
+            if self.type == bf16:  # NumPy rounds a second time, after f32
+                value = rounded(np.array([value], np.float64), bf16, "rn")[0]
+            array = self._arrays[count] = np.full(count, value, numpy_dtype(self.type))
         lanes.define(array)
 
     @cached_property

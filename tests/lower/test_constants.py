@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite.ir.types import SCALARS
+from cutelite.ir.types import SCALARS, i32
 from cutelite.lower.constants import constant, float_bits
+from cutelite.ops.arith import Const
+from tests.ops.straight import emit_here, evaluate
 
 FORMATS = {
     "f16": (np.float16, np.uint16),
@@ -39,6 +41,14 @@ def test_every_number_of_a_small_format_is_itself(name: str) -> None:
     for pattern, value in zip(numbers.tolist(), values.tolist(), strict=True):
         if value == value:
             assert float_bits(value, SCALARS[name]) == pattern
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32"])
+def test_a_constant_is_the_number_that_the_simulator_has(name: str) -> None:
+    """These are not halfway between two numbers of a format, but rounded to f32 first, they are."""
+    for value in (1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-11 + 2.0**-40, 2.0**-25 + 2.0**-60, 65519.999999):
+        (found,) = evaluate(lambda _, x=value: emit_here(Const(x, SCALARS[name])), (i32,), np.zeros(1, np.int32))
+        assert float_bits(value, SCALARS[name]) == int(found.view(FORMATS[name][1]))
 
 
 def test_as_llvm_writes_them() -> None:

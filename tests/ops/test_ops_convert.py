@@ -33,6 +33,7 @@ from cutelite.ir.types import (
     u64,
 )
 from cutelite.lang.convert import bitcast, convert
+from cutelite.lang.promotion import to_dtype
 from cutelite.ops.arith import VecMake
 from cutelite.ops.convert import Convert, modes, steps
 from tests.ops.straight import emit_here, evaluate
@@ -160,6 +161,20 @@ def test_convert_says_how() -> None:
     assert evaluate(lambda x: convert(x, f32), (f32,), a).tolist() == a.tolist()
     pair = evaluate(lambda x, y: emit_here(VecMake((x.value, y.value))).to(bf16), (f32, f32), a, a[::-1])
     assert pair.astype(np.float32).tolist() == [[1.8984375, 300], [-1.8984375, -1.8984375], [300, 1.8984375]]
+
+
+LITERALS = [0, 255, -129, 1 << 31, -(1 << 63), 3.7, -3.7, -0.0, 300.0, -1e10, 1e30, 0.1, 65519.9]
+LITERALS += [1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-24 + 2.0**-50]  # not halfway, but nearly
+LITERALS += [sign * ((1 << 60) + (1 << n) + 1) for n in (36, 49, 52) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("to", [t for t in SCALARS.values() if t.kind != "barrier"], ids=str)
+def test_a_literal_is_converted_as_a_number_of_run_time_is(to: Scalar) -> None:
+    for number in LITERALS:
+        source = f64 if isinstance(number, float) else i64
+        a = np.array([number], numpy_dtype(source))
+        fixed, made = evaluate(lambda x, n=number: (to_dtype(n, to), to_dtype(x, to)), (source,), a)
+        assert fixed.tobytes() == made.tobytes(), (number, fixed, made)
 
 
 def test_vectors_of_8_bits_are_made_and_stored_as_words() -> None:
