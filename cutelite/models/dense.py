@@ -120,9 +120,10 @@ def multiplied(x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor | Non
 
 
 def taken(*tensors: Tensor) -> bool:
-    """Tell whether the GEMMs take these tensors: all bf16 or all f16, and no wrappers such as quantised tensors."""
+    """Tell whether the GEMMs take these tensors: all bf16 or all f16, no single vectors, and no wrappers such as
+    quantised tensors."""
     alike = tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
-    return alike and not any(is_traceable_wrapper_subclass(tensor) for tensor in tensors)
+    return alike and not any(tensor.ndim < 2 or is_traceable_wrapper_subclass(tensor) for tensor in tensors)
 
 
 HOOKS = {

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.rows.operators_elements import rope_tables
+from cutelite.models.attention import Attention
 from cutelite.models.dense import plain
 from cutelite.models.mlps import GatedMLP
 from cutelite.models.norms import KINDS, normed_beside
@@ -67,7 +68,8 @@ class DecoderLayer:
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Compute as the layer's own."""
         attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
-        adds, gated = plain(attention) and plain(attention.o_proj), isinstance(mlp, GatedMLP) and plain(mlp)
+        adds = isinstance(attention, Attention) and plain(attention) and plain(attention.o_proj)
+        gated = isinstance(mlp, GatedMLP) and plain(mlp)
         found = held_for(self.input_layernorm, hidden_states) if adds else None
         if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
             normed, kwargs["norm"] = found.weighted, found

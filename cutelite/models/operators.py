@@ -34,7 +34,8 @@ FEW = 256
 def beside(weights: Sequence[Tensor]) -> None:
     """Move matrices with equal numbers of columns into one allocation, one after the other; keep values and names."""
     if joined(weights) is None:
-        whole = torch.cat([weight.detach() for weight in weights])
+        with torch.inference_mode(False):  # what is made in that mode has no derivatives later either
+            whole = torch.cat([weight.detach() for weight in weights])
         for weight, part in zip(weights, whole.split([len(weight) for weight in weights]), strict=True):
             weight.data = part
 
@@ -70,8 +71,9 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     add      (..., N): a residual, added before the result is rounded
     """
     out = x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
-    whole, start = joined(weights), 0
-    for weight in weights if whole is None else [whole]:
+    add, bias = None if add is None else whole(add), None if bias is None else whole(bias)
+    every, start = joined(weights), 0
+    for weight in weights if every is None else [every]:
         at = slice(start, start + len(weight))
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
@@ -218,14 +220,14 @@ def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | N
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
     """Return the gradients of x and of all weights, as one matrix; those that `needs` does not ask for are empty."""
     of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
-    rows = grad.reshape(-1, grad.shape[-1])
+    rows = grad.flatten(0, -2)
     if needs[0]:
         whole = joined(weights)
         of_x = x.new_empty(x.shape)
         multiply(grad, torch.cat(list(weights)) if whole is None else whole, of_x, fused_of())
     if needs[1]:
         of_weights = x.new_empty((rows.shape[1], x.shape[-1]))
-        multiply(rows.T, x.reshape(-1, x.shape[-1]), of_weights, fused_of())
+        multiply(rows.T, x.flatten(0, -2), of_weights, fused_of())
     return [of_x, of_weights]
 
 
@@ -252,7 +254,7 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     wanted = [weight.requires_grad for weight in weights]
     of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
     parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
-    of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(grad.dtype) if ctx.bias else None
+    of_bias = grad.flatten(0, -2).float().sum(0).to(grad.dtype) if ctx.bias else None
     return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
 
 
@@ -293,10 +295,10 @@ def gated_mlp_backward(
     activation: str,
 ) -> list[Tensor]:  # fmt: skip
     """Gradients of x, of the weights' rows as one matrix, and of `down`, each empty where `needs` says so."""
-    of_down, rows = x.new_empty((0,)), grad.reshape(-1, grad.shape[-1])
+    of_down, rows = x.new_empty((0,)), grad.flatten(0, -2)
     if needs[2]:
         of_down = x.new_empty(down.shape)
-        multiply(rows.T, h.reshape(-1, h.shape[-1]), of_down, fused_of())
+        multiply(rows.T, h.flatten(0, -2), of_down, fused_of())
     if not (needs[0] or needs[1]):
         return [x.new_empty((0,)), x.new_empty((0,)), of_down]
     if h.shape[-1] % PIECES[-1] == 0:
