@@ -25,6 +25,7 @@ import numpy as np
 
 import cutelite_rt as rt
 from cutelite.dispatch import BoundKernel, Kernel, Launch
+from cutelite.dispatch.fingerprint import constant_key
 from cutelite.dispatch.launch import Extent
 from cutelite_rt import forks
 
@@ -62,15 +63,17 @@ def call(
               arrays as `outputs` has them
     Errors    what a launch raises comes as JAX's error of the computation, with the text
 
-    JAX's arrays are row-major, and never written: only outputs may be. There is no derivative; wrap it in
-    `jax.custom_vjp`, with kernels for both ways.
+    JAX's arrays are row-major, and never written: only outputs may be, and a kernel that writes others is refused. There
+    is no derivative; wrap it in `jax.custom_vjp`, with kernels for both ways.
     """
+    if not isinstance(kernel, Kernel | BoundKernel):
+        raise TypeError(f"call() takes a kernel, not {kernel!r}")
     _register()
     single = not isinstance(outputs, Sequence)
     shapes = (outputs,) if single else tuple(outputs)
     aliases = dict(aliases or {})
     launch = Launch(grid=grid, block=block, cluster=cluster, smem=smem)
-    number = _remembered(_Call(kernel, launch, others, frozenset(aliases.values())))
+    number = _remembered(_Call(kernel, launch, others, aliases))
     run = jax.ffi.ffi_call(
         TARGET, shapes, vmap_method=vmap_method, input_output_aliases=aliases or None, has_side_effect=False
     )
@@ -94,7 +97,8 @@ def host_call(
     """
     _register()
     single = not isinstance(outputs, Sequence)
-    key = (function, tuple(sorted(options.items())))
+    hash(tuple(options.values()))  # TypeError for one that may change
+    key = (function, tuple((name, constant_key(options[name])) for name in sorted(options)))
     with _lock:
         number = _known.get(key)
         if number is None:
@@ -151,28 +155,44 @@ class _Call:
     """A kernel's call that an XLA computation refers to by number.
 
     others       arguments that are no arrays
-    overwriting  numbers of outputs that are also inputs
+    aliases      number of an input -> of the output that is the same memory
     """
 
     def __init__(
-        self, kernel: Kernel | BoundKernel, launch: Launch, others: Mapping[str, Any], overwriting: frozenset[int]
+        self, kernel: Kernel | BoundKernel, launch: Launch, others: Mapping[str, Any], aliases: Mapping[int, int]
     ) -> None:
-        self.kernel, self.launch, self.others, self.overwriting = kernel, launch, others, overwriting
+        self.kernel, self.launch, self.others, self.aliases = kernel, launch, others, aliases
         own = kernel.signature.names[isinstance(kernel, BoundKernel) :]
         self.names = [name for name in own if name not in others]
         self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
 
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
-        arrays = inputs + [array for i, array in enumerate(outputs) if i not in self.overwriting]
+        overwriting = set(self.aliases.values())
+        arrays = inputs + [array for i, array in enumerate(outputs) if i not in overwriting]
         if len(arrays) > len(self.names):
             takes = f"{self.kernel.__name__}() takes arrays for {', '.join(self.names)}"
             raise rt.ArgumentError(f"{takes}; {len(inputs)} came, and {len(arrays) - len(inputs)} for what it returns")
+        given = {**dict(zip(self.names, arrays, strict=False)), **self.others}
+        if stream is None:
+            for i, array in enumerate(inputs):
+                array.flags.writeable = i in self.aliases
         launcher = self._launchers.get(stream)
         if launcher is None:
+            if stream is not None:
+                self._check_written(len(inputs), given)
             if len(self._launchers) >= _MOST_STREAMS:
                 self._launchers.clear()
             launcher = self._launchers[stream] = self.kernel[replace(self.launch, stream=stream)]
-        launcher(**dict(zip(self.names, arrays, strict=False)), **self.others)
+        launcher(**given)
+
+    def _check_written(self, inputs: int, given: Mapping[str, Any]) -> None:
+        """Refuse a kernel that writes an input. Errors: `ArgumentError`; those of a compile."""
+        compiled = self.kernel.compiling(self.launch, **given)
+        written = () if compiled is None else compiled().artifact.written
+        for i, name in enumerate(self.names[:inputs]):
+            if name in written and i not in self.aliases:
+                text = f"writes `{name}`, an array of JAX's, which nobody writes: make it an output too (`aliases=`)"
+                raise rt.ArgumentError(f"{self.kernel.__name__}() {text}")
 
 
 _MOST_STREAMS = 64
@@ -187,8 +207,8 @@ def _remembered(made: _Call) -> int:
     shapes = (launch.grid, launch.block, launch.cluster, launch.smem)
     key: tuple[Any, ...] = (
         id(made.kernel),
-        shapes,
-        made.overwriting,
+        repr(shapes),  # 1, 1.0 and True are three
+        tuple(sorted(made.aliases.items())),
         tuple(sorted((k, repr(v)) for k, v in made.others.items())),
     )
     plain = all(isinstance(value, bool | int | float | str | None) for value in made.others.values())

@@ -16,6 +16,7 @@ from tests.dispatch import kernels
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 call = pytest.importorskip("cutelite.interop.jax").call
+host_call = pytest.importorskip("cutelite.interop.jax").host_call
 
 N = kernels.N
 SIZE = 1000
@@ -105,6 +106,35 @@ def test_mistakes_come_as_jaxs_errors() -> None:
     with pytest.raises(Exception, match="a kernel cannot take arrays of XLA's type 15"):
         add(a.astype(jnp.complex64), a).block_until_ready()
     np.testing.assert_array_equal(add(a, a), 2 * np.arange(SIZE))  # nothing is broken by them
+
+
+@cl.kernel(block=64)
+def _writes_both(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)]) -> None:
+    if cl.thread_idx.x < N:
+        a[cl.thread_idx.x] = 5.0
+        b[cl.thread_idx.x] = 6.0
+
+
+def test_inputs_are_not_written() -> None:
+    a = vector()
+    with pytest.raises(Exception, match=r"`a`, which is read-only|writes `a`, an array of JAX"):
+        call(_writes_both, like(a), grid=1)(a).block_until_ready()
+    np.testing.assert_array_equal(a, np.arange(SIZE))
+    first, second = call(_writes_both, (like(a), like(a)), grid=1, aliases={0: 0})(a)
+    assert (first[0], second[0], a[0]) == (5, 6, 0)
+    with pytest.raises(TypeError, match=r"call\(\) takes a kernel, not 3"):
+        call(3, like(a), grid=1)
+
+
+def test_options_of_host_code_are_told_apart_by_type(place: str) -> None:
+    if place == "gpu":
+        pytest.importorskip("torch")
+
+    def numbered(inputs: Any, outputs: Any, which: Any) -> None:
+        outputs[0][:] = [int, float, bool].index(type(which))
+
+    a = vector()
+    assert [float(host_call(numbered, like(a), which=each)(a)[0]) for each in (1, 1.0, True, 1)] == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize("n", [1, 1000])
