@@ -44,12 +44,17 @@ def bundle(
     Errors    as `Kernel.compile`; `ToolchainError` if there is no assembler
     """
     default = config.read().arch or kernel.default_arch
-    names = (arch,) if arch is None or isinstance(arch, str) else arch
+    names = (None,) if arch is None else _several(kernel, "architecture", arch)
+    if not names or not signatures:
+        what = "signature" if names else "architecture"
+        raise ArgumentError(f"{kernel.__name__}(): an export has at least one {what}")
     archs = [Target.parse(name or default).arch for name in names]
     plain = [name for name in archs if not name.endswith(("a", "f"))]  # later GPUs run the PTX of these alone
     highest = max(plain, key=lambda name: int(name.removeprefix("sm_")), default=None)
     forward = highest if ptx is None else Target.parse(ptx).arch
     blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
+    if blocks is not None and not 1 <= len(blocks) <= 3:
+        raise ArgumentError(f"{kernel.__name__}(): the grid to export is {grid!r}, but has one to three extents")
     variants = []
     for given in signatures:
         bound = kernel.signature.ahead(examples, dict(given), settings["wide_dims"])
@@ -61,9 +66,15 @@ def bundle(
             compiled = kernel.compile(*examples, arch=forward, **said)
             artifacts.append(compiled.artifact._replace(cubin=b"", ptx=compiled.ptx, signature=None))
         variants.append(rt.Variant(kernel.signature.settled(bound, int(method), blocks), tuple(artifacts)))
-    wanted = (cpus,) if isinstance(cpus, str) else cpus
+    wanted = _several(kernel, "CPU", cpus)
     code = host_code(kernel.signature, int(method), blocks, variants, wanted) if wanted else None
     return rt.Bundle(kernel.__name__, tuple(variants), code)
+
+
+def _several(kernel: Kernel, what: str, given: Any) -> Sequence[str]:
+    if isinstance(given, str | tuple | list):
+        return (given,) if isinstance(given, str) else given
+    raise ArgumentError(f"{kernel.__name__}(): an export takes names of {what}s, not {given!r}")
 
 
 def host_code(

@@ -131,6 +131,8 @@ class Signature:
         if unknown or not isinstance(extent, int | DimExpr):
             what = f"{unknown[0]}, which no argument has" if unknown else repr(extent)
             raise self._wrong(f"the grid to export takes ints and expressions over dims, not {what}")
+        if isinstance(extent, int) and (extent < 0 or isinstance(extent, bool)):
+            raise self._wrong(f"the grid to export has {extent}, but 0 is the least it can have")
         return contract.expr(extent)
 
     def _counts(self, skip: int) -> tuple[int, int]:

@@ -63,8 +63,8 @@ def call(
               arrays as `outputs` has them
     Errors    what a launch raises comes as JAX's error of the computation, with the text
 
-    JAX's arrays are row-major, and never written: only outputs may be, and a kernel that writes others is refused. There
-    is no derivative; wrap it in `jax.custom_vjp`, with kernels for both ways.
+    JAX's arrays are row-major, and never written: only outputs may be, and a kernel that writes others is refused.
+    There is no derivative; wrap it in `jax.custom_vjp`, with kernels for both ways.
     """
     if not isinstance(kernel, Kernel | BoundKernel):
         raise TypeError(f"call() takes a kernel, not {kernel!r}")

@@ -157,7 +157,7 @@ class Bundle(NamedTuple):
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Bundle:
         """Read the bundle that `save` wrote. Errors: `ArtifactError` with the file's name; OSError."""
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:  # a number would be a file that somebody has open
             data = file.read()
         try:
             return cls.from_bytes(data)

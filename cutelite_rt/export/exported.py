@@ -122,6 +122,10 @@ class ExportedKernel:
             self._compiled(bundle.host, _defaults(parameters), cuda.get())
         self._default = self.held(ExportedLaunch())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the kernel by its bundle."""
+        return load_kernel, (self.bundle.to_bytes(), self.sync, self.host)
+
     def _compiled(self, code: HostCode, defaults: dict[str, Any], driver: cuda.Driver) -> None:
         """Make the bundle's machine code launch. Errors: `CudaError` for a driver that is too old; OSError."""
         table, machine = Table(code.signature), Machine.of(code.images[HERE])
@@ -290,7 +294,9 @@ class ExportedKernel:
 
 
 def load_kernel(
-    source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False, host_code: bool = False
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | Bundle,
+    sync: bool = False,
+    host_code: bool = False,
 ) -> ExportedKernel:
     """Load the kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
 
@@ -299,8 +305,8 @@ def load_kernel(
                whatever this process can, so use it only for files that you trust like programs
     Errors     `ArtifactError` for other or damaged files; OSError; with `host_code` also `CudaError` without a driver
     """
-    if isinstance(source, bytes):
-        source = Bundle.from_bytes(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        source = Bundle.from_bytes(bytes(source))
     return ExportedKernel(source if isinstance(source, Bundle) else Bundle.open(source), sync, host_code)
 
 

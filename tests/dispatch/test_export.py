@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -238,6 +240,31 @@ def test_a_grid_can_be_exported_too(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         rt.load_kernel(kernels.add.export(None, block=64))(*(on_gpu((1000,)) for _ in range(3)))
     with pytest.raises(rt.ArgumentError, match="the grid to export takes ints and expressions over dims, not K, which"):
         kernels.add.export(None, block=64, grid=K)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"grid": -1}, "the grid to export has -1, but 0 is the least"),
+        ({"grid": (1, 2, 3, 4)}, r"the grid to export is \(1, 2, 3, 4\), but has one to three extents"),
+        ({"arch": []}, "an export has at least one architecture"),
+        ({"arch": 90}, "an export takes names of architectures, not 90"),
+        ({"cpus": 3}, "an export takes names of CPUs, not 3"),
+        ({"signatures": []}, "an export has at least one signature"),
+    ],
+)
+def test_exports_that_cannot_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(rt.ArgumentError, match=rf"add\(\): {said}"):
+        kernels.add.export(None, block=64, **given)
+
+
+def test_copies_and_pickles_launch(cuda: FakeCuda, on_gpu: GpuArray, exported: Path) -> None:
+    loaded = rt.load_kernel(bytearray(exported.read_bytes()), sync=True)
+    for made in (copy.copy(loaded), copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
+        assert made.sync and made.bundle == loaded.bundle
+    with pytest.raises(TypeError, match="not int"):
+        rt.load_kernel(1)  # type: ignore[arg-type]  # the standard output
+    os.fstat(1)
 
 
 def test_dims_that_are_too_wide(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
