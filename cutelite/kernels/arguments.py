@@ -379,13 +379,21 @@ def is_writable(array: Any) -> bool:
 
 
 def writable(name: str, array: Any) -> None:
-    """Check that an array is not read-only, and has a place for each element. Errors: `ArrayError`."""
+    """Check that an array is not read-only, and that its elements have places of their own. Errors: `ArrayError`."""
     if not is_writable(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
     if 0 in array.shape or not code_of(array):
         return  # strides of no elements mean nothing; a dtype that kernels do not have is refused elsewhere
-    if any(extent > 1 and step == 0 for extent, step in zip(array.shape, strides_of(array), strict=True)):
-        raise ArrayError(f"{name} has elements in one place (a stride of 0), and is written: pass a whole array")
+    reach = 0  # of the modes with smaller strides: how far their last element is from their first
+    for step, extent in sorted(
+        (abs(step), extent) for extent, step in zip(array.shape, strides_of(array), strict=True)
+    ):
+        if extent > 1 and step <= reach:
+            said = (
+                "in one place (a stride of 0)" if step == 0 else f"in one place, or between others (a stride of {step})"
+            )
+            raise ArrayError(f"{name} has elements {said}, and is written: pass a whole array")
+        reach += step * (extent - 1)
 
 
 def is_dense(array: Any) -> bool:

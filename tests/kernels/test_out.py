@@ -10,7 +10,8 @@ import cutelite as cl
 from cutelite.kernels.attention import attention, attention_backward, attention_varlen, decode
 from cutelite.kernels.gemm import grouped
 from cutelite.kernels.moe import combine, route
-from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward, cross_entropy_gradient
+from cutelite.kernels.rows.elementwise import scale
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
@@ -105,6 +106,29 @@ def test_results_lie_where_operands_do_or_apart(name: str) -> None:
     ):
         with pytest.raises(cl.ArgumentError, match=r"out.* overlap, and are not the same elements"):
             function(x, out)
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_elements_of_results_have_places_of_their_own(name: str) -> None:
+    x, room = ROOM[:5, :8].copy(), np.ones(100, np.float32)
+    for strides in ((4, 4), (0, 4), (28, 4), (-4, 4), (4, 16)):
+        with pytest.raises(cl.ArgumentError, match=r"out.* has elements in one place"):
+            IN_PLACE[name](x, np.lib.stride_tricks.as_strided(room[50:], (5, 8), strides))
+
+
+def test_numbers_that_are_read_beside_rows_do_not_lie_in_results() -> None:
+    """What one block, or one thread, has written another would read."""
+    x, target = ROOM.copy(), np.zeros(6, np.int64)
+    y, other = x[:, :8].copy(), x[:, 0].copy()
+    for given in ((y[:, 0], target, other), (other, target, y[:, 3]), (other, y.view(np.int64)[:, 1], other)):
+        with pytest.raises(cl.ArgumentError, match=r"out lies where (gradient|lse|target) does"):
+            cross_entropy_backward(given[0], y, *given[1:], out=y)
+    with pytest.raises(cl.ArgumentError, match="out lies where gradient does"):
+        cross_entropy_gradient(y[:, 1], y, target, out=y)
+    with pytest.raises(cl.ArgumentError, match="x lies where by does"):
+        scale(y, y[0, 2:3])
+    with pytest.raises(cl.ArgumentError, match=r"out\[0\] lies where sines does"):
+        rope(x[None, :, None, :8], None, TABLE, y[:, :4], out=(y[None, :, None], None))
 
 
 def test_results_of_rope_lie_where_the_other_operand_is_not() -> None:

@@ -80,3 +80,11 @@ def test_what_is_refused() -> None:
         adamw([x[:, :3]], [x[:, :3]], [x[:, :3]], [x[:, :3]], 1)
     with pytest.raises(cl.ArgumentError, match="is float64"):
         adamw([x], [x.astype(np.float64)], [x], [x], 1)
+    y, w = np.zeros((4, 6), np.float32), [np.zeros((4, 6), np.float32) for _ in range(4)]
+    with pytest.raises(
+        cl.ArgumentError, match=r"(parameters|gradients)\[0\] lies where (parameters|gradients)\[0\] does"
+    ):
+        adamw([x], [x], [y], [w[0]], 1)
+    with pytest.raises(cl.ArgumentError, match=r"parameters\[1\] lies where parameters\[0\] does"):
+        adamw([x, x[1:]], [y, y[1:]], [w[0], w[1][1:]], [w[2], w[3][1:]], 1)
+    adamw([w[0], w[1]], [y, y], [w[2], w[3]], [x, np.zeros_like(x)], 1)  # gradients are only read

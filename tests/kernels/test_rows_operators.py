@@ -168,6 +168,20 @@ def test_out_is_refused_where_a_gradient_is_wanted() -> None:
         rms_norm(x.detach(), x[0], narrow=Narrow())
 
 
+def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
+    rows = torch.zeros(1, 8193)
+    torch.use_deterministic_algorithms(True)
+    try:
+        for more in {}, {"out": torch.empty_like(rows)}:
+            with pytest.raises(RuntimeError, match="an order that differs from run to run"):
+                cumsum(rows, **more)
+        with pytest.raises(RuntimeError, match="an order that differs from run to run"):
+            cumsum(rows.clone().requires_grad_())
+        assert cumsum(rows[:, :4]).tolist() == [[0.0] * 4]
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "softmax": (softmax, lambda x, w: F.softmax(x, -1)),
     "log_softmax": (log_softmax, lambda x, w: F.log_softmax(x, -1)),

@@ -201,6 +201,7 @@ def adamw(
     eps, decay = as_number("eps", eps), as_number("decay", decay)
     given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
     groups: dict[tuple[Any, ...], list[list[Any]]] = {}
+    spans: list[tuple[int, int, str]] = []
     for i, tensors in enumerate(given):
         is_array(f"parameters[{i}]", tensors[0])
         kinds = tuple(
@@ -208,9 +209,12 @@ def adamw(
             for name, x in zip(NAMES, tensors, strict=True)
         )
         if math.prod(tensors[0].shape):
-            arrays = [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
-            aligned = all(rt.read(x).pointer % ACCESS == 0 for x in arrays)
+            named = [(f"{name}[{i}]", x) for name, x in zip(NAMES, tensors, strict=True) if x is not None]
+            arrays = [flat(x, name) for name, x in named]
+            spans += [(*rt.read(x).span, name) for x, (name, _) in zip(arrays, named, strict=True)]
+            aligned = all(start % ACCESS == 0 for start, _, _ in spans[-len(arrays) :])
             groups.setdefault((kinds, aligned), []).append(arrays if masters else [*arrays, arrays[0]])
+    check_all_apart(spans)
     numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):
@@ -238,11 +242,25 @@ def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
     return found
 
 
-def flat(x: Any, name: str, i: int) -> Any:
+def check_all_apart(spans: list[tuple[int, int, str]]) -> None:
+    """Check that what is written, all but gradients, lies where nothing else does. Errors: `Misfit`.
+
+    spans  of each tensor the first address, that after the last, and its name
+    """
+    ends = {True: (0, ""), False: (0, "")}  # the furthest so far of what is written, and of gradients
+    for start, end, name in sorted(spans):
+        written = not name.startswith("gradients")
+        for end_before, before in (ends[True], ends[False]) if written else (ends[True],):
+            if start < end_before:
+                raise Misfit(f"{name} lies where {before} does, and all but gradients are written")
+        ends[written] = max(ends[written], (end, name))
+
+
+def flat(x: Any, name: str) -> Any:
     """Return a contiguous tensor, which is written in place, as a vector."""
     view, step = rt.read(x), 1
     for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if extent > 1 and stride != step:
-            raise cl.ArgumentError(f"{name}[{i}] is not contiguous: strides {view.strides} of shape {view.shape}")
+            raise cl.ArgumentError(f"{name} is not contiguous: strides {view.strides} of shape {view.shape}")
         step *= extent
     return x.reshape((-1,))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
+from cutelite.kernels.arguments import Arguments, as_number, check_given_apart, instance, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
@@ -256,6 +256,7 @@ def cross_entropy_backward(
         return made.cross_entropy_backward(gradient, x, target, lse, float(smoothing), float(z), ignore, part)
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
+    check_given_apart(out, gradient=gradient, target=target, lse=lse)
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
@@ -281,6 +282,7 @@ def cross_entropy_gradient(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
+    check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)

@@ -215,6 +215,7 @@ def scale(x: Any, by: Any) -> None:
     given.array("by", by, "f32", (1,))
     flat = x.reshape((-1,))
     view = rt.read(flat)
+    check_apart("x", view, {"by": rt.read(by)})
     if not view.shape[0]:
         return
     kind = Kind(DTYPES[view.dtype], width(DTYPES[view.dtype].bytes, 0, view.pointer // DTYPES[view.dtype].bytes))

@@ -189,6 +189,9 @@ def rope(
         turned = turned if 2 * half == n else made
     else:
         made = outs(out, turned)
+        beside = {"cosines": cosines, "sines": sines, "positions": positions}
+        for i, x in enumerate(made):
+            check_apart(f"out[{i}]", rt.read(x), {name: rt.read(y) for name, y in beside.items() if y is not None})
         turned = brought(turned, made, 2 * half == n)
     tokens = int(q.shape[-3])
     if cosines.shape[0] < (tokens if positions is None else min(tokens, 1)):

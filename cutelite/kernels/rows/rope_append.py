@@ -169,8 +169,10 @@ def rope_append(
         bytes = table.bytes if name in ("cosines", "sines") else kind.bytes
         vector = gcd(vector, *view.strides[:-1], view.pointer // bytes)
     check_in_place("out", views["out"], {"q": views["q"]})
-    check_apart("out", views["out"], {name: views[name] for name in ("k", "v", "keys", "values")})
-    check_apart("values", views["values"], {"keys": views["keys"]})
+    tables = {"cosines": views["cosines"], "sines": views["sines"], "length": rt.read(length)}
+    check_apart("out", views["out"], {name: views[name] for name in ("k", "v", "keys", "values")} | tables)
+    check_apart("keys", views["keys"], tables)
+    check_apart("values", views["values"], {"keys": views["keys"]} | tables)
     each = cosines.shape[0] == count * tokens and count > 1
     threads, counted = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector), counter(q)
     t = Append(kind, table, heads, k.shape[2], n, vector, each)

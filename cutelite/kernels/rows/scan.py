@@ -6,11 +6,14 @@ A block has a tile of a row, and finds the sum before it by look-back (`cutelite
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
 # (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
+import sys
+import warnings
 from functools import cache
 from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
@@ -71,16 +74,30 @@ def threads_of(dtype: Any) -> int:
     return threads
 
 
-@planned
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 
     x       (..., n), bf16, f16 or f32, summed up in f32, or i32
     out     where to write; may be x
-    Floats in rows of several tiles are added in an order that differs from run to run, as in torch.
+    Errors  RuntimeError, as in torch, where `torch.use_deterministic_algorithms` is on, for floats in rows of more than
+            32 KB: these are added in an order that differs from run to run
     """
     if (made := derived(x, out=out)) is not None:
         return made.cumsum(x)
+    torch = sys.modules.get("torch")
+    strict = torch is not None and torch.are_deterministic_algorithms_enabled() and isinstance(x, torch.Tensor)
+    if strict and x.is_floating_point() and x.shape[-1:].numel() * x.element_size() > TILE:
+        text = "cumsum of rows of more than 32 KB adds up floats in an order that differs from run to run"
+        if not torch.is_deterministic_algorithms_warn_only_enabled():  # type: ignore[union-attr]
+            raise RuntimeError(text)
+        warnings.warn(text, stacklevel=2)
+    return apply(x, out)
+
+
+@untraced
+@planned
+def apply(x: Any, out: Any) -> Any:
+    """Launch the kernel for x."""
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     y = result_like(x, out)
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
