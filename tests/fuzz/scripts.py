@@ -2,9 +2,10 @@
 
 python -m tests.fuzz.cases --python --count 2000 --jobs 16      # as tests.fuzz.cases, with CPython for NumPy
 
-A function has variables of fixed types, changes them under all kinds of control flow, and returns them. It is written
-twice, line by line alike. The kernel has Python's operators; for CPython, which knows neither widths nor divisions by
-zero, what must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
+A function has variables of fixed types, changes them under all kinds of control flow, and returns them; it may call
+others like it, which return early, and keep numbers in named tuples, dataclasses and lists. It is written twice, line
+by line alike. The kernel has Python's operators; for CPython, which knows neither widths nor divisions by zero, what
+must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
 """
 
 from __future__ import annotations
@@ -78,18 +79,35 @@ HELPERS: dict[str, Any] = {
 }
 
 
-class Draw:
-    """One function, drawn from a seed."""
+STRUCTURES = """\
+from collections import namedtuple
+from dataclasses import dataclass, replace
 
-    def __init__(self, seed: int) -> None:
+Pair = namedtuple("Pair", "one two")
+
+
+@dataclass(frozen=True)
+class Couple:
+    one: object
+    two: object
+
+
+"""
+
+
+class Draw:
+    """One function, drawn from a seed; `helpers` are the names of those that it may call."""
+
+    def __init__(self, seed: int | str, helpers: tuple[str, ...] = ()) -> None:
         self.random = Random(f"script {seed}")
+        self.helpers = helpers
         self.types = dict(VARIABLES)
         self.fresh = 0
         self.loops: list[bool] = []  # around the statement; whether each is a for statement
         self.lines: list[tuple[int, Text]] = []
 
-    def draw(self) -> list[Text]:
-        self.block(1, self.random.randint(4, 8), 3)
+    def draw(self, least: int = 4) -> list[Text]:
+        self.block(1, self.random.randint(least, 2 * least), 3)
         return [Text("    " * depth + line.kernel, "    " * depth + line.python) for depth, line in self.lines]
 
     # Statements.
@@ -100,7 +118,8 @@ class Draw:
     def block(self, depth: int, count: int, nested: int) -> None:
         known = dict(self.types)
         for _ in range(count):
-            kinds = ["assign"] * 5 + ["divmod"] + ["if", "if", "for", "while", "match", "for_else"] * (nested > 0)
+            kinds = ["assign"] * 5 + ["divmod", "structure", "several"] + ["call"] * bool(self.helpers)
+            kinds += ["if", "if", "for", "while", "match", "for_else", "unrolled"] * (nested > 0)
             getattr(self, f"_{self.random.choice(kinds)}")(depth, nested - 1)
         roll = self.random.random()
         if self.loops and roll < 0.25:
@@ -131,6 +150,54 @@ class Draw:
         round_ = "R" if t == "f32" else ""
         self.line(depth, f"{first}, {second} = divmod({{0}}, {{1}})", self.of(t, 2), self.of(t, 2),
                   python=f"{first}, {second} = map({round_ or 'float'}, DM({{0}}, {{1}}))")  # fmt: skip
+
+    def _call(self, depth: int, _: int) -> None:
+        """A call of another function, which may get two variables of a type in each other's place."""
+        names = list(VARIABLES)
+        i, j = self.random.choice([(0, 1), (2, 3), (4, 5), (6, 7), (0, 0)])
+        names[i], names[j] = names[j], names[i]
+        self.line(depth, f"{', '.join(VARIABLES)} = {self.random.choice(self.helpers)}({', '.join(names)})")
+
+    def _structure(self, depth: int, _: int) -> None:
+        """Numbers in a named tuple or a dataclass, exchanged and replaced on some paths."""
+        name, kind = self.counter(), self.random.choice(["Pair", "Couple"])
+        change = "{0}._replace" if kind == "Pair" else "replace"
+        first, second = self.variable("i32", "i64"), self.variable("f32", "f64", "bool")
+        t, u = VARIABLES[first], VARIABLES[second]
+        self.line(depth, f"{name} = {kind}({{0}}, {{1}})", self.of(t, 1), self.of(u, 1))
+        self.line(depth, "if {0}:", self.truth(2))
+        given = "" if kind == "Pair" else f"{name}, "
+        self.line(depth + 1, f"{name} = {change.format(name)}({given}one={{0}})", self.of(t, 2))
+        if self.random.random() < 0.5:
+            self.line(depth, "for _ in range({0} & 3):", self.of("i32", 0))
+            self.line(depth + 1, f"{name} = {kind}({name}.one ^ {{0}}, {{1}})", self.of(t, 1), self.of(u, 1))
+        self.line(depth, f"{first}, {second} = {name}.one, {name}.two")
+
+    def _several(self, depth: int, _: int) -> None:
+        """Comprehensions, walruses, starred targets."""
+        name = self.variable("i32", "i64")
+        t = VARIABLES[name]
+        k, parts = self.counter(), (self.of(t, 1), self.of(t, 1), self.of(t, 1))
+        match self.random.randrange(4):
+            case 0:
+                template = f"sum([{k} ^ {{0}} for {k} in ({{1}}, {{2}})])"
+                self.line(depth, f"{name} = {template}", *parts, python=f"{name} = {INTS[t]}({template})")
+            case 1:
+                self.line(depth, f"{name} = max({k} for {k} in [{{0}}, {{1}}, {{2}}])", *parts)
+            case 2:
+                self.line(depth, f"if ({k} := {{0}}) > {{1}}:", *parts[:2])
+                self.line(depth + 1, f"{name} = {k} & {{0}}", parts[2])
+            case 3:
+                self.line(depth, f"*{k}, {name} = {{0}}, {{1}}, {{2}}", *parts)
+                self.line(depth, f"{name} ^= {k}[{self.random.choice([0, 1, -1])}]")
+
+    def _unrolled(self, depth: int, nested: int) -> None:
+        k, bounds = self.counter(), self.random.choice(["3", "2, 0, -1", "1, 7, 4", "0"])
+        self.line(depth, f"for {k} in cl.static_range({bounds}):", python=f"for {k} in range({bounds}):")
+        self.line(depth + 1, f"a ^= {k}")
+        self.loops.append(True)
+        self.block(depth + 1, self.random.randint(1, 2), nested if len(self.loops) < 2 else 0)
+        self.loops.pop()
 
     def _if(self, depth: int, nested: int) -> None:
         self.line(depth, "if {0}:", self.truth(3))
@@ -313,22 +380,24 @@ class Script(NamedTuple):
 
 
 def script(seed: int) -> Script:
-    lines, names = Draw(seed).draw(), ", ".join(VARIABLES)
-    heads = f"def function({names}):", f"    return {names}"
-    python = "\n".join([heads[0], *(line.python for line in lines), heads[1], ""])
+    names, end = ", ".join(VARIABLES), f"    return {', '.join(VARIABLES)}"
+    helpers = tuple(f"helper{i}" for i in range(seed % 3))
+    drawn = [(name, Draw(f"{seed} {name}").draw(2)) for name in helpers]
+    drawn.append(("function", Draw(seed, helpers).draw()))
+    functions = Text(*("\n".join(
+        line for name, lines in drawn for line in (f"def {name}({names}):", *(text[way] for text in lines), end, "")
+    ) for way in (0, 1)))  # fmt: skip
     loads = ", ".join(f"{name}_[i]{' != 0' if t == 'bool' else ''}" for name, t in VARIABLES.items())
     stores = ", ".join(f"{name}_[i]" for name in VARIABLES)
     parameters = ", ".join(f"{name}_: Tensor[cl.{'u8' if t == 'bool' else t}, (N,)]" for name, t in VARIABLES.items())
     names_ = ", ".join("cl.u8(t)" if name == "t" else name for name in VARIABLES)
     kernel = [
-        "import cutelite as cl\nfrom cutelite import Tensor\n\nN = cl.dims('N')\n\n",
-        heads[0],
-        *(line.kernel for line in lines),
-        heads[1],
+        f"import cutelite as cl\nfrom cutelite import Tensor\n{STRUCTURES}\nN = cl.dims('N')\n\n",
+        functions.kernel,
         f"\n\n@cl.kernel(fmad=False)\ndef kernel({parameters}):",
         f"    i = cl.thread_idx.x\n    {names} = function({loads})\n    {stores} = {names_}\n",
     ]
-    return Script("\n".join(kernel), python)
+    return Script("\n".join(kernel), STRUCTURES + functions.python)
 
 
 def inputs_of(seed: int) -> dict[str, Array]:
