@@ -12,11 +12,11 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
 
 1. Start S.T = K @ Q.T and dP.T = V @ dO.T. Their rows are keys: accumulators have the layout of wgmma's operand A in
    registers, so that P.T and dS.T need no shared memory to be multiplied.
-2. Compute P while dP is multiplied, and start dv += P.T @ dO.
-3. Compute dS while dv is multiplied. It is written to shared memory as well: dq wants dS of all 128 keys.
-4. Start this warpgroup's half of dq = dS @ K, of the block *before*: by now the other warpgroup has written its part of
+2. Compute P while dP is multiplied, and then dS, which is written to shared memory as well: dq wants dS of all 128 keys.
+3. Start this warpgroup's half of dq = dS @ K, of the block *before*: by now the other warpgroup has written its part of
    that dS, even if it is half a step behind. So the two take turns in computing powers and in multiplying.
-5. Start dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory.
+4. Start dv += P.T @ dO and dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory: this takes
+   longer than both products, and the registers are those of the next dP.
 
 Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`).
 Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_row`).
@@ -254,21 +254,20 @@ class Narrow(Worker):
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, slope = self.powers(s, self.of_rows(state, 0), place)
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
-        dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        if self.plan.extended:  # all of dv is started before dS is computed, not its first part alone
-            dp, p = cl.wgmma.fence_operand(dp, p)
         ds = self.score_gradients(p, dp, slope, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
         changes.producer_acquire(change)
         if behind:
             changes.consumer_wait(before)
             dq = self.start_dq(before)
+            dv = multiply(packed, cl.select(do, (1, 0)), dv)
             dk = self.start_dk(ds, q, dk, change)
-            dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
+            dq, dv, dk = cl.wgmma.wait_group(2, dq, keep=(dv, dk))
             changes.consumer_release(before)
             self.add(dq, last)
-            dk = cl.wgmma.wait_group(0, dk)
+            dv, dk = cl.wgmma.wait_group(0, dv, dk)
         else:
+            dv = multiply(packed, cl.select(do, (1, 0)), dv)
             dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
         rows.consumer_release(state)
         return dk, dv, number + 1, self.following(place), place[2]
