@@ -845,6 +845,8 @@ ROWS: tuple[Row, ...] = (
             ("drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()"),
         )
     ),
+    Row(EXTENDED, "weaken", ARRIVE, RELAXED, "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
+    Row(EXTENDED, "drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
     Row(f"{LOADED} {RAGGED_BACKWARD}", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
@@ -890,6 +892,7 @@ ROWS: tuple[Row, ...] = (
         "",
         "dv = multiply(",
         LARGER_GROUP,
+        (1,),
     ),
     *(
         Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.bring(k, v, once)", ROWS_ALONE, (0,))
@@ -899,24 +902,16 @@ ROWS: tuple[Row, ...] = (
     Row(ORDERED_WIDE, "weaken", "mbarrier.wait", RELAXED, "bring(k, self.storage", KEYS_CAME, (1,)),
     Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
-    Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
+    Row(COVERED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
-    Row(
-        COVERED,
-        "late",
-        "wgmma.commit_group",
-        "",
-        "dq = self.start_dq(",
-        "it closes the same group, later",
-    ),
     Row(
         COVERED.replace(f" {ORDERED}", ""),
         "early",
         "wgmma.wait_group",
         "",
-        "dk = cl.wgmma.wait_group(0, dk)",
+        "dv, dk = cl.wgmma.wait_group(0, dv, dk)",
         "it waits sooner: time alone",
     ),
     Row(

@@ -42,7 +42,7 @@ class Wide(Worker):
         if not plan.tiles.gaps or self.steps > 0:
             self.add(last[0], last[1], self.early)
         EVERYONE.sync()  # both have read these keys and values
-        self.leave(own, which, self.kv[which])
+        self.leave(own, which, self.kv(which))
         self.settle()
         keys.consumer_release(once)
         values.consumer_release(once)

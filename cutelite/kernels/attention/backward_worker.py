@@ -89,10 +89,9 @@ class Block:
         """The tile's sequence."""
         return self.plan.tiles.sequence(self.tile)
 
-    @property
-    def kv(self) -> tuple[Any, Any]:
-        """The tile's keys and its values in shared memory."""
-        return self.storage.k[None, None, self.held], self.storage.v[None, None, self.held]
+    def kv(self, which: int) -> Any:
+        """Return the tile's keys (0) or its values (1) in shared memory."""
+        return (self.storage.k, self.storage.v)[which][None, None, self.held]
 
     @property
     def steps(self) -> Any:
@@ -141,7 +140,7 @@ class Worker(Block):
 
     def own(self, which: int) -> Any:
         """Return the keys (0) of which it computes scores, or their values (1), in shared memory."""
-        return cl.local_tile(self.kv[which], (self.plan.width, self.plan.dims[which]), (self.group, 0))
+        return cl.local_tile(self.kv(which), (self.plan.width, self.plan.dims[which]), (self.group, 0))
 
     @property
     def key(self) -> Any:
@@ -154,7 +153,7 @@ class Worker(Block):
         self.pipes.keys.consumer_wait(once)
         self.pipes.values.consumer_wait(once)
         if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
-            self.clear_behind(self.kv, plan.keys, self.sequence.keys - tile.key)
+            self.clear_behind((self.kv(0), self.kv(1)), plan.keys, self.sequence.keys - tile.key)
 
     def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
@@ -253,7 +252,7 @@ class Worker(Block):
 
     def start_dq(self, state: Any) -> Any:
         """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
-        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.kv[0], (1, 0))
+        plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.kv(0), (1, 0))
         if plan.by_rows:
             left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
         else:
