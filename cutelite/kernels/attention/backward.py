@@ -12,7 +12,7 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
 
 1. Start S.T = K @ Q.T and dP.T = V @ dO.T. Their rows are keys: accumulators have the layout of wgmma's operand A in
    registers, so that P.T and dS.T need no shared memory to be multiplied.
-2. Compute P while dP is multiplied, and then dS, which is written to shared memory as well: dq wants dS of all 128 keys.
+2. Compute P while dP is multiplied, and then dS, which goes to shared memory as well: dq wants dS of all 128 keys.
 3. Start this warpgroup's half of dq = dS @ K, of the block *before*: by now the other warpgroup has written its part of
    that dS, even if it is half a step behind. So the two take turns in computing powers and in multiplying.
 4. Start dv += P.T @ dO and dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory: this takes
