@@ -253,7 +253,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
             if torch is not None and torch.is_grad_enabled():
                 for name, x in (*zip(names, args, strict=False), *kwargs.items()):
                     for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,)):
-                        if getattr(each, "requires_grad", False) and needs_gradient(each) and name in apart:
+                        if isinstance(each, torch.Tensor) and each.requires_grad and name in apart:
                             by, one = f" by {name}" if only else "", name if each is x else f"{name}[{i}]"
                             raise Misfit(
                                 f"{function.__name__} has no derivative{by}, and {one} needs a gradient: {ways}"

@@ -168,6 +168,23 @@ def test_out_is_refused_where_a_gradient_is_wanted() -> None:
         rms_norm(x.detach(), x[0], narrow=Narrow())
 
 
+def test_numbers_may_be_extents_that_torch_keeps_symbolic() -> None:
+    graphs = []
+
+    def gradient(dy: Any) -> Any:
+        return embedding_backward(dy, torch.zeros(len(dy), dtype=torch.int64), dy.shape[0] + 1)
+
+    def keep(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(gradient, fullgraph=True, dynamic=True, backend=keep)
+    with FakeTensorMode():
+        shapes = [tuple(compiled(torch.zeros(rows, 8)).shape) for rows in (3, 5)]
+    assert shapes == [(4, 8), (6, 8)]
+    assert len(graphs) == 1
+
+
 def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
     rows = torch.zeros(1, 8193)
     torch.use_deterministic_algorithms(True)

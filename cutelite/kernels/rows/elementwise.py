@@ -129,7 +129,8 @@ def elementwise(
     function  takes a vector of f32 for each input; returns a vector, or a tuple of vectors
     inputs    one to four arrays of one shape: bf16, f16 or f32
     out       up to three arrays to write to, which may be inputs; default: new ones
-    dtypes    codes such as 'bf16' or 'e4m3' of the new arrays; default: one array of the dtype of the first input
+    dtypes    codes such as 'bf16' or 'e4m3' of the new arrays; default: one array of the dtype of the first input. What
+              8 bits do not hold becomes their greatest number
     blocks    how many blocks of 256 threads a multiprocessor should hold: with 8, a thread has 32 registers. Default:
               4 to 6, by the number of inputs
     names     names of inputs and results in error texts

@@ -153,7 +153,8 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
     x       (m, n), bf16, f16 or f32
-    to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``
+    to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``. What 8 bits do not hold, and inf, becomes their
+            greatest number, where torch's casts give NaN or inf
     Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
