@@ -5,6 +5,7 @@ instructions  ops that LLVM has instructions for               assembly   ops wr
 templates     the spelling of ops, taken apart                 types, constants  as LLVM writes them
 calls         linked functions                                 debug      source lines; variables  those of the user,
                                                                           for debuggers
+alive         long vectors a few elements at a time
 reports       `printf` and assertions                          profile, records  events and values that a kernel writes
 
 Input: a function that has been through `passes.PIPELINE`. Output: one module as text, for `toolchain`. No op is known

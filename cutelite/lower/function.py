@@ -14,7 +14,7 @@ from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Ptr, Scalar, Tensor, TensorMap, i32
-from cutelite.lower import assembly, instructions
+from cutelite.lower import alive, assembly, instructions
 from cutelite.lower.assembly import one_piece, write_joined
 from cutelite.lower.structure import STRUCTURE, missing, part
 from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, merged, shares
@@ -176,10 +176,17 @@ class _Module:
                     w.names[param] = w.define(f"icmp ne i8 {w.one(param)}, 0")
             if self.variables:
                 self.variables.dims(w)
-        written = 0
+        written = behind = 0
         for at, op in enumerate(block.ops):
             if at < written:
                 continue
+            if at >= behind:
+                end = alive.end_of_run(block.ops, at)
+                behind = end + 1
+                if not alive.fits(block.ops[at:end], w):
+                    self._in_groups(block, at, end)
+                    written = end
+                    continue
             if self.debug:
                 w.note = self.debug.at(op.span)
             elif op.results and isinstance(op.results[0].type, InFlight) and (joined := one_piece(block.ops, at)):
@@ -188,6 +195,20 @@ class _Module:
                 written = at + len(joined)
                 continue
             self._op(op, block)
+
+    def _in_groups(self, block: Block, start: int, end: int) -> None:
+        """Write some ops without effects a few elements at a time."""
+        w, before = self.w, self.w.lines
+        written: list[tuple[list[str], int]] = []
+        w.free = True
+        for op in block.ops[start:end]:
+            w.lines = []
+            if self.debug:
+                w.note = self.debug.at(op.span)
+            self._op(op, block)
+            written.append((w.lines, max((count(value.type) or 1 for value in op.results), default=1)))
+        w.free, w.lines = False, before
+        w.lines += alive.in_groups(written)
 
     def _op(self, op: Op, block: Block) -> None:
         w = self.w

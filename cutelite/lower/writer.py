@@ -28,11 +28,15 @@ class Writer:
         self.profiled = False
         self.recorded = False
         self.marks: list[str] = []  # names of events, by their number
-        self._next = 0
+        self.free = False  # whether lines will be put into another order
+        self._next = self._free = 0
         self._wholes: dict[tuple[str, ...], str] = {}  # vectors that were taken apart, by their elements
 
     def fresh(self) -> str:
-        """Return a name for the next instruction: numbered in the order of definitions, as LLVM requires."""
+        """Return a name for the next instruction: a number, in the order of definitions as LLVM requires, if it can."""
+        if self.free:
+            self._free += 1
+            return f"%free{self._free}"
         self._next += 1
         return f"%{self._next - 1}"
 

@@ -248,3 +248,31 @@ def test_vectors_of_no_elements_take_no_code() -> None:
         }"""
     )
     assert "fmul" not in made and made.count("store") == 1
+
+
+@pytest.mark.parametrize("n", [64, 32])
+def test_vectors_that_fill_the_registers_are_computed_a_few_elements_at_a_time(n: int) -> None:
+    """The quotients of 64 elements begin when those are there that the first needs."""
+    made = llvm(
+        f"""func @k(%x: tensor<f32,gmem,{n}:1,16>) {{
+          %v = tensor.load_all t=%x
+          %a = mul a=%v, b=%v : vec<f32,{n}>
+          %b = add a=%a, b=%v : vec<f32,{n}>
+          %c = sub a=%a, b=%b : vec<f32,{n}>
+          %front = vec.gather a=%c, picks=({", ".join(map(str, range(n // 2)))}) : vec<f32,{n // 2}>
+          %back = vec.gather a=%b, picks=({", ".join(map(str, range(n // 2, n)))}) : vec<f32,{n // 2}>
+          %sums = max a=%front, b=%back : vec<f32,{n // 2}>
+          %s = vec.gather a=%sums, picks=(0), scalar=True : f32
+          %all = vec.splat a=%s, n={n} : vec<f32,{n}>
+          %d = div a=%c, b=%all : vec<f32,{n}>
+          %e = div a=%d, b=%a : vec<f32,{n}>
+          tensor.store_all t=%x, a=%d
+          tensor.store_all t=%x, a=%e
+          ret
+        }}"""
+    )
+    ops = re.findall(r"= (fmul|fadd|fsub|fdiv|call float @llvm.max)", made)
+    assert [ops.count(name) for name in ("fmul", "fadd", "fsub", "fdiv")] == [n, n, n, 2 * n]
+    first = ops.index("fdiv")
+    assert ops[:first].count("fmul") == (4 if n == 64 else n)  # two elements of the front, and two of the back
+    toolchain.to_ptx(made, HOPPER)

@@ -70,7 +70,7 @@ class Wide(Worker):
             self.add(last[0], last[1], self.early)
         lse, total = (self.of_rows(state, which) for which in range(2))
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        p, slope = self.powers(s, lse, place)
+        p, rates = self.powers(s, lse, place)
         of_p, of_ds = (t[None, None, change.index] for t in (storage.p, storage.ds))
         changes.producer_acquire(change)
         plan.put(p, of_p, self.group)
@@ -81,7 +81,7 @@ class Wide(Worker):
         else:
             COMPLETE.arrive()
             dp = cl.wgmma.wait_group(0, dp)
-        plan.put(self.score_gradients(p, dp, slope, total), of_ds, self.group)
+        plan.put(self.score_gradients(p, dp, rates, total), of_ds, self.group)
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
         changes.consumer_wait(full)

@@ -164,12 +164,16 @@ class Worker(Block):
             self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
         return q, do
 
-    def score_gradients(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale. `total`: see `of_rows`."""
+    def score_gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale.
+
+        p, rates  of `powers`; `total`: see `of_rows`
+        """
         n = p.n
         p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
-        ds = p * (dp if total is None else dp - total)
-        return (ds * slope).reshape((n,)).to(self.plan.problem.dtype)
+        dp = dp if total is None else dp - total
+        ds = p * dp * rates if isinstance(rates, float) else rates * dp
+        return ds.reshape((n,)).to(self.plan.problem.dtype)
 
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of a block's queries, for each element of scores.
@@ -186,12 +190,13 @@ class Worker(Block):
         return held.load().reshape(shape)
 
     def powers(self, s: Any, lse: Any, place: Any) -> tuple[Any, Any]:
-        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope.
+        """Return probabilities, 0 where a query does not see a key, and these times `score_mod`'s slope.
 
-        Probabilities are 2 to the power `Plan.lift` times as large. `lse`: see `of_rows`.
+        A slope that is a literal is returned instead. Probabilities are 2 to the power `Plan.lift` times as large.
+        `lse`: see `of_rows`.
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
-        problem, n, slope = plan.problem, 2 * s.n, 1.0
+        problem, n, rates = plan.problem, 2 * s.n, 1.0
         low, (spot, *_) = m * plan.config.rows, cl.wgmma.coordinates(8)
         rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
         row, column = places(rows, *ROWS_OF_THREAD), places(first, *columns(n))
@@ -201,17 +206,18 @@ class Worker(Block):
         s = s.reshape((2, 2, n // 8))
         unit: Any = given.scale * LOG2E
         if problem.score_mod is not None:
-            s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, sequence.number, head, query, key)
+            s, rates = cl.value_and_derivative(problem.score_mod, s * given.scale, sequence.number, head, query, key)
             unit = LOG2E
         s = s * unit if lse is None else s * unit - lse
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
+        rates = rates if isinstance(rates, float) else p * rates  # two numbers for a score wait for dP, not three
         if self.masked(low):
             sees = self.seeing(row, first, n)
             if problem.mask_mod is not None:
                 sees = sees & given_by("mask_mod", problem.mask_mod(sequence.number, head, query, key), sees)
             p = cl.where(sees, p, 0.0)
-            slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
-        return p.reshape((n // 2,)), slope
+            rates = rates if isinstance(rates, float) else cl.where(sees, rates, 0.0)
+        return p.reshape((n // 2,)), rates
 
     @property
     def modified(self) -> bool:
