@@ -35,7 +35,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import holds_literal, no_dtype, to_dtype
+from cutelite.lang.promotion import holds_literal, no_dtype, of_torch, to_dtype
 from cutelite.lang.promotion import literal as number
 from cutelite.ops.registers import Elect
 
@@ -366,9 +366,12 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         raise mistake(
             "call", f"`{function.__name__}` is the class of run-time values, and cannot be called", help=_MADE_BY
         )
-    ours = (getattr(function, "__module__", None) or "").partition(".")[0] == "cutelite"
+    package = (getattr(function, "__module__", None) or "").partition(".")[0]
+    ours = package == "cutelite"
     if ours or function is range:
         args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
+    elif package == "torch":
+        args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:

@@ -25,6 +25,8 @@ from cutelite_rt import ArgumentError
 Function = Callable[..., Any]
 WIDE = torch.float32, torch.float16, torch.bfloat16
 """Dtypes that autocast casts."""
+DEVICES = "cuda", "cpu"
+"""Kinds of devices for which operators are cast."""
 
 
 def traced(*tensors: Any) -> bool:
@@ -68,6 +70,8 @@ def to_be_cast(*tensors: Any) -> bool:
         if not isinstance(x, torch.Tensor):
             continue  # refused later, with its name
         kind = x.device.type
+        if kind not in DEVICES:
+            continue  # torch refuses to tell of others
         if torch.is_autocast_enabled(kind) and x.dtype in WIDE and x.dtype != torch.get_autocast_dtype(kind):
             return True
     return False

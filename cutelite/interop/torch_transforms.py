@@ -1,6 +1,7 @@
 """Operators of torch under its transforms: autocast, and `torch.vmap`.
 
 autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
+under_autocast(q, k)                the same of the arguments of a call that goes to no operator
 batched(softmax, "x", "dy")         under vmap the batch is the first mode of these arguments, and of all results
 folded(experts, "x", "index")       under vmap the rows of the whole batch are concatenated
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from cutelite.interop.torch import WIDE
+from cutelite.interop.torch import DEVICES, WIDE, to_be_cast
 
 
 def autocast(operator: Any, *names: str) -> None:
@@ -22,7 +23,7 @@ def autocast(operator: Any, *names: str) -> None:
     names     of arguments that are tensors, or lists of them; integers, fp8 and f64 stay what they are
     """
     overload, places = operator._opoverload, places_of(operator, names)
-    for device in "cuda", "cpu":
+    for device in DEVICES:
         key = "Autocast" + torch._C._dispatch_key_for_device(device)
         operator._lib.impl(operator._name, caster(overload, places, device, key), key, with_keyset=True)
 
@@ -46,6 +47,15 @@ def caster(overload: Any, places: Sequence[int], device: str, key: str) -> Calla
             return overload(*given)
 
     return call
+
+
+def under_autocast(*given: Any) -> tuple[Any, ...]:
+    """Return arguments as an operator gets them by `autocast`; the cast has a derivative."""
+    if not to_be_cast(*given):
+        return given
+    return tuple(
+        narrowed(x, torch.get_autocast_dtype(x.device.type)) if isinstance(x, torch.Tensor) else x for x in given
+    )
 
 
 def narrowed(given: Any, dtype: torch.dtype) -> Any:

@@ -7,6 +7,7 @@ Out   SSA values of one type. `docs/language.md` states the table of types that 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -365,6 +366,12 @@ def dtype_of(x: Any) -> DType:
     if found is None:
         raise no_dtype(x)
     return found
+
+
+def of_torch(x: Any) -> Any:
+    """Return torch's dtype for one of ours that it has; all else as it is."""
+    name = next((name for name, short in OF_TORCH.items() if short == x.name), "") if isinstance(x, DType) else ""
+    return getattr(sys.modules["torch"], name.removeprefix("torch.")) if name else x
 
 
 def to_dtype(x: Any, dtype: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake, wrap
-from cutelite.lang.promotion import as_value, dtype_of, literal
+from cutelite.lang.promotion import LARGEST, as_value, dtype_of, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -138,6 +139,20 @@ def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return values.where(by > float(threshold), x, found)
 
 
+def _known(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """Return `torch.nan_to_num`: without numbers of the caller's, infinities become the dtype's greatest."""
+    if not x.dtype.is_float:
+        return x
+    most = LARGEST.get(x.dtype.name, sys.float_info.max)
+    found = values.where(x > most, most if posinf is None else posinf, x)
+    found = values.where(x < -most, -most if neginf is None else neginf, found)
+    return values.where(x == x, found, 0.0 if nan is None else nan)
+
+
+def _elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    return values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0)))
+
+
 MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
 
 SAME = """
@@ -168,7 +183,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "full_like": lambda x, fill_value, **how: _new(fill_value)(x, (), **how),
     "sign": lambda x: values.where(x > 0, 1.0, values.where(x < 0, -1.0, x)) if x.dtype.is_float
     else (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
-    "softplus": _softplus,
+    "softplus": _softplus, "nan_to_num": _known, "elu": _elu, "rsub": lambda x, other, *, alpha=1: other - x * alpha,
+    "leaky_relu": lambda x, negative_slope=0.01, inplace=False: values.where(x > 0.0, x, x * negative_slope),
+    "hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: _clamp(x, min_val, max_val),
+    "relu6": lambda x, inplace=False: _clamp(x, 0.0, 6.0), "clamp_min": MAXIMUM, "clamp_max": MINIMUM,
+    "hardsigmoid": lambda x, inplace=False: _clamp(x + 3.0, 0.0, 6.0) / 6.0, "positive": operator.pos,
+    "hardswish": lambda x, inplace=False: x * _clamp(x + 3.0, 0.0, 6.0) / 6.0,
+    "mish": lambda x, inplace=False: x * math.tanh(_softplus(x)), "softsign": lambda x: x / (abs(x) + 1.0),
+    "tanhshrink": lambda x: x - math.tanh(x),
 }  # fmt: skip
 """Functions of torch by their names."""
 

@@ -15,9 +15,11 @@ from torch.utils.checkpoint import checkpoint
 import cutelite as cl
 from cutelite.kernels import gemm as kernels
 from cutelite.kernels.attention import attention as attend
+from cutelite.kernels.attention.decoding_call import decode
 from cutelite.kernels.attention.operators import attention
 from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.gemm.operators import gemm
+from cutelite.kernels.moe import experts, route
 from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
@@ -113,6 +115,11 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
         assert kernels.gemm(a[0], b).dtype == attend(q[0], q[0], q[0]).dtype == torch.bfloat16
         starts = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
         assert attention_varlen(q[0, 0], q[0, 0], q[0, 0], starts).dtype == torch.bfloat16
+        needy = q[0].clone().requires_grad_()
+        doubled = attend(needy, q[0], q[0], score_mod=lambda score, b, h, q_idx, kv_idx: score * 2.0)
+        (gradient,) = torch.autograd.grad(doubled.float().sum(), needy)
+        decoded = decode(q[0], q[0], q[0], score_mod=lambda score, b, h, q_idx, kv_idx: score * 2.0, causal=False)
+        assert torch.equal(decoded, doubled) and gradient.dtype == torch.float32
         target = torch.zeros(8, dtype=torch.int64, device=DEVICE)
         loss = linear_cross_entropy(a[0], b.T, target)
     torch.testing.assert_close(loss, linear_cross_entropy(halves[0][0], halves[1].T, target))
@@ -130,9 +137,17 @@ def test_checkpoints_and_symbolic_sizes() -> None:
     kept = checkpoint(mixed, x, gate_up, down, use_reentrant=False)
     for found, right in zip(torch.autograd.grad(kept.float().sum(), (x, gate_up, down)), wanted, strict=True):
         torch.testing.assert_close(found, right)
-    compiled = torch.compile(mixed, fullgraph=True, dynamic=True, backend="aot_eager")
+
+    def routed(x: Any, gate_up: Any, down: Any) -> Any:
+        weights, index = route(x[:, :2], 1)
+        return reduced(experts(x, gate_up, down, index, weights), "max", 0)
+
+    compiled = torch.compile(routed, fullgraph=True, dynamic=True, backend="aot_eager")
     with torch.no_grad():
-        assert torch.equal(compiled(x, gate_up, down), mixed(x, gate_up, down))
+        found = compiled(x, gate_up, down)
+        assert torch.equal(found, routed(x, gate_up, down))
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert torch.equal(routed(x.float(), gate_up.float(), down.float()), found)
 
 
 def test_second_and_forward_derivatives_are_refused() -> None:

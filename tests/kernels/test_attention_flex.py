@@ -189,6 +189,9 @@ def of_options(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 def of_activations(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     functional = torch.nn.functional
     a, b = functional.silu(score) + functional.relu(score), functional.softplus(score, beta=2.0)
+    a += torch.nan_to_num(torch.where(kv_idx == 3, torch.nan, score), 0.5) + functional.leaky_relu(score, 0.1)
+    a += torch.where(q_idx == 5, score, torch.finfo(score.dtype).eps) + functional.elu(score) + functional.mish(score)
+    a += functional.hardswish(score) + torch.tensor(2.0, dtype=score.dtype)
     return a - b + functional.logsigmoid(score) + functional.gelu(score) - functional.gelu(-score, approximate="tanh")
 
 

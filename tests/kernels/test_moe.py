@@ -239,11 +239,10 @@ def test_operators_of_torch() -> None:
         values = logits.softmax(-1).topk(2).values
         (wanted,) = torch.autograd.grad(values / values.sum(-1, keepdim=True) if normalise else values, logits, towards)
         torch.testing.assert_close(found, wanted)
-    elsewhere = "detach it, or call cutelite.kernels.moe.operators.experts"
-    with pytest.raises(ValueError, match=f"experts has no derivative, and x needs a gradient: {elsewhere}"):
-        moe.experts(x, gate_up, down, index, weights)
-    out = operators.experts(x, gate_up, down, index, weights)
-    alone = operators.experts(*(each.detach() for each in (x, gate_up, down, index, weights)))
+    with pytest.raises(ValueError, match="out= has no derivative, and x needs a gradient: detach it"):
+        moe.experts(x, gate_up, down, index, weights, torch.empty_like(x))
+    out = moe.experts(x, gate_up, down, index, weights)
+    alone = moe.experts(*(each.detach() for each in (x, gate_up, down, index, weights)))
     assert torch.equal(out, alone)
     out.float().square().sum().backward()
     g, *numpy = (each.detach().float().cpu().numpy() for each in (2 * out, x, gate_up, down, index, weights))

@@ -79,6 +79,7 @@ def attention(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
+        q, k, v = operators.under_autocast(q, k, v)
         mods = score_mod, mask_mod
         if out is not None:
             check_underived(q=q, k=k, v=v, sinks=sinks)

@@ -49,6 +49,7 @@ def decode(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
+        q, k, v = operators.under_autocast(q, k, v)
         plain = (out, score_mod, mask_mod, window[1], splits, config) == (None,) * 6
         if plain and operators.traced(q):
             how = operators.aligned(causal), window[0], softcap, scale

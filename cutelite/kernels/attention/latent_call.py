@@ -37,6 +37,7 @@ def decode_latent(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
+        q, latents = operators.under_autocast(q, latents)
         if (out, splits, config) == (None, None, None) and operators.traced(q):
             found = operators.decode_latent(q, latents, lengths, table, dim_v, operators.aligned(causal), scale)
             return found if return_lse else found[0]

@@ -22,9 +22,10 @@ from torch.autograd.function import once_differentiable
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form, to_be_cast
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch import traced as traced
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
@@ -74,7 +75,7 @@ def wanted(
         return plain
     if left_out():
         return False
-    return wants_gradient(q, k, v, sinks) or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
+    return wants_gradient(q, k, v, sinks) or (plain and traced(q, k, v))
 
 
 def wants_gradient(*tensors: Tensor | None) -> bool:
@@ -249,8 +250,9 @@ def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[An
 
 
 attention.register_autograd(_differentiate, setup_context=_remember)
-autocast(attention, "q", "k", "v")
-autocast(attention_varlen, "q", "k", "v")
+for each in attention, attention_varlen, decode:
+    autocast(each, "q", "k", "v")
+autocast(decode_latent, "q", "latents")
 batched(attention, results=2)
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 

@@ -38,6 +38,7 @@ def attention_varlen(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
+        q, k, v = operators.under_autocast(q, k, v)
         if out is not None:
             check_underived(q=q, k=k, v=v, sinks=sinks)
         mods = score_mod, mask_mod

@@ -16,7 +16,9 @@ from cutelite.kernels.arguments import (
     Arguments,
     ArrayError,
     check_given_apart,
+    check_underived,
     contiguous,
+    in_words_of_caller,
     result_like,
     underived,
 )
@@ -31,9 +33,6 @@ MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
-@untraced
-@underived(see="cutelite.kernels.moe.operators")
-@planned
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 
@@ -45,9 +44,26 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     out      (tokens, hidden); made where it is not given
     Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
     Sizes    hidden and inner are multiples of 8
-    Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for torch's tensors that need a gradient:
-             `moe.operators.experts` has derivatives
+    Arrays   of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile` or
+             `torch.autocast`, or need a gradient (`kernels.moe.operators`)
+    Errors   ValueError for shapes that do not fit
     """
+    if type(x).__module__.startswith("torch"):
+        from cutelite.kernels.moe import operators
+
+        x, gate_up, down = operators.under_autocast(x, gate_up, down)
+        if out is not None:
+            check_underived(x=x, gate_up=gate_up, down=down, weights=weights)
+        elif operators.wanted(x, gate_up, down, weights):
+            return operators.experts(x, gate_up, down, index, weights)
+    return mix(x, gate_up, down, index, weights, out)
+
+
+@untraced
+@in_words_of_caller
+@planned
+def mix(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
+    """Compute `experts`, for arrays that hold data."""
     return computed(x, gate_up, down, index, weights, out, False)[0]
 
 

@@ -10,9 +10,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op, out_form
+from cutelite.dispatch.divert import left_out
+from cutelite.interop.torch import custom_op, out_form, traced
 from cutelite.interop.torch_transforms import autocast, folded
+from cutelite.interop.torch_transforms import under_autocast as under_autocast
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
+
+
+def wanted(*tensors: Tensor) -> bool:
+    """Tell whether a call with these tensors goes to an operator."""
+    if torch.compiler.is_compiling():
+        return True
+    return not left_out() and (any(map(needs_gradient, tensors)) or traced(*tensors))
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
@@ -25,7 +35,7 @@ def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Te
 @custom_op("cutelite::experts", mutates_args=())
 def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     """`cutelite.kernels.moe.experts`, without derivatives."""
-    return call.experts(x, gate_up, down, index, weights)
+    return call.mix(x, gate_up, down, index, weights)
 
 
 @custom_op("cutelite::experts_kept", mutates_args=())
@@ -85,7 +95,7 @@ def scaled_experts(
 @custom_op("cutelite::route", mutates_args=())
 def route(logits: Tensor, k: int, normalise: bool) -> tuple[Tensor, Tensor]:
     """`cutelite.kernels.moe.route`: weights, f32, and experts, i64."""
-    return tuple(routing.route(logits, k, normalise=normalise, index_dtype="i64"))
+    return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64"))
 
 
 @route.register_fake
@@ -130,10 +140,10 @@ def _narrow_into(
 
 
 def _route_into(logits: Any, k: int, normalise: bool, out: Any) -> None:
-    routing.route(logits, k, normalise=normalise, index_dtype="i64", out=out)
+    routing.choose(logits, k, normalise=normalise, index_dtype="i64", out=out)
 
 
-out_form(experts_alone, call.experts)
+out_form(experts_alone, call.mix)
 out_form(narrow_experts, _narrow_into)
 out_form(scaled_experts, fp8.scaled_experts)
 out_form(route, _route_into, "chances", "index")

@@ -14,7 +14,15 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import as_number, is_array, one_of, results, underived
+from cutelite.kernels.arguments import (
+    as_number,
+    check_underived,
+    in_words_of_caller,
+    is_array,
+    one_of,
+    results,
+    underived,
+)
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows
@@ -93,9 +101,6 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
-@untraced
-@underived(see="cutelite.kernels.moe.operators")
-@planned
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
@@ -105,8 +110,26 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     index_dtype  'i32' or 'i64'
     out        weights, f32, and index, (tokens, k) each, to write to, without gaps; by default new ones
     Gives      `Routed`. Of equal logits the first experts are chosen
+    Arrays     as for `experts`; only `logits` have a derivative
     Errors     `cl.ArgumentError` for other arrays and numbers
     """
+    if type(logits).__module__.startswith("torch"):
+        from cutelite.kernels.moe import operators
+
+        if out is not None:
+            check_underived(logits=logits)
+        elif operators.wanted(logits):
+            k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
+            weights, index = operators.route(logits, k, normalise)
+            return Routed(weights, index if index_dtype == "i64" else index.int())
+    return choose(logits, k, normalise=normalise, index_dtype=index_dtype, out=out)
+
+
+@untraced
+@in_words_of_caller
+@planned
+def choose(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
+    """Compute `route`, for arrays that hold data."""
     rows = Rows(logits, "logits", most=MOST_EXPERTS)
     k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
     if len(logits.shape) != 2 or not 1 <= k <= min(rows.n, MOST_CHOICES):
