@@ -100,6 +100,10 @@ def test_vmap_of_experts() -> None:
     assert torch.equal(torch.vmap(lambda down: mixed(x[0], logits[0], down))(downs)[0], one_by_one[0])
 
 
+def twice(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score * 2.0
+
+
 def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast() -> None:
     """Under vmap, on meta and fake tensors, and under autocast, whether or not anything needs a gradient."""
     a, b, q = random(3, 8, 16), random(16, 8), random(2, 1, 8, 1, 16)
@@ -115,11 +119,11 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
         assert kernels.gemm(a[0], b).dtype == attend(q[0], q[0], q[0]).dtype == torch.bfloat16
         starts = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
         assert attention_varlen(q[0, 0], q[0, 0], q[0, 0], starts).dtype == torch.bfloat16
-        needy = q[0].clone().requires_grad_()
-        doubled = attend(needy, q[0], q[0], score_mod=lambda score, b, h, q_idx, kv_idx: score * 2.0)
+        needy = q.clone().requires_grad_()
+        doubled = torch.vmap(lambda x: attend(x, x, x, score_mod=twice))(needy)
         (gradient,) = torch.autograd.grad(doubled.float().sum(), needy)
-        decoded = decode(q[0], q[0], q[0], score_mod=lambda score, b, h, q_idx, kv_idx: score * 2.0, causal=False)
-        assert torch.equal(decoded, doubled) and gradient.dtype == torch.float32
+        assert torch.equal(doubled[1], decode(q[1], q[1], q[1], score_mod=twice, causal=False))
+        assert gradient.dtype == torch.float32
         target = torch.zeros(8, dtype=torch.int64, device=DEVICE)
         loss = linear_cross_entropy(a[0], b.T, target)
     torch.testing.assert_close(loss, linear_cross_entropy(halves[0][0], halves[1].T, target))

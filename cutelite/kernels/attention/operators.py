@@ -14,17 +14,19 @@ The gradient of q is added up in one order where `torch.use_deterministic_algori
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_batchedtensor
 from torch.autograd.function import once_differentiable
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch import traced as traced
-from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.interop.torch_transforms import autocast, batched, one_by_one
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
@@ -75,7 +77,9 @@ def wanted(
         return plain
     if left_out():
         return False
-    return wants_gradient(q, k, v, sinks) or (plain and traced(q, k, v))
+    if wants_gradient(q, k, v, sinks):
+        return True
+    return traced(q, k, v) if plain else any(isinstance(x, Tensor) and is_batchedtensor(x) for x in (q, k, v, sinks))
 
 
 def wants_gradient(*tensors: Tensor | None) -> bool:
@@ -293,20 +297,21 @@ out_form(attention_fp8, _fp8_into)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]
-    """Attention with functions of the caller's."""
+    """Attention with functions of the caller's. Under `torch.vmap` one after the other: functions ask for the batch."""
 
     @staticmethod
     def forward(
-        ctx: Any, how: How, mods: Mods, block_mask: Any, sinks: Tensor | None, *tensors: Tensor
+        how: How, mods: Mods, block_mask: Any, sinks: Tensor | None, *tensors: Tensor
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        ctx.how, ctx.mods = how, mods
         if block_mask is None:
-            o, lse = forward(tensors, how, mods, sinks=sinks)
-        else:
-            more = how.named((mods[0], None))
-            o, lse = call.attend(*tensors, block_mask=block_mask, sinks=sinks, return_lse=True, **more)
-        ctx.save_for_backward(sinks, *tensors[:3], o, lse, *tensors[3:])
-        return o, lse
+            return forward(tensors, how, mods, sinks=sinks)
+        more = how.named((mods[0], None))
+        return call.attend(*tensors, block_mask=block_mask, sinks=sinks, return_lse=True, **more)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.how, ctx.mods, _, sinks, *tensors = inputs
+        ctx.save_for_backward(sinks, *tensors[:3], *output, *tensors[3:])
 
     @staticmethod
     @once_differentiable
@@ -317,3 +322,9 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
         found = backward(*given, tuple(saved), ctx.how, ctx.mods, strict)
         with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
         return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
+        (how, mods, block_mask, *tensors), dims = given, in_dims[3:]
+        alone = partial(Modified.apply, how, mods, block_mask)
+        return one_by_one(alone, info.batch_size, dims, tuple(tensors)), (0, 0)
