@@ -39,9 +39,11 @@ def tvm_ffi_function(
     grid, block, cluster, smem, pdl   how it is launched (`cutelite.Launch`); the stream is TVM-FFI's current one
     name      a global name, by which `tvm_ffi.get_global_func` and other languages find it, in the place of what had it
     others    arguments by name that are always the same, such as compile-time constants: the function has none for them
-    Errors    TypeError for a name among `others` that is no parameter. What a launch refuses comes as TVM-FFI's error,
-              with its text
+    Errors    TypeError for an object that is no kernel, and for a name among `others` that is no parameter. What a
+              launch refuses comes as TVM-FFI's error, with its text
     """
+    if not isinstance(kernel, Kernel | BoundKernel):
+        raise TypeError(f"tvm_ffi_function() takes a kernel, not {kernel!r}")
     own = kernel.signature.names[isinstance(kernel, BoundKernel) :]
     for given in others:
         if given not in own:

@@ -49,6 +49,8 @@ def test_what_is_wrong_is_told_in_the_launch_s_words() -> None:
         made(a, 1.0, a, 3)
     with pytest.raises(TypeError, match=r"add\(\) has no parameter `time`; it has a, by, b, times"):
         tvm_ffi_function(add, grid=1, time=2)
+    with pytest.raises(TypeError, match=r"tvm_ffi_function\(\) takes a kernel, not 3"):
+        tvm_ffi_function(3, grid=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.gpu
