@@ -81,10 +81,13 @@ def _name(text: str, args: dict[str, ArgType]) -> str:
 
 
 def symbol(name: str) -> str:
-    """Turn a Python name into one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
+    """Turn a Python name into one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`.
+
+    `_` is `__`: PTX has no name of one such character (PTX ISA, identifiers).
+    """
     plain = "".join(c if c.isalnum() or c == "_" else "" for c in name) or "kernel"
     plain = "".join(c if c.isascii() else f"_{ord(c):x}_" for c in plain)
-    return f"_{plain}" if plain[0].isdigit() else plain
+    return f"_{plain}" if plain[0].isdigit() or plain == "_" else plain
 
 
 def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,12 +30,17 @@ from cutelite_rt.signature.data import Nested, Unsupported
 from cutelite_rt.signature.kinds import Array, Leaf, Signature
 from cutelite_rt.signature.table import Table
 
-# Keywords of C and C++, and names that our functions use.
+# Keywords of C and C++, macros that compilers begin with, and names that our functions use.
 _TAKEN = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if inline int long
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     asm bool true false NULL class new delete this template typename namespace private public protected operator
+    _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local alignas alignof
+    and and_eq bitand bitor catch char8_t char16_t char32_t co_await co_return co_yield compl concept const_cast
+    consteval constexpr constinit decltype dynamic_cast explicit export friend i386 linux mutable noexcept not not_eq
+    nullptr or or_eq reinterpret_cast requires static_assert static_cast thread_local throw try typeid typeof unix using
+    virtual wchar_t xor xor_eq
     kernel launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
     i64 u64 memcpy
     """.split()  # noqa: SIM905
@@ -96,9 +102,19 @@ def tables(name: str, table: Table) -> str:
     return f"static const u64 {name}_tables[] = {{\n" + ",\n".join(lines) + "};\n"
 
 
+_OWN = (
+    "arguments by_name dims error expressions image images kernel launch leaves load loaded maps on program rule run "
+    "start tables unload"
+)
+"""The names of a kernel or program in C, behind its own and an underscore."""
+
+
 def checked_name(name: str) -> str:
     if not name.isidentifier() or not name.isascii() or name in _TAKEN:
         raise ValueError(f"{name!r} is no name for C functions")
+    clash = {f"{name}_{own}" for own in _OWN.split()} & {*re.findall(r"\w+", shared())}
+    if clash:
+        raise ValueError(f"{name!r} is no name for C functions: `{min(clash)}` is one of ours")
     return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -19,6 +20,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.export import cprogram, cstub
 from cutelite_rt.export.cstub import c_stub
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import KINDS, float_code
@@ -444,12 +446,16 @@ def test_names_that_c_has_not() -> None:
     for name in ("float", "two words", "größe"):
         with pytest.raises(ValueError, match="is no name for C functions"):
             c_stub(bundle, name)
+    with pytest.raises(ValueError, match="'fit' is no name for C functions: `fit_dims` is one of ours"):
+        c_stub(bundle, "fit")
+    sources = "".join(Path(module.__file__ or "").read_text() for module in (cstub, cprogram))
+    assert {*re.findall(r"\{(?:self\.)?name\}_([a-z]\w*)", sources)} == {*cstub._OWN.split()}
     assert "int other_load(other_kernel **kernel);" in c_stub(bundle, "other").header
 
 
 def test_parameters_that_are_words_of_c(folder: Path, tmp_path: Path) -> None:
     @cl.kernel(block=32)
-    def words(float: Tensor[f32, (8,)], launch: cl.i32, kernel: cl.i64) -> None: ...
+    def words(float: Tensor[f32, (8,)], _Bool: cl.i32, kernel: cl.i64) -> None: ...
 
     stub = Stub(words.export(None), tmp_path)
     array = CTensor(0x1000, 2, 0, 1, 2, 32, 1, (ctypes.c_int64 * 1)(8), None, 0)

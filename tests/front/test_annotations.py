@@ -104,3 +104,5 @@ def test_names_that_ptx_does_not_know() -> None:
     )
     assert "gr_f6__df_e" in scope["größe"].compile(block=32).ptx
     assert ".entry lambda" in scope["k"].compile(block=32).ptx
+    scope["f"].__name__ = "_"
+    assert scope["cl"].kernel(scope["f"]).compile(block=32).cubin
