@@ -189,9 +189,9 @@ RARE u64 *place_of(u64 *places, u64 h) {
     return 0;
 }
 
-/* Threads have stacks far apart, so that each finds the place that it had. */
-SMALL u64 *enter(environment *env, const void *on_stack) {
-    return has_lock() ? (u64 *)env : place_of(env->places, (u64)on_stack >> 16);
+/* Whether a launch may begin. Threads have stacks far apart, so that each finds the place that it had. */
+SMALL int enter(environment *env, const void *on_stack, u64 **place) {
+    return has_lock() || (*place = place_of(env->places, (u64)on_stack >> 16)) != 0;
 }
 SMALL void leave(u64 *place) {
     if (!has_lock() && place) __atomic_store_n(place, *place + 1, __ATOMIC_RELEASE);
@@ -847,7 +847,7 @@ object *launch(object *self, objects args, i64 given, object *kwnames) {
         l.slots = bound;
         for (u32 i = 0; i < is->count; i++) bound[i] = args[i];
     }
-    if (SELDOM(!(place = enter(env, memory))) || SELDOM(!is_unchanged(env, SHARED(of->watch)))) goto end;
+    if (SELDOM(!enter(env, memory, &place)) || SELDOM(!is_unchanged(env, SHARED(of->watch)))) goto end;
     if (SELDOM(is->strided))
         for (u32 d = 0; d < is->dims; d++) unsure_of(&l)[2 * d + 1] = 0;
     if (SELDOM(is->fetches)) {
@@ -918,7 +918,7 @@ RARE const subscript_entry *found(subscript_state *of, object *key) {
 object *subscript(object *self, objects args, i64 given, object *kwnames) {
     subscript_state *of = (subscript_state *)content(item(self, 0));
     u64 *place = 0;
-    if (OFTEN(given == 1 && !kwnames) && OFTEN(place = enter(of->env, __builtin_frame_address(0)))) {
+    if (OFTEN(given == 1 && !kwnames) && OFTEN(enter(of->env, __builtin_frame_address(0), &place))) {
         const subscript_entry *e = SHARED(of->recent);
         object *key = *args, *tuple = of->env->tuple;
         if (!(type_of(key) == tuple && type_of(e->key) == tuple && count_of(key) == 2 && count_of(e->key) == 2 && item(key, 0) == item(e->key, 0) &&

@@ -233,7 +233,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %162 = lshr i64 %161, 16
   %163 = call fastcc ptr @place_of(ptr noundef %160, i64 noundef %162) #22
   %164 = icmp eq ptr %163, null
-  br i1 %164, label %563, label %168, !prof !5
+  br i1 %164, label %563, label %168, !prof !10
 
 165:                                              ; preds = %155
   %166 = getelementptr inbounds nuw i8, ptr %21, i64 24
@@ -247,7 +247,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   br label %172
 
 172:                                              ; preds = %168, %165
-  %173 = phi ptr [ %23, %165 ], [ %163, %168 ]
+  %173 = phi ptr [ null, %165 ], [ %163, %168 ]
   %174 = phi ptr [ %167, %165 ], [ %171, %168 ]
   %175 = getelementptr inbounds nuw i8, ptr %174, i64 32
   %176 = load i64, ptr %174, align 8
@@ -255,7 +255,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   br i1 %177, label %192, label %179
 
 178:                                              ; preds = %179
-  br i1 %187, label %192, label %203, !prof !10
+  br i1 %187, label %192, label %203, !prof !11
 
 179:                                              ; preds = %172, %179
   %180 = phi ptr [ %189, %179 ], [ %175, %172 ]
@@ -270,7 +270,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %189 = getelementptr inbounds nuw i8, ptr %180, i64 16
   %190 = icmp ult i64 %188, %176
   %191 = select i1 %190, i1 %187, i1 false
-  br i1 %191, label %179, label %178, !llvm.loop !11
+  br i1 %191, label %179, label %178, !llvm.loop !12
 
 192:                                              ; preds = %172, %178
   %193 = phi ptr [ %189, %178 ], [ %175, %172 ]
@@ -285,7 +285,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 200:                                              ; preds = %192
   %201 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %23, ptr noundef nonnull %174, ptr noundef nonnull %193, i64 noundef %196) #22
   %202 = icmp eq i32 %201, 0
-  br i1 %202, label %203, label %206, !prof !12
+  br i1 %202, label %203, label %206, !prof !13
 
 203:                                              ; preds = %178, %200
   %204 = getelementptr inbounds nuw i8, ptr %23, i64 168
@@ -322,7 +322,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %227 = load i32, ptr %211, align 8
   %228 = zext i32 %227 to i64
   %229 = icmp samesign ult i64 %226, %228
-  br i1 %229, label %214, label %230, !llvm.loop !13
+  br i1 %229, label %214, label %230, !llvm.loop !14
 
 230:                                              ; preds = %214, %210, %206
   %231 = getelementptr inbounds nuw i8, ptr %25, i64 20
@@ -456,7 +456,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %324 = load i32, ptr %292, align 8
   %325 = zext i32 %324 to i64
   %326 = icmp samesign ult i64 %323, %325
-  br i1 %326, label %300, label %297, !llvm.loop !14
+  br i1 %326, label %300, label %297, !llvm.loop !15
 
 327:                                              ; preds = %297
   %328 = getelementptr inbounds nuw i8, ptr %246, i64 48
@@ -555,7 +555,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 
 388:                                              ; preds = %390
   %389 = icmp eq i64 %398, 0
-  br i1 %389, label %406, label %401, !prof !15
+  br i1 %389, label %406, label %401, !prof !16
 
 390:                                              ; preds = %386, %390
   %391 = phi i64 [ 0, %386 ], [ %399, %390 ]
@@ -568,7 +568,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %398 = or i64 %397, %392
   %399 = add nuw nsw i64 %391, 1
   %400 = icmp eq i64 %399, %387
-  br i1 %400, label %388, label %390, !llvm.loop !16
+  br i1 %400, label %388, label %390, !llvm.loop !17
 
 401:                                              ; preds = %388
   %402 = call fastcc ptr @search(ptr noundef nonnull %246, ptr noundef nonnull %377, ptr noundef nonnull %287) #22
@@ -577,7 +577,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 403:                                              ; preds = %376, %401
   %404 = phi ptr [ %402, %401 ], [ %378, %376 ]
   %405 = icmp eq ptr %404, null
-  br i1 %405, label %554, label %406, !prof !18
+  br i1 %405, label %554, label %406, !prof !19
 
 406:                                              ; preds = %388, %403
   %407 = phi ptr [ %404, %403 ], [ %378, %388 ]
@@ -640,7 +640,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   switch i32 %445, label %448 [
     i32 2, label %454
     i32 0, label %446
-  ], !prof !19
+  ], !prof !20
 
 446:                                              ; preds = %420
   %447 = load i32, ptr %354, align 4
@@ -738,7 +738,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   store i64 %508, ptr %512, align 1
   %513 = getelementptr inbounds nuw i8, ptr %504, i64 8
   %514 = icmp ult ptr %513, %436
-  br i1 %514, label %503, label %524, !llvm.loop !20
+  br i1 %514, label %503, label %524, !llvm.loop !21
 
 515:                                              ; preds = %502, %515
   %516 = phi ptr [ %522, %515 ], [ %432, %502 ]
@@ -750,7 +750,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   store ptr %520, ptr %517, align 8
   %522 = getelementptr inbounds nuw i8, ptr %516, i64 8
   %523 = icmp ult ptr %522, %436
-  br i1 %523, label %515, label %524, !llvm.loop !21
+  br i1 %523, label %515, label %524, !llvm.loop !22
 
 524:                                              ; preds = %503, %515, %501, %502
   %525 = phi ptr [ null, %502 ], [ %7, %501 ], [ null, %515 ], [ %7, %503 ]
@@ -804,7 +804,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %557 = phi i32 [ %553, %552 ], [ %418, %417 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %8) #21
   %558 = icmp eq ptr %413, null
-  br i1 %558, label %563, label %559, !prof !12
+  br i1 %558, label %563, label %559, !prof !13
 
 559:                                              ; preds = %556
   %560 = getelementptr inbounds nuw i8, ptr %413, i64 8
@@ -814,20 +814,20 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   br label %563
 
 563:                                              ; preds = %42, %80, %92, %104, %235, %203, %158, %554, %559, %556
-  %564 = phi i1 [ %233, %554 ], [ %233, %559 ], [ %233, %556 ], [ true, %42 ], [ true, %80 ], [ false, %235 ], [ true, %203 ], [ true, %158 ], [ true, %104 ], [ true, %92 ]
-  %565 = phi i32 [ %555, %554 ], [ %557, %559 ], [ %557, %556 ], [ 1, %42 ], [ %81, %80 ], [ %241, %235 ], [ 1, %203 ], [ 1, %158 ], [ 1, %104 ], [ %94, %92 ]
-  %566 = phi ptr [ %173, %554 ], [ %173, %559 ], [ %173, %556 ], [ null, %42 ], [ null, %80 ], [ %173, %235 ], [ %173, %203 ], [ null, %158 ], [ null, %104 ], [ null, %92 ]
-  %567 = phi ptr [ %97, %554 ], [ %97, %559 ], [ %97, %556 ], [ null, %42 ], [ null, %80 ], [ %97, %235 ], [ %97, %203 ], [ %97, %158 ], [ %97, %104 ], [ %87, %92 ]
+  %564 = phi i1 [ %233, %554 ], [ %233, %559 ], [ %233, %556 ], [ true, %80 ], [ false, %235 ], [ true, %203 ], [ true, %158 ], [ true, %104 ], [ true, %92 ], [ true, %42 ]
+  %565 = phi i32 [ %555, %554 ], [ %557, %559 ], [ %557, %556 ], [ %81, %80 ], [ %241, %235 ], [ 1, %203 ], [ 1, %158 ], [ 1, %104 ], [ %94, %92 ], [ 1, %42 ]
+  %566 = phi ptr [ %97, %554 ], [ %97, %559 ], [ %97, %556 ], [ null, %80 ], [ %97, %235 ], [ %97, %203 ], [ %97, %158 ], [ %97, %104 ], [ %87, %92 ], [ null, %42 ]
+  %567 = phi ptr [ %173, %554 ], [ %173, %559 ], [ %173, %556 ], [ null, %80 ], [ %173, %235 ], [ %173, %203 ], [ null, %158 ], [ null, %104 ], [ null, %92 ], [ null, %42 ]
   %568 = tail call i32 @has_lock() #20
   %569 = icmp eq i32 %568, 0
-  %570 = icmp ne ptr %566, null
+  %570 = icmp ne ptr %567, null
   %571 = and i1 %570, %569
   br i1 %571, label %572, label %575
 
 572:                                              ; preds = %563
-  %573 = load i64, ptr %566, align 8
+  %573 = load i64, ptr %567, align 8
   %574 = add i64 %573, 1
-  store atomic i64 %574, ptr %566 release, align 8
+  store atomic i64 %574, ptr %567 release, align 8
   br label %575
 
 575:                                              ; preds = %563, %572
@@ -864,7 +864,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %595 = add nuw nsw i64 %586, 1
   %596 = zext i32 %594 to i64
   %597 = icmp samesign ult i64 %595, %596
-  br i1 %597, label %584, label %598, !llvm.loop !22
+  br i1 %597, label %584, label %598, !llvm.loop !23
 
 598:                                              ; preds = %593, %576, %575
   %599 = getelementptr inbounds nuw i8, ptr %9, i64 72
@@ -879,13 +879,13 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   br label %605
 
 605:                                              ; preds = %602, %598
-  %606 = icmp eq ptr %567, null
+  %606 = icmp eq ptr %566, null
   br i1 %606, label %610, label %607, !prof !4
 
 607:                                              ; preds = %605
   %608 = getelementptr inbounds nuw i8, ptr %23, i64 192
   %609 = load ptr, ptr %608, align 8
-  call void %609(ptr noundef nonnull %567) #23
+  call void %609(ptr noundef nonnull %566) #23
   br label %610
 
 610:                                              ; preds = %607, %605
@@ -893,7 +893,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
     i32 0, label %611
     i32 3, label %633
     i32 2, label %623
-  ], !prof !23
+  ], !prof !24
 
 611:                                              ; preds = %610
   %612 = getelementptr inbounds nuw i8, ptr %23, i64 104
@@ -994,7 +994,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %39 = add nuw nsw i64 %33, 1
   %40 = add i64 %34, 1
   %41 = icmp eq i64 %40, %23
-  br i1 %41, label %42, label %32, !llvm.loop !24
+  br i1 %41, label %42, label %32, !llvm.loop !25
 
 42:                                               ; preds = %27, %32, %13
   %43 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -1060,7 +1060,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %93 = add nuw nsw i64 %52, 8
   %94 = add i64 %53, 8
   %95 = icmp eq i64 %94, %26
-  br i1 %95, label %27, label %51, !llvm.loop !25
+  br i1 %95, label %27, label %51, !llvm.loop !26
 }
 
 ; Function Attrs: noinline nounwind
@@ -1128,7 +1128,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %28 = load i32, ptr %8, align 8
   %29 = zext i32 %28 to i64
   %30 = icmp samesign ult i64 %27, %29
-  br i1 %30, label %18, label %16, !llvm.loop !26
+  br i1 %30, label %18, label %16, !llvm.loop !27
 
 31:                                               ; preds = %16
   %32 = getelementptr inbounds nuw i8, ptr %1, i64 208
@@ -1175,7 +1175,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 61:                                               ; preds = %56
   %62 = add nuw nsw i64 %57, 1
   %63 = icmp eq i64 %62, %55
-  br i1 %63, label %97, label %56, !llvm.loop !27
+  br i1 %63, label %97, label %56, !llvm.loop !28
 
 64:                                               ; preds = %56
   %65 = trunc nuw i64 %57 to i32
@@ -1199,7 +1199,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   store ptr %76, ptr %71, align 8
   %77 = add nuw nsw i64 %46, 1
   %78 = icmp eq i64 %77, %34
-  br i1 %78, label %41, label %45, !llvm.loop !28
+  br i1 %78, label %41, label %45, !llvm.loop !29
 
 79:                                               ; preds = %41, %92
   %80 = phi i32 [ %93, %92 ], [ %43, %41 ]
@@ -1226,7 +1226,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %94 = add nuw nsw i64 %81, 1
   %95 = zext i32 %93 to i64
   %96 = icmp samesign ult i64 %94, %95
-  br i1 %96, label %79, label %97, !llvm.loop !29
+  br i1 %96, label %79, label %97, !llvm.loop !30
 
 97:                                               ; preds = %66, %69, %61, %85, %92, %41, %6
   %98 = phi i32 [ 1, %6 ], [ 1, %85 ], [ 0, %41 ], [ 1, %61 ], [ 0, %92 ], [ 1, %69 ], [ 1, %66 ]
@@ -1282,7 +1282,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %36 = load i32, ptr %35, align 8
   %37 = zext i32 %36 to i64
   %38 = icmp samesign ult i64 %33, %37
-  br i1 %38, label %30, label %20, !llvm.loop !30
+  br i1 %38, label %30, label %20, !llvm.loop !31
 
 39:                                               ; preds = %22, %139
   %40 = phi ptr [ %8, %22 ], [ %140, %139 ]
@@ -1426,7 +1426,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 139:                                              ; preds = %104, %76, %133, %121, %110, %80, %70
   %140 = getelementptr inbounds nuw i8, ptr %40, i64 16
   %141 = icmp ult ptr %140, %13
-  br i1 %141, label %39, label %144, !llvm.loop !31
+  br i1 %141, label %39, label %144, !llvm.loop !32
 
 142:                                              ; preds = %110, %80, %137
   %143 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #22
@@ -1499,142 +1499,143 @@ define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i6
   %16 = icmp eq i64 %2, 1
   %17 = icmp eq ptr %3, null
   %18 = and i1 %16, %17
-  br i1 %18, label %19, label %103, !prof !4
+  br i1 %18, label %19, label %104, !prof !4
 
 19:                                               ; preds = %4
-  %20 = load ptr, ptr %15, align 8
-  %21 = tail call i32 @has_lock() #20
-  %22 = icmp eq i32 %21, 0
-  br i1 %22, label %23, label %31
+  %20 = tail call i32 @has_lock() #20
+  %21 = icmp eq i32 %20, 0
+  br i1 %21, label %22, label %31
 
-23:                                               ; preds = %19
-  %24 = tail call ptr @llvm.frameaddress.p0(i32 0)
-  %25 = getelementptr inbounds nuw i8, ptr %20, i64 376
+22:                                               ; preds = %19
+  %23 = tail call ptr @llvm.frameaddress.p0(i32 0)
+  %24 = load ptr, ptr %15, align 8
+  %25 = getelementptr inbounds nuw i8, ptr %24, i64 376
   %26 = load ptr, ptr %25, align 8
-  %27 = ptrtoint ptr %24 to i64
+  %27 = ptrtoint ptr %23 to i64
   %28 = lshr i64 %27, 16
   %29 = tail call fastcc ptr @place_of(ptr noundef %26, i64 noundef %28) #22
   %30 = icmp eq ptr %29, null
-  br i1 %30, label %103, label %36, !prof !5
+  br i1 %30, label %104, label %34, !prof !10
 
 31:                                               ; preds = %19
-  %32 = icmp eq ptr %20, null
-  br i1 %32, label %103, label %33, !prof !5
+  %32 = getelementptr i8, ptr %14, i64 40
+  %33 = load ptr, ptr %32, align 8
+  br label %38
 
-33:                                               ; preds = %31
-  %34 = getelementptr i8, ptr %14, i64 40
-  %35 = load ptr, ptr %34, align 8
-  br label %41
+34:                                               ; preds = %22
+  %35 = getelementptr i8, ptr %14, i64 40
+  %36 = load atomic i64, ptr %35 seq_cst, align 8
+  %37 = inttoptr i64 %36 to ptr
+  br label %38
 
-36:                                               ; preds = %23
-  %37 = getelementptr i8, ptr %14, i64 40
-  %38 = load atomic i64, ptr %37 seq_cst, align 8
-  %39 = inttoptr i64 %38 to ptr
-  %40 = load ptr, ptr %15, align 8
-  br label %41
-
-41:                                               ; preds = %36, %33
-  %42 = phi ptr [ %20, %33 ], [ %40, %36 ]
-  %43 = phi ptr [ %20, %33 ], [ %29, %36 ]
-  %44 = phi ptr [ %35, %33 ], [ %39, %36 ]
-  %45 = load ptr, ptr %1, align 8
-  %46 = getelementptr inbounds nuw i8, ptr %42, i64 112
+38:                                               ; preds = %34, %31
+  %39 = phi ptr [ null, %31 ], [ %29, %34 ]
+  %40 = phi ptr [ %33, %31 ], [ %37, %34 ]
+  %41 = load ptr, ptr %1, align 8
+  %42 = load ptr, ptr %15, align 8
+  %43 = getelementptr inbounds nuw i8, ptr %42, i64 112
+  %44 = load ptr, ptr %43, align 8
+  %45 = getelementptr inbounds i8, ptr %41, i64 %5
+  %46 = getelementptr inbounds i8, ptr %45, i64 -8
   %47 = load ptr, ptr %46, align 8
-  %48 = getelementptr inbounds i8, ptr %45, i64 %5
-  %49 = getelementptr inbounds i8, ptr %48, i64 -8
-  %50 = load ptr, ptr %49, align 8
-  %51 = icmp eq ptr %50, %47
-  br i1 %51, label %52, label %83
+  %48 = icmp eq ptr %47, %44
+  br i1 %48, label %49, label %80
 
-52:                                               ; preds = %41
-  %53 = getelementptr inbounds nuw i8, ptr %44, i64 48
+49:                                               ; preds = %38
+  %50 = getelementptr inbounds nuw i8, ptr %40, i64 48
+  %51 = load ptr, ptr %50, align 8
+  %52 = getelementptr inbounds i8, ptr %51, i64 %5
+  %53 = getelementptr inbounds i8, ptr %52, i64 -8
   %54 = load ptr, ptr %53, align 8
-  %55 = getelementptr inbounds i8, ptr %54, i64 %5
-  %56 = getelementptr inbounds i8, ptr %55, i64 -8
-  %57 = load ptr, ptr %56, align 8
-  %58 = icmp eq ptr %57, %47
-  br i1 %58, label %59, label %83
+  %55 = icmp eq ptr %54, %44
+  br i1 %55, label %56, label %80
 
-59:                                               ; preds = %52
-  %60 = load i64, ptr %48, align 8
+56:                                               ; preds = %49
+  %57 = load i64, ptr %45, align 8
+  %58 = icmp eq i64 %57, 2
+  br i1 %58, label %59, label %80
+
+59:                                               ; preds = %56
+  %60 = load i64, ptr %52, align 8
   %61 = icmp eq i64 %60, 2
-  br i1 %61, label %62, label %83
+  br i1 %61, label %62, label %80
 
 62:                                               ; preds = %59
-  %63 = load i64, ptr %55, align 8
-  %64 = icmp eq i64 %63, 2
-  br i1 %64, label %65, label %83
+  %63 = getelementptr i8, ptr %47, i64 %5
+  %64 = getelementptr i8, ptr %63, i64 16
+  %65 = load i64, ptr %64, align 8
+  %66 = getelementptr inbounds i8, ptr %41, i64 %65
+  %67 = load ptr, ptr %66, align 8
+  %68 = getelementptr i8, ptr %54, i64 %5
+  %69 = getelementptr i8, ptr %68, i64 16
+  %70 = load i64, ptr %69, align 8
+  %71 = getelementptr inbounds i8, ptr %51, i64 %70
+  %72 = load ptr, ptr %71, align 8
+  %73 = icmp eq ptr %67, %72
+  br i1 %73, label %74, label %80
 
-65:                                               ; preds = %62
-  %66 = getelementptr i8, ptr %50, i64 %5
-  %67 = getelementptr i8, ptr %66, i64 16
-  %68 = load i64, ptr %67, align 8
-  %69 = getelementptr inbounds i8, ptr %45, i64 %68
-  %70 = load ptr, ptr %69, align 8
-  %71 = getelementptr i8, ptr %57, i64 %5
-  %72 = getelementptr i8, ptr %71, i64 16
-  %73 = load i64, ptr %72, align 8
-  %74 = getelementptr inbounds i8, ptr %54, i64 %73
-  %75 = load ptr, ptr %74, align 8
-  %76 = icmp eq ptr %70, %75
-  br i1 %76, label %77, label %83
+74:                                               ; preds = %62
+  %75 = getelementptr inbounds nuw i8, ptr %66, i64 8
+  %76 = load ptr, ptr %75, align 8
+  %77 = getelementptr inbounds nuw i8, ptr %71, i64 8
+  %78 = load ptr, ptr %77, align 8
+  %79 = icmp eq ptr %76, %78
+  br i1 %79, label %83, label %80
 
-77:                                               ; preds = %65
-  %78 = getelementptr inbounds nuw i8, ptr %69, i64 8
-  %79 = load ptr, ptr %78, align 8
-  %80 = getelementptr inbounds nuw i8, ptr %74, i64 8
-  %81 = load ptr, ptr %80, align 8
-  %82 = icmp eq ptr %79, %81
-  br i1 %82, label %86, label %83
+80:                                               ; preds = %38, %49, %56, %59, %62, %74
+  %81 = tail call fastcc ptr @found(ptr noundef nonnull %15, ptr noundef nonnull %41) #22
+  %82 = icmp eq ptr %81, null
+  br i1 %82, label %98, label %83, !prof !33
 
-83:                                               ; preds = %41, %52, %59, %62, %65, %77
-  %84 = tail call fastcc ptr @found(ptr noundef nonnull %15, ptr noundef nonnull %45) #22
-  %85 = icmp eq ptr %84, null
-  br i1 %85, label %96, label %86, !prof !32
+83:                                               ; preds = %74, %80
+  %84 = phi ptr [ %81, %80 ], [ %40, %74 ]
+  %85 = getelementptr inbounds nuw i8, ptr %84, i64 40
+  %86 = load ptr, ptr %85, align 8
+  br i1 %21, label %90, label %87
 
-86:                                               ; preds = %77, %83
-  %87 = phi ptr [ %84, %83 ], [ %44, %77 ]
-  %88 = getelementptr inbounds nuw i8, ptr %87, i64 40
-  %89 = load ptr, ptr %88, align 8
-  br i1 %22, label %90, label %100
+87:                                               ; preds = %83
+  %88 = load i32, ptr %86, align 4
+  %89 = add i32 %88, 1
+  store i32 %89, ptr %86, align 4
+  br label %111
 
-90:                                               ; preds = %86
+90:                                               ; preds = %83
   %91 = load ptr, ptr %15, align 8
   %92 = getelementptr inbounds nuw i8, ptr %91, i64 184
   %93 = load ptr, ptr %92, align 8
-  tail call void %93(ptr noundef %89) #23
-  %94 = load i64, ptr %43, align 8
-  %95 = add i64 %94, 1
-  store atomic i64 %95, ptr %43 release, align 8
-  br label %110
+  tail call void %93(ptr noundef %86) #23
+  %94 = icmp eq ptr %39, null
+  br i1 %94, label %111, label %95
 
-96:                                               ; preds = %83
-  br i1 %22, label %97, label %103
+95:                                               ; preds = %90
+  %96 = load i64, ptr %39, align 8
+  %97 = add i64 %96, 1
+  store atomic i64 %97, ptr %39 release, align 8
+  br label %111
 
-97:                                               ; preds = %96
-  %98 = load i64, ptr %43, align 8
-  %99 = add i64 %98, 1
-  store atomic i64 %99, ptr %43 release, align 8
-  br label %103
+98:                                               ; preds = %80
+  %99 = icmp ne ptr %39, null
+  %100 = and i1 %21, %99
+  br i1 %100, label %101, label %104
 
-100:                                              ; preds = %86
-  %101 = load i32, ptr %89, align 4
-  %102 = add i32 %101, 1
-  store i32 %102, ptr %89, align 4
-  br label %110
+101:                                              ; preds = %98
+  %102 = load i64, ptr %39, align 8
+  %103 = add i64 %102, 1
+  store atomic i64 %103, ptr %39 release, align 8
+  br label %104
 
-103:                                              ; preds = %97, %96, %31, %23, %4
-  %104 = load ptr, ptr %15, align 8
-  %105 = getelementptr inbounds nuw i8, ptr %104, i64 224
-  %106 = load ptr, ptr %105, align 8
-  %107 = getelementptr i8, ptr %14, i64 32
-  %108 = load ptr, ptr %107, align 8
-  %109 = tail call ptr %106(ptr noundef %108, ptr noundef %1, i64 noundef %2, ptr noundef %3) #23
-  br label %110
+104:                                              ; preds = %101, %98, %22, %4
+  %105 = load ptr, ptr %15, align 8
+  %106 = getelementptr inbounds nuw i8, ptr %105, i64 224
+  %107 = load ptr, ptr %106, align 8
+  %108 = getelementptr i8, ptr %14, i64 32
+  %109 = load ptr, ptr %108, align 8
+  %110 = tail call ptr %107(ptr noundef %109, ptr noundef %1, i64 noundef %2, ptr noundef %3) #23
+  br label %111
 
-110:                                              ; preds = %90, %100, %103
-  %111 = phi ptr [ %109, %103 ], [ %89, %100 ], [ %89, %90 ]
-  ret ptr %111
+111:                                              ; preds = %90, %95, %87, %104
+  %112 = phi ptr [ %110, %104 ], [ %86, %87 ], [ %86, %95 ], [ %86, %90 ]
+  ret ptr %112
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(none)
@@ -1873,7 +1874,7 @@ define internal fastcc noundef ptr @place_of(ptr noundef captures(ret: address, 
 31:                                               ; preds = %27, %18
   %32 = add nuw nsw i64 %6, 2
   %33 = icmp eq i64 %32, 64
-  br i1 %33, label %34, label %5, !llvm.loop !33
+  br i1 %33, label %34, label %5, !llvm.loop !34
 
 34:                                               ; preds = %31, %27, %14
   %35 = phi ptr [ %10, %14 ], [ null, %31 ], [ %23, %27 ]
@@ -1949,7 +1950,7 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
   %47 = getelementptr inbounds nuw i8, ptr %19, i64 24
   %48 = load i64, ptr %6, align 8
   %49 = icmp ult i64 %46, %48
-  br i1 %49, label %17, label %50, !llvm.loop !34
+  br i1 %49, label %17, label %50, !llvm.loop !35
 
 50:                                               ; preds = %45, %4
   %51 = getelementptr inbounds nuw i8, ptr %1, i64 24
@@ -2044,7 +2045,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %64 = load i32, ptr %42, align 4
   %65 = zext i32 %64 to i64
   %66 = icmp samesign ult i64 %63, %65
-  br i1 %66, label %60, label %45, !llvm.loop !35
+  br i1 %66, label %60, label %45, !llvm.loop !36
 
 67:                                               ; preds = %54, %475
   %68 = phi ptr [ %17, %54 ], [ %477, %475 ]
@@ -2069,7 +2070,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %85 = getelementptr inbounds nuw i8, ptr %83, i64 %84
   %86 = load i8, ptr %85, align 1
   %87 = icmp eq i8 %86, 0
-  br i1 %87, label %475, label %88, !prof !36
+  br i1 %87, label %475, label %88, !prof !37
 
 88:                                               ; preds = %67, %77
   %89 = load i16, ptr %72, align 8
@@ -2142,8 +2143,8 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %146 = getelementptr inbounds nuw i8, ptr %107, i64 %145
   %147 = icmp ne i32 %135, 0
   %148 = icmp ne i64 %143, 0
-  %149 = select i1 %147, i1 %148, i1 false, !prof !37
-  br i1 %149, label %150, label %200, !prof !37
+  %149 = select i1 %147, i1 %148, i1 false, !prof !38
+  br i1 %149, label %150, label %200, !prof !38
 
 150:                                              ; preds = %131
   %151 = getelementptr inbounds nuw i8, ptr %104, i64 64
@@ -2362,7 +2363,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   switch i32 %304, label %307 [
     i32 0, label %305
     i32 1, label %308
-  ], !prof !38
+  ], !prof !39
 
 305:                                              ; preds = %293
   %306 = icmp eq i64 %301, %303
@@ -2434,7 +2435,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %350 = mul i64 %301, %296
   %351 = getelementptr inbounds nuw i8, ptr %294, i64 16
   %352 = icmp ult ptr %351, %291
-  br i1 %352, label %293, label %353, !llvm.loop !39
+  br i1 %352, label %293, label %353, !llvm.loop !40
 
 353:                                              ; preds = %340
   %354 = icmp sgt i64 %350, 1073741824
@@ -2454,7 +2455,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 
 363:                                              ; preds = %353
   %364 = icmp eq i32 %349, 0
-  br i1 %364, label %459, label %365, !prof !40
+  br i1 %364, label %459, label %365, !prof !41
 
 365:                                              ; preds = %363
   %366 = load i32, ptr %276, align 8
@@ -2468,7 +2469,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 370:                                              ; preds = %373
   %371 = add nuw nsw i64 %374, 1
   %372 = icmp eq i64 %371, %369
-  br i1 %372, label %484, label %373, !llvm.loop !41
+  br i1 %372, label %484, label %373, !llvm.loop !42
 
 373:                                              ; preds = %368, %370
   %374 = phi i64 [ 0, %368 ], [ %371, %370 ]
@@ -2495,7 +2496,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %389 = add nuw nsw i64 %385, 1
   %390 = icmp eq i64 %389, %383
   %391 = select i1 %388, i1 true, i1 %390
-  br i1 %391, label %392, label %384, !llvm.loop !41
+  br i1 %391, label %392, label %384, !llvm.loop !42
 
 392:                                              ; preds = %384, %378
   %393 = phi i64 [ 0, %378 ], [ %383, %384 ]
@@ -2537,7 +2538,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %419 = zext i1 %407 to i32
   %420 = icmp eq i32 %410, 1
   %421 = and i1 %407, %420
-  br i1 %421, label %424, label %422, !prof !42
+  br i1 %421, label %424, label %422, !prof !43
 
 422:                                              ; preds = %412, %418
   %423 = phi i32 [ %419, %418 ], [ 0, %412 ]
@@ -2596,7 +2597,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 456:                                              ; preds = %415, %429, %412, %451, %422
   %457 = getelementptr inbounds nuw i8, ptr %398, i64 16
   %458 = icmp ult ptr %457, %395
-  br i1 %458, label %397, label %459, !llvm.loop !43
+  br i1 %458, label %397, label %459, !llvm.loop !44
 
 459:                                              ; preds = %373, %456, %359, %392, %363, %283
   %460 = getelementptr inbounds nuw i8, ptr %250, i64 12
@@ -2632,7 +2633,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %480 = getelementptr inbounds nuw i8, ptr %70, i64 1
   %481 = getelementptr inbounds nuw i8, ptr %71, i64 1
   %482 = icmp ult ptr %478, %52
-  br i1 %482, label %67, label %485, !llvm.loop !44
+  br i1 %482, label %67, label %485, !llvm.loop !45
 
 483:                                              ; preds = %283, %260, %279, %262
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #21
@@ -2762,7 +2763,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   store ptr %82, ptr %85, align 8
   %86 = add nuw nsw i64 %61, 1
   %87 = icmp eq i64 %86, %42
-  br i1 %87, label %44, label %60, !llvm.loop !45
+  br i1 %87, label %44, label %60, !llvm.loop !46
 
 88:                                               ; preds = %44
   %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #22
@@ -2810,7 +2811,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %121 = load i32, ptr %120, align 8
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %118, %122
-  br i1 %123, label %106, label %104, !llvm.loop !46
+  br i1 %123, label %106, label %104, !llvm.loop !47
 
 124:                                              ; preds = %104, %88
   %125 = phi i32 [ %105, %104 ], [ %89, %88 ]
@@ -2960,7 +2961,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %104 = load i32, ptr %103, align 4
   %105 = zext i32 %104 to i64
   %106 = icmp samesign ult i64 %101, %105
-  br i1 %106, label %20, label %107, !llvm.loop !47
+  br i1 %106, label %20, label %107, !llvm.loop !48
 
 107:                                              ; preds = %100, %95, %1
   %108 = phi i32 [ 0, %1 ], [ %96, %95 ], [ 0, %100 ]
@@ -3078,7 +3079,7 @@ define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull read
   %81 = load i32, ptr %80, align 8
   %82 = zext i32 %81 to i64
   %83 = icmp samesign ult i64 %79, %82
-  br i1 %83, label %8, label %84, !llvm.loop !48
+  br i1 %83, label %8, label %84, !llvm.loop !49
 
 84:                                               ; preds = %59, %63, %77, %48, %45, %1
   %85 = phi i32 [ 0, %1 ], [ 1, %48 ], [ 1, %63 ], [ 0, %77 ], [ 1, %45 ], [ 1, %59 ]
@@ -3109,7 +3110,7 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
 17:                                               ; preds = %30
   %18 = add nuw nsw i64 %21, 1
   %19 = icmp eq i64 %18, %16
-  br i1 %19, label %36, label %20, !llvm.loop !49
+  br i1 %19, label %36, label %20, !llvm.loop !50
 
 20:                                               ; preds = %6, %17
   %21 = phi i64 [ 0, %6 ], [ %18, %17 ]
@@ -3235,7 +3236,7 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 69:                                               ; preds = %58, %66, %48
   %70 = getelementptr inbounds nuw i8, ptr %27, i64 20
   %71 = icmp ult ptr %70, %24
-  br i1 %71, label %26, label %72, !llvm.loop !50
+  br i1 %71, label %26, label %72, !llvm.loop !51
 
 72:                                               ; preds = %69, %66, %1
   %73 = phi i32 [ 0, %1 ], [ %67, %66 ], [ 0, %69 ]
@@ -3346,7 +3347,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %69 = load i32, ptr %68, align 4
   %70 = zext i32 %69 to i64
   %71 = icmp samesign ult i64 %66, %70
-  br i1 %71, label %37, label %72, !llvm.loop !51
+  br i1 %71, label %37, label %72, !llvm.loop !52
 
 72:                                               ; preds = %60, %29
   %73 = phi i32 [ %31, %29 ], [ %63, %60 ]
@@ -3434,7 +3435,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
 56:                                               ; preds = %19, %29, %39
   %57 = getelementptr inbounds nuw i8, ptr %20, i64 20
   %58 = icmp ult ptr %57, %14
-  br i1 %58, label %19, label %59, !llvm.loop !53
+  br i1 %58, label %19, label %59, !llvm.loop !54
 
 59:                                               ; preds = %56
   %60 = load ptr, ptr %0, align 8
@@ -3519,7 +3520,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %121 = load i32, ptr %120, align 4
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %119, %122
-  br i1 %123, label %72, label %124, !llvm.loop !54
+  br i1 %123, label %72, label %124, !llvm.loop !55
 
 124:                                              ; preds = %39, %97, %115, %61
   %125 = phi i32 [ 1, %97 ], [ 0, %61 ], [ 0, %115 ], [ %54, %39 ]
@@ -3720,8 +3721,8 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   %138 = getelementptr inbounds nuw i8, ptr %99, i64 %137
   %139 = icmp ne i32 %127, 0
   %140 = icmp ne i64 %135, 0
-  %141 = select i1 %139, i1 %140, i1 false, !prof !37
-  br i1 %141, label %142, label %174, !prof !37
+  %141 = select i1 %139, i1 %140, i1 false, !prof !38
+  br i1 %141, label %142, label %174, !prof !38
 
 142:                                              ; preds = %123
   %143 = getelementptr inbounds nuw i8, ptr %96, i64 64
@@ -3913,7 +3914,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 
 24:                                               ; preds = %19, %13
   %25 = icmp eq i64 %15, 0
-  br i1 %25, label %26, label %13, !llvm.loop !55
+  br i1 %25, label %26, label %13, !llvm.loop !56
 
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 232
@@ -4010,7 +4011,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %33 = mul nsw i64 %32, %24
   %34 = add i64 %25, 1
   %35 = icmp eq i64 %34, %10
-  br i1 %35, label %36, label %21, !llvm.loop !56
+  br i1 %35, label %36, label %21, !llvm.loop !57
 
 36:                                               ; preds = %21, %14
   %37 = phi i32 [ %77, %14 ], [ %30, %21 ]
@@ -4062,7 +4063,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %80 = mul nsw i64 %79, %69
   %81 = add i64 %48, 4
   %82 = icmp eq i64 %81, %13
-  br i1 %82, label %14, label %44, !llvm.loop !57
+  br i1 %82, label %14, label %44, !llvm.loop !58
 
 83:                                               ; preds = %7, %36
   %84 = phi i64 [ 1, %7 ], [ %38, %36 ]
@@ -4373,7 +4374,7 @@ define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonl
   %83 = phi i64 [ %14, %12 ], [ %39, %33 ], [ %56, %55 ], [ %60, %59 ], [ %77, %70 ], [ %81, %78 ], [ %69, %61 ], [ %58, %57 ], [ %54, %53 ]
   %84 = phi ptr [ %15, %12 ], [ %40, %33 ], [ %42, %55 ], [ %42, %59 ], [ %42, %70 ], [ %42, %78 ], [ %42, %61 ], [ %42, %57 ], [ %42, %53 ]
   %85 = getelementptr inbounds nuw i8, ptr %10, i64 16
-  br label %7, !llvm.loop !58
+  br label %7, !llvm.loop !59
 
 86:                                               ; preds = %7
   store i64 %8, ptr %2, align 8
@@ -4962,7 +4963,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %29 = add nuw nsw i64 %20, 1
   %30 = add i64 %22, 1
   %31 = icmp eq i64 %30, %9
-  br i1 %31, label %32, label %19, !llvm.loop !59
+  br i1 %31, label %32, label %19, !llvm.loop !60
 
 32:                                               ; preds = %13, %19, %3
   %33 = phi i64 [ 0, %3 ], [ %73, %13 ], [ %28, %19 ]
@@ -5013,7 +5014,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %74 = add nuw nsw i64 %44, 4
   %75 = add i64 %46, 4
   %76 = icmp eq i64 %75, %12
-  br i1 %76, label %13, label %43, !llvm.loop !60
+  br i1 %76, label %13, label %43, !llvm.loop !61
 
 77:                                               ; preds = %40, %106
   %78 = phi ptr [ %38, %40 ], [ %110, %106 ]
@@ -5040,7 +5041,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 93:                                               ; preds = %86
   %94 = add nuw nsw i64 %87, 1
   %95 = icmp eq i64 %94, %42
-  br i1 %95, label %99, label %86, !llvm.loop !61
+  br i1 %95, label %99, label %86, !llvm.loop !62
 
 96:                                               ; preds = %86
   %97 = trunc nuw i64 %87 to i32
@@ -5150,7 +5151,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %63 = add nuw nsw i64 %43, 2
   %64 = add i64 %45, 2
   %65 = icmp eq i64 %64, %18
-  br i1 %65, label %19, label %42, !llvm.loop !62
+  br i1 %65, label %19, label %42, !llvm.loop !63
 
 66:                                               ; preds = %33
   %67 = tail call fastcc i32 @map_of_many(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %39, ptr noundef %4) #22
@@ -5184,7 +5185,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %89 = or i64 %88, %87
   %90 = add nuw nsw i64 %76, 1
   %91 = icmp eq i64 %90, %74
-  br i1 %91, label %92, label %75, !llvm.loop !63
+  br i1 %91, label %92, label %75, !llvm.loop !64
 
 92:                                               ; preds = %75, %68
   %93 = phi i64 [ %70, %68 ], [ %89, %75 ]
@@ -5284,7 +5285,7 @@ define internal fastcc range(i32 0, 2) i32 @map_of_many(ptr noundef nonnull read
   %44 = or i64 %43, %42
   %45 = add nuw nsw i64 %31, 1
   %46 = icmp eq i64 %45, %29
-  br i1 %46, label %47, label %30, !llvm.loop !63
+  br i1 %46, label %47, label %30, !llvm.loop !64
 
 47:                                               ; preds = %30, %16
   %48 = phi i64 [ %24, %16 ], [ %44, %30 ]
@@ -5428,7 +5429,7 @@ define internal fastcc range(i32 0, 2) i32 @map_of_many(ptr noundef nonnull read
   %143 = load i32, ptr %124, align 4
   %144 = zext i32 %143 to i64
   %145 = icmp samesign ult i64 %142, %144
-  br i1 %145, label %132, label %146, !llvm.loop !64
+  br i1 %145, label %132, label %146, !llvm.loop !65
 
 146:                                              ; preds = %132, %107
   %147 = add i64 %106, 2
@@ -5514,7 +5515,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly c
   %56 = load i32, ptr %37, align 4
   %57 = zext i32 %56 to i64
   %58 = icmp samesign ult i64 %55, %57
-  br i1 %58, label %45, label %59, !llvm.loop !64
+  br i1 %58, label %45, label %59, !llvm.loop !65
 
 59:                                               ; preds = %45, %13, %5
   %60 = phi i32 [ 1, %5 ], [ 0, %13 ], [ 0, %45 ]
@@ -5633,7 +5634,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %80 = tail call i64 @llvm.umax.i64(i64 %79, i64 %44)
   %81 = add nuw nsw i64 %43, 1
   %82 = icmp eq i64 %81, %21
-  br i1 %82, label %83, label %42, !llvm.loop !65
+  br i1 %82, label %83, label %42, !llvm.loop !66
 
 83:                                               ; preds = %78, %34, %13
   %84 = getelementptr inbounds nuw i8, ptr %1, i64 16
@@ -5776,7 +5777,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 73:                                               ; preds = %66, %63
   %74 = getelementptr inbounds nuw i8, ptr %47, i64 48
   %75 = icmp ult ptr %74, %44
-  br i1 %75, label %46, label %76, !llvm.loop !66
+  br i1 %75, label %46, label %76, !llvm.loop !67
 
 76:                                               ; preds = %73, %38
   store i64 1, ptr %4, align 8
@@ -5822,7 +5823,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
   %106 = icmp ult ptr %105, %85
   %107 = icmp eq i32 %104, 0
   %108 = select i1 %106, i1 %107, i1 false
-  br i1 %108, label %96, label %89, !llvm.loop !67
+  br i1 %108, label %96, label %89, !llvm.loop !68
 
 109:                                              ; preds = %66, %46, %92
   %110 = phi i32 [ %93, %92 ], [ 1, %46 ], [ 1, %66 ]
@@ -5996,7 +5997,7 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
 75:                                               ; preds = %73, %58
   %76 = add nuw nsw i64 %32, 1
   %77 = icmp eq i64 %76, %24
-  br i1 %77, label %78, label %31, !llvm.loop !68
+  br i1 %77, label %78, label %31, !llvm.loop !69
 
 78:                                               ; preds = %75
   %79 = load i64, ptr %4, align 16
@@ -6065,40 +6066,40 @@ attributes #23 = { nobuiltin nounwind "no-builtins" }
 !7 = !{!"llvm.loop.mustprogress"}
 !8 = distinct !{!8, !9}
 !9 = !{!"llvm.loop.unroll.disable"}
-!10 = !{!"branch_weights", i32 2144049393, i32 3434255}
-!11 = distinct !{!11, !7}
-!12 = !{!"branch_weights", !"expected", i32 0, i32 -2147483648}
-!13 = distinct !{!13, !7}
+!10 = !{!"branch_weights", !"expected", i32 2861880, i32 2144621768}
+!11 = !{!"branch_weights", i32 2144049393, i32 3434255}
+!12 = distinct !{!12, !7}
+!13 = !{!"branch_weights", !"expected", i32 0, i32 -2147483648}
 !14 = distinct !{!14, !7}
-!15 = !{!"branch_weights", !"expected", i32 2145766520, i32 1717128}
-!16 = distinct !{!16, !7, !9, !17}
-!17 = !{!"llvm.loop.vectorize.width", i32 1}
-!18 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
-!19 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
-!20 = distinct !{!20, !7, !9, !17}
-!21 = distinct !{!21, !7, !9, !17}
-!22 = distinct !{!22, !7}
-!23 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
-!24 = distinct !{!24, !9}
-!25 = distinct !{!25, !7}
+!15 = distinct !{!15, !7}
+!16 = !{!"branch_weights", !"expected", i32 2145766520, i32 1717128}
+!17 = distinct !{!17, !7, !9, !18}
+!18 = !{!"llvm.loop.vectorize.width", i32 1}
+!19 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
+!20 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
+!21 = distinct !{!21, !7, !9, !18}
+!22 = distinct !{!22, !7, !9, !18}
+!23 = distinct !{!23, !7}
+!24 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
+!25 = distinct !{!25, !9}
 !26 = distinct !{!26, !7}
 !27 = distinct !{!27, !7}
 !28 = distinct !{!28, !7}
 !29 = distinct !{!29, !7}
 !30 = distinct !{!30, !7}
 !31 = distinct !{!31, !7}
-!32 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
-!33 = distinct !{!33, !7}
+!32 = distinct !{!32, !7}
+!33 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
 !34 = distinct !{!34, !7}
 !35 = distinct !{!35, !7}
-!36 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
-!37 = !{!"branch_weights", i32 4000000, i32 4001}
-!38 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
-!39 = distinct !{!39, !7}
-!40 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
-!41 = distinct !{!41, !7}
-!42 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
-!43 = distinct !{!43, !7}
+!36 = distinct !{!36, !7}
+!37 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
+!38 = !{!"branch_weights", i32 4000000, i32 4001}
+!39 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
+!40 = distinct !{!40, !7}
+!41 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
+!42 = distinct !{!42, !7}
+!43 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
 !44 = distinct !{!44, !7}
 !45 = distinct !{!45, !7}
 !46 = distinct !{!46, !7}
@@ -6106,21 +6107,22 @@ attributes #23 = { nobuiltin nounwind "no-builtins" }
 !48 = distinct !{!48, !7}
 !49 = distinct !{!49, !7}
 !50 = distinct !{!50, !7}
-!51 = distinct !{!51, !7, !52}
-!52 = !{!"llvm.loop.peeled.count", i32 1}
-!53 = distinct !{!53, !7}
+!51 = distinct !{!51, !7}
+!52 = distinct !{!52, !7, !53}
+!53 = !{!"llvm.loop.peeled.count", i32 1}
 !54 = distinct !{!54, !7}
 !55 = distinct !{!55, !7}
-!56 = distinct !{!56, !9}
-!57 = distinct !{!57, !7}
+!56 = distinct !{!56, !7}
+!57 = distinct !{!57, !9}
 !58 = distinct !{!58, !7}
-!59 = distinct !{!59, !9}
-!60 = distinct !{!60, !7}
+!59 = distinct !{!59, !7}
+!60 = distinct !{!60, !9}
 !61 = distinct !{!61, !7}
 !62 = distinct !{!62, !7}
-!63 = distinct !{!63, !7, !9, !17}
-!64 = distinct !{!64, !7}
-!65 = distinct !{!65, !7, !52}
-!66 = distinct !{!66, !7}
+!63 = distinct !{!63, !7}
+!64 = distinct !{!64, !7, !9, !18}
+!65 = distinct !{!65, !7}
+!66 = distinct !{!66, !7, !53}
 !67 = distinct !{!67, !7}
 !68 = distinct !{!68, !7}
+!69 = distinct !{!69, !7}
