@@ -113,6 +113,8 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
     torch.testing.assert_close(torch.vmap(softmax)(a), softmax(a))
     attended = torch.stack([attend(x, x, x) for x in pairs])
     torch.testing.assert_close(torch.vmap(lambda x: attend(x, x, x))(pairs), attended)
+    with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
+        torch.func.jvp(lambda x: attend(x, x, x, score_mod=twice), (pairs[0],), (pairs[0],))
     for made in (halves[0].to("meta"), FakeTensorMode().from_tensor(halves[0])):
         assert softmax(made).shape == a.shape and kernels.gemm(made[0], made[0].T).shape == (8, 8)
     with torch.autocast(DEVICE, dtype=torch.bfloat16):

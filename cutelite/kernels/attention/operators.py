@@ -77,9 +77,10 @@ def wanted(
         return plain
     if left_out():
         return False
-    if wants_gradient(q, k, v, sinks):
-        return True
-    return traced(q, k, v) if plain else any(isinstance(x, Tensor) and is_batchedtensor(x) for x in (q, k, v, sinks))
+    without_data = traced(q, k, v)  # refuses tangents, whatever is wanted
+    if not plain:  # of what holds no data, functions are mapped over a batch alone
+        without_data = any(isinstance(x, Tensor) and is_batchedtensor(x) for x in (q, k, v, sinks))
+    return without_data or wants_gradient(q, k, v, sinks)
 
 
 def wants_gradient(*tensors: Tensor | None) -> bool:
