@@ -187,7 +187,8 @@ def tma_im2col(
 
     src      a TMA tensor (images, height, width, channels), of 3 to 5 modes, whose tile is `cl.Im2col`
     dst      shared memory of its tile (`tma_shared`)
-    at       (image, y, x, channel) of the first pixel, y and x not below the lower corners; pixels follow row by row
+    at       (image, y, x, channel) of the first pixel, y and x not below the lower corners, the channel a multiple of
+             16 bytes; pixels follow row by row
     offsets  (down, right): the position in the filter, 0 or more, added to that of each pixel. Those outside arrive as
              0. At most 255 with two modes between images and channels, 31 with three
     barrier  receives the bytes of the tile. Else as in `tma_load`

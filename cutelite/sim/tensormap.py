@@ -162,6 +162,10 @@ class SimTensorMap:
         if any(offset >> bits for offset in offsets):
             what = f"offsets {tuple(offsets)}, which have {bits} bits each and no sign"
             agent.fail("offset", what, place=agent.place("gmem", self.address))
+        if coord[-1] * self.type.elem.bytes % 16:  # on an H200, an illegal instruction: docs/lab/checking.md
+            unit = 16 // self.type.elem.bytes
+            what = f"pixels from channel {coord[-1]} on, which is no multiple of {unit} (16 bytes)"
+            agent.fail("misaligned", what, place=agent.place("gmem", self.address))
         lows, steps = np.array(corners[: len(between)]), np.array(self.type.strides or (1,) * len(between))
         counts = -(-(np.array(between) + corners[len(between) :] - lows) // steps)
         first, uneven = np.divmod(np.array(coord[1:-1]) - lows, steps)

@@ -132,6 +132,8 @@ def test_a_row_begins_within_the_corners() -> None:
     x, out = np.zeros((N, H, W, C), ml_dtypes.bfloat16), np.zeros((9, PIXELS, 16), ml_dtypes.bfloat16)
     with pytest.raises(SimError, match=r"begins at \(-2, 0\), outside of the corners"):
         rows[1, 32](x, out, (0, -2, 0, 0))
+    with pytest.raises(SimError, match=r"from channel 12 on, which is no multiple of 8 \(16 bytes\)"):
+        rows[1, 32](x, out, (0, 0, 0, 12))
 
 
 def test_what_is_no_image_is_refused() -> None:
