@@ -485,6 +485,8 @@ NONE: dict[
     "no batches": (lambda: gemm(ones(0, 3, 16), ones(16, 8)), (0, 3, 8), 0),
     "no columns": (lambda: gemm(ones(3, 16), ones(16, 0)), (3, 0), 0),
     "no depth": (lambda: gemm(ones(2, 3, 0), ones(0, 8), c=ones(2, 3, 8), beta=2.0, bias=ones(8)), (2, 3, 8), 3),
+    "no columns of a gate": (lambda: gated_product(ones(3, 16), ones(16, 0), ones(3, 0)), (3, 0), 0),
+    "no columns of a gate's gradient": (lambda: gated_gradient(ones(3, 16), ones(16, 0), ones(3, 0)), (3, 0), 0),
     "no depth, a gate": (lambda: gemm(ones(3, 0), ones(0, 16), gate="silu"), (3, 8), 0),
     "groups of no depth": (lambda: grouped.gemm(ones(4, 0), ones(2, 8, 0), np.array([2, 4], np.int32)), (4, 8), 0),
     "groups of no rows": (lambda: grouped.gemm(ones(0, 16), ones(2, 8, 16), np.zeros(2, np.int32)), (0, 8), 0),

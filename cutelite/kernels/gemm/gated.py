@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from math import prod
 from typing import Any
 
 from cutelite import Finish, dim
@@ -80,7 +81,8 @@ def gated_product(
     one_of("activation", activation, gates.ACTIVATIONS)
     out = empty(x, (*lead, n)) if out is None else out
     given.array("out", out, "x", (*lead, n), written=True, rows=True)
-    finish = Finish(product_of(activation), (halves.reshape((-1, 2 * n)),), 2 * pieces("weight", n), halves=True)
+    kept = halves.reshape((prod(lead), 2 * n))
+    finish = Finish(product_of(activation), (kept,), 2 * pieces("weight", n), halves=True)
     return multiply(x, weight, out, replace(fused_of(), finish=finish), None, config)
 
 
@@ -116,5 +118,6 @@ def gated_gradient(
     one_of("activation", activation, gates.ACTIVATIONS)
     out = empty(dy, tuple(halves.shape)) if out is None else out
     given.array("out", out, "dy", tuple(halves.shape), written=True, rows=True)
-    finish = Finish(gradients_of(activation), (halves.reshape((-1, 2 * n)),), pieces("weight", n))
+    held = halves.reshape((prod(dy.shape[:-1]), 2 * n))
+    finish = Finish(gradients_of(activation), (held,), pieces("weight", n))
     return multiply(dy, weight, out, replace(fused_of(), finish=finish), None, config)
