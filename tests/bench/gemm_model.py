@@ -32,7 +32,6 @@ from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, 
 from cutelite.tune.compile import compile_all
 from tests.bench.given import parser
 from tests.bench.timing import timed
-from tests.kernels.streamed import STREAMED
 
 MODELS = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192, 11008, 14336, 16384)
 MAJORS = "K", "MN", "MN MN"
@@ -82,12 +81,12 @@ def said(config: Config) -> str:
     return f"Config({', '.join(f'{name}={value!r}' for name, value in fields if value != getattr(Config, name))})"
 
 
-def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: bool = False) -> dict[str, Any]:
+def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     bytes = 2 * (m * k + n * k + m * n)
     sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = near_to(given[0][0], Sizes(m, n, k, 1), near, [*CONFIGS, *STREAMED] if streamed else CONFIGS)
+    configs = near_to(given[0][0], Sizes(m, n, k, 1), near, CONFIGS)
 
     def ours(config: Config, given: Any, i: int) -> None:
         dense.run(config, *given[i])
@@ -159,10 +158,9 @@ if __name__ == "__main__":
     asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     asked.add_argument("--near", type=float, default=NEAR, help="times what the model expects of the best, at most")
-    asked.add_argument("--streamed", action="store_true", help="those that share the last rounds too")
     given = asked.parse_args()
     sizes = [shape for shape in shapes(given.shapes, given.seed) if shape[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
-    collect(given.path, sizes, given.seconds, given.near, given.streamed)
+    collect(given.path, sizes, given.seconds, given.near)

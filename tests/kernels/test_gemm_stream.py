@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from common import array, to_numpy
-from cutelite.kernels.gemm import Config, Finish, call, dense, gemm, grouped
-from cutelite.kernels.gemm.configs import CONFIGS, swapped
-from tests.kernels.streamed import STREAMED
+from cutelite.kernels.gemm import Config, Finish, gemm, grouped
+from cutelite.kernels.gemm.configs import swapped
+from tests.kernels.test_gemm_model import picked
 from tests.run.test_gemm import BF16, compare, operand, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -79,13 +79,10 @@ def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], 
     compare(shape, c=True, beta=1.0, config=replace(config, swizzle=3))
 
 
-def test_nothing_picks_them() -> None:
-    rng = np.random.default_rng(6)
-    a, b = (operand(rng, size, 8192, dtype="bfloat16", transposed=False) for size in (520, 776))
-    problem, *given = call.arguments(a, b.T, array(np.zeros((520, 776)), "bfloat16"), call.fused_of())
-    assert dense.pick(problem, *given).stream == 0 and not any(config.stream for config in CONFIGS)
-    worth = dense.fitting([*CONFIGS, *STREAMED], problem, *given)
-    assert any(config.stream for config in worth)
+def test_few_wide_tiles_of_a_deep_k_are_shared() -> None:
+    """Where a round is half full; not where rounds are full, or K has few steps."""
+    shapes = (200, 9000, 8008), (170, 10056, 10392), (512, 8448, 4096), (200, 9000, 512)
+    assert [picked(*shape).stream > 0 for shape in shapes] == [True, True, False, False]
 
 
 def test_what_does_not_go_together_is_refused() -> None:

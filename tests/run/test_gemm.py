@@ -70,13 +70,14 @@ def relu(x: Any) -> Any:
     return max(x, 0.0)
 
 
-UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1): c for c in CONFIGS if not c.swapped}
+UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1, c.stream): c for c in CONFIGS if not c.swapped}
 """Of those that differ only in how many blocks share a tile, or in how tiles are walked, one."""
 
 
 def pairs_of(config: Config) -> set[Any]:
     """What a configuration tries: its columns by each schedule, and each pair of its other properties."""
-    (rows, columns), others = config.tile, (config.pingpong, config.cluster, config.splits > 1, config.together > 1)
+    (rows, columns), shared = config.tile, (config.splits > 1, config.together > 1, config.stream)
+    others = config.pingpong, config.cluster, *shared
     return {(columns, config.pingpong), *combinations(enumerate((rows, *others)), 2)}
 
 

@@ -336,3 +336,12 @@ CONFIGS += [
 ]
 """Tiles of as many sums as registers hold: blocks load the fewest bytes for a product, which counts where the card's
 power is the limit."""
+
+CONFIGS += [
+    replace(make(columns, 128, pingpong, 2), stream=2)
+    for columns in range(96, 232, 8)
+    for pingpong in (False, True)
+    for make in (slim, swapped)
+    if columns <= 208 or not pingpong
+]
+"""A few wide tiles more or less than a round has, and a deep K: blocks share the last two rounds."""

@@ -52,7 +52,10 @@ CONFIGS = [
     *(
         c
         for c in ALL
-        if not (c.swapped or c.across) and c.splits * c.together == 1 and c.of_b in WIDE and c.tile[0] != 192
+        if not (c.swapped or c.across or c.stream)
+        and c.splits * c.together == 1
+        and c.of_b in WIDE
+        and c.tile[0] != 192
     ),
     Config(cluster=(1, 1), buffers=1),
     Config((128, 128), True, (1, 1), 5, buffers=1),

@@ -6,7 +6,7 @@
     loads    bytes that blocks load from L2
     memory   bytes of operands and results, each once. DRAM likes blocks of a cluster, which go through K together
     tiles    what a tile takes besides its steps, where nothing hides it: RATES
-    sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
+    sharing  the cost of splitting K among blocks: a second kernel, a sum over the cluster, or parts of stream-K
     Work, loads and memory go on side by side. Where one of them is much longer it alone counts; where they are alike
     they get in each other's way, and the exponent (`BESIDE`) says how much.
     energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power lowers
@@ -47,6 +47,8 @@ class Numbers(NamedTuple):
     product               a row and column of a tile, in a step: what tensor cores take
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     idle                  the part by which it takes longer, times the square of the share of clusters that lack
+    astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
+                          where each has several tiles
     """
 
     start: float = 0.9817
@@ -62,6 +64,7 @@ class Numbers(NamedTuple):
     product: float = 1.908e-05
     apart: float = 0.2
     idle: float = 0.7
+    astray: float = 0.08
 
 
 NUMBERS = Numbers()
@@ -187,8 +190,9 @@ class Table(NamedTuple):
     share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
                  steps; `shown` is the part of it that nothing hides
-    fixed        microseconds of a GEMM besides its tiles; `summed` for each element of the result, and
-    again        for each round. The last six are of `priced`
+    fixed        microseconds of a GEMM besides its tiles; `parted` for a part of stream-K that is added, `summed` for
+                 each element of the result, and
+    again        for each round. The last seven are of `priced`
     """
 
     configs: Any
@@ -217,6 +221,7 @@ class Table(NamedTuple):
     tile: Any = None
     shown: Any = None
     fixed: Any = None
+    parted: Any = None
     summed: Any = None
     again: Any = None
 
@@ -284,6 +289,7 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
         tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
+        (t.stream > 0) * (v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte),
         added * t.splits * 4 * v.second_byte,
         shared * v.restart,
     )
@@ -346,8 +352,6 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
 def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, stacks: int = H200) -> Any:
     """Return the predicted times of a GEMM at the limit of power; inf for configurations that the model does not cover.
 
-    For those with stream-K it is a lower bound, with partial tiles free: enough to tell what to measure.
-
     at_once  how many clusters of each configuration run at once
     stacks   of the GPU's memory: a key of `LOAD`
     """
@@ -369,15 +373,15 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     high, across = m + turned + over, n - turned
     units = np.ceil(high / t.high) * np.ceil(across / t.wide) * (t.splits * batches)
     filled, steps = units / at_once, np.ceil(k * work.bytes / 128)
-    rounds = np.ceil(filled)
+    rounds, lacking = np.ceil(filled), np.maximum(0.0, 1.0 - filled)
     # Blocks without a cluster drift apart, and find less in L2, unless threads load for their block alone; groups have
     # a matrix each.
     many = np.minimum(m + over, n) > FEW
     lone = 0 if work.loads else t.lone * (matrices == 1)
     hopeless = (t.parts > steps) | (lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
-    if t.streams:
-        hopeless |= (t.stream > 0) & (filled == rounds)
-        rounds = np.where(t.stream, filled, rounds)
+    if t.streams:  # of one tile a block has, both warpgroups work on it
+        hopeless |= (t.stream > 0) & ((filled == rounds) | ((filled > 1) != t.pingpong))
+        rounds, lacking = np.where(t.stream, filled, rounds), np.where(t.stream, 0.0, lacking)
     each, tile = np.ceil(steps / t.parts), t.tile + work.functions
     shown = tile * t.shown
     loading, whole = units * t.blocks, t.bm + t.bn
@@ -394,11 +398,12 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
     columns = np.where(matrices > 1, np.ceil(across / t.wide) * t.wide, n)
     moved = batches * ((m + matrices * columns) * k * work.in_memory + written)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks + v.idle * np.maximum(0.0, 1.0 - filled) ** 2)
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks + v.idle * lacking**2)
     beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
-    burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
-    burst += t.fixed + t.again * rounds
+    burst = beside ** (1 / BESIDE) + np.maximum(rounds - 1, 0) * shown + tile
+    burst += t.fixed + t.again * rounds + t.parted / np.minimum(filled, 1)
     burst += t.summed * (batches * m * n)
+    burst *= 1.0 + v.astray * t.stream * (1 + t.pingpong)
     energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[hopeless] = np.inf
     return burst, energy
