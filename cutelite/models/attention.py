@@ -34,6 +34,8 @@ NAME = "cutelite"
 MOST_DIM = 256
 MANY = 256
 """The least rows for which a GEMM also rotates queries and keys: for fewer, several blocks share a tile."""
+MOST_TURNED = 128
+"""The most elements of a head for which it does: with wider ones it was not timed."""
 LEAST = 33
 """The least new tokens that the GEMM of keys and values appends to a cache: of fewer, other tiles are faster."""
 
@@ -352,7 +354,7 @@ def rotates(x: Tensor, parts: list[Any], dim: int, cos: Tensor) -> bool:
     """Tell whether one GEMM projects and rotates: for many rows, at the same positions in all sequences."""
     alone = all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts)
     rows = x.numel() // x.shape[-1]
-    fits = x.ndim == 3 and rotated_fits(rows, x.shape[1], dim) and rows >= MANY
+    fits = x.ndim == 3 and rotated_fits(rows, x.shape[1], dim) and rows >= MANY and dim <= MOST_TURNED
     if not (alone and fits and len(cos) == 1 and 2 * cos.shape[-1] == dim):
         return False
     return taken(x, *(part.weight for part in parts))

@@ -31,12 +31,16 @@ def turned(x: Any, cosines: Any, sines: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("batch", "tokens", "dim", "config"),
-    [(2, 64, 16, None), (1, 70, 32, None), (1, 70, 128, Config((128, 128), True, (2, 1), 5))],
-)
+    [
+        (2, 64, 16, None), (1, 70, 32, None), (1, 70, 128, Config((128, 128), True, (2, 1), 5)),
+        (2, 64, 192, Config((128, 128), True, (2, 1), 5)), (1, 20, 256, None),
+    ],
+)  # fmt: skip
 def test_queries_and_keys_are_turned_and_values_are_not(batch: int, tokens: int, dim: int, config: Config) -> None:
     numbers, queries = np.random.default_rng(0), 2
     x = numbers.standard_normal((batch, tokens, 32)).astype(BF16)
     weight = (numbers.standard_normal(((queries + 2) * dim, 32)) * 0.2).astype(BF16)
+    weight = np.asarray(weight, order="F" if dim == 256 else "C")
     tables = angles(tokens, dim // 2)
     found = rotated_product(x, weight.T, *tables, heads=queries + 1, dim=dim, config=config)
     right = (x.astype(float) @ weight.T.astype(float)).reshape(batch, tokens, -1, dim)

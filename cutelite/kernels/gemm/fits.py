@@ -1,6 +1,7 @@
 """The configurations that fit a problem: boxes of TMA, shared memory, registers, and what no kernel is made for."""
 
 from dataclasses import replace
+from math import gcd
 
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.lib.multicast import by_turns
@@ -44,9 +45,16 @@ MOST = 256
 def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Return `box_of` A, of which `few` rows are brought for a tile, and B."""
     (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.bytes
-    of_b, depth = bn // 2 if problem.halves else bn, 128 // bytes
+    of_b, depth = brought(bn, problem), 128 // bytes
     held = bn // 2 if config.across else bn
     return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
+
+
+def brought(columns: int, problem: Problem) -> int:
+    """Return how many rows of B are brought at once for a tile of so many columns: they are neighbours in memory."""
+    if not problem.halves:
+        return columns
+    return gcd(columns // 2, problem.finish.apart if problem.finish is not None else 0)
 
 
 LOADERS = 2
@@ -128,9 +136,10 @@ def made_for(config: Config, problem: Problem) -> bool:
         several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
-        if problem.finish.apart % problem.columns(bn):
-            return False  # a tile's columns are of one head
-    if min(config.cluster) > 1 and (by_turns(bm, config.cluster[1]) or by_turns(bn, config.cluster[0])):
+        if problem.finish.apart and brought(bn, problem) % (problem.finish.columns // 2):
+            return False  # a piece's columns are of one head
+    shared = zip((bm, brought(bn, problem)), config.cluster[::-1], strict=True)
+    if min(config.cluster) > 1 and any(by_turns(*each) for each in shared):
         return False  # blocks take turns along one mode alone
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
     of_thread = (bm if config.pingpong else bm // 2) * bn // 128

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import cutelite as cl
 from cutelite import f32, i32, u32
-from cutelite.kernels.gemm.fits import LOADERS, steps_ahead
+from cutelite.kernels.gemm.fits import LOADERS, brought, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
@@ -36,7 +36,7 @@ class Plan(Tiling):
     def turns(self) -> bool:
         """True where blocks of a cluster bring whole tiles of what they share by turns."""
         (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
-        bn = bn // 2 if self.problem.halves else bn
+        bn = brought(bn, self.problem)
         return (majors[0] == "K" and by_turns(bm, cn)) or (majors[1] == "K" and by_turns(bn, cm))
 
     def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
@@ -67,7 +67,7 @@ class Plan(Tiling):
 
     def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
         """The tiles of A and B that this block brings."""
-        cluster, majors, columns = self.config.cluster, self.problem.majors, self.columns * (2 if self.paired else 1)
+        cluster, majors, columns = self.config.cluster, self.problem.majors, brought(self.config.tile[1], self.problem)
         once = "evict_first" if self.config.once else None
         of_a, of_b = (once, None) if self.config.swapped else (None, once)
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0], of_a)
@@ -178,9 +178,8 @@ class Plan(Tiling):
                 left.prefetch(tile.batch, tile.row, k, self.depth)
             else:
                 column = tile.column * 2 if self.paired else tile.column
-                for half in cl.static_range(2 if self.problem.halves else 1):
-                    at = self.column(column, half) if self.problem.halves else column
-                    right.prefetch(tile.of_b, at, k, self.depth)
+                for part in cl.static_range(self.config.tile[1] // right.rows):
+                    right.prefetch(tile.of_b, self.column(column, part * right.rows), k, self.depth)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
@@ -194,13 +193,11 @@ class Plan(Tiling):
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full, turn=state.index)
-                if not self.problem.halves:
-                    column = tile.column * 2 if self.paired else tile.column
-                    right.load(storage.b[None, None, state.index], tile.of_b, column, k, full, turn=state.index)
-                else:
-                    for half in cl.static_range(2):
-                        part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, tile.of_b, self.column(tile.column, half), k, full, turn=state.index)
+                column = tile.column * 2 if self.paired else tile.column
+                for part in cl.static_range(self.config.tile[1] // right.rows):
+                    stage = storage.b[None, None, state.index].tile((right.rows, self.depth), (part, 0))
+                    at = self.column(column, part * right.rows)
+                    right.load(stage, tile.of_b, at, k, full, turn=state.index)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still

@@ -11,15 +11,41 @@ from functools import cache
 from math import prod
 from typing import Any
 
+import cutelite as cl
 from cutelite import Finish
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.planning import planned
 from cutelite.lib.piece import ROWS
 
-MOST = 128  # elements of a head: a piece's columns, whose sums and angles are registers
+MOST = 128  # elements of a head that is a piece: its sums and angles are registers
+HALF = 32  # columns of a piece, of each half of a wider head
+
+
+@cache
+def turning_halves(heads: int, tokens: int, dim: int) -> Callable[..., None]:
+    """Return the epilogue function that turns pieces with columns of both halves of a head, and stores all.
+
+    heads, tokens  as for `turning`
+    """
+    half = dim // 2
+
+    def finish(piece: Any, cosines: Any, sines: Any) -> None:
+        head, within = piece.column // half, cl.dim(piece.column % half, 8, min=0)
+        at = head * dim + within
+        if head < heads:
+            place = replace(piece, row=piece.row % tokens if tokens else piece.row)
+            c, s = place.by_element(cosines, within), place.by_element(sines, within)
+            piece.result(piece.sums * c - piece.others * s, at)
+            piece.result(piece.others * c + piece.sums * s, at + half)
+        elif at < piece.shape[1]:
+            piece.result(piece.sums, at)
+            piece.result(piece.others, at + half)
+
+    return finish
 
 
 @cache
@@ -44,7 +70,8 @@ def turning(heads: int, tokens: int) -> Callable[..., None]:
 
 def fits(rows: int, tokens: int, dim: int) -> bool:
     """Tell whether `rotated_product` takes sequences of `tokens` tokens, `rows` in all, and heads of `dim` elements."""
-    return (rows in (0, tokens) or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
+    whole = dim % 16 == 0 and 16 <= dim <= MOST
+    return (rows in (0, tokens) or tokens % ROWS == 0) and dim > 0 and (whole or dim % (2 * HALF) == 0)
 
 
 @untraced
@@ -56,12 +83,12 @@ def rotated_product(
     """Compute ``x @ weight``, whose columns are heads of `dim` elements, and turn the first `heads` by their positions.
 
     x               (..., T, K), bf16 or f16; tokens of a sequence are at 0, 1, 2, ...
-    weight          (K, N), N a multiple of `dim`
+    weight          (K, N), N a multiple of `dim`; copied if it is not contiguous along K and `dim` is above 128
     cosines, sines  (T, dim / 2): bf16, f16 or f32; halves of a head are turned together, as `rope` does
     out             (..., T, N), where to write
     config          as for `gemm`
     Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: `dim` is a multiple of 16 up to
-                    128, and of several sequences T is a multiple of 64
+                    128 or of 64, and of several sequences T is a multiple of 64
     """
     given = Arguments()
     given.array("x", x, HALVES, "... T K")
@@ -74,9 +101,15 @@ def rotated_product(
     if not fits(rows, tokens, dim) or columns % dim or heads * dim > columns:
         raise ArrayError(
             f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}, but with {heads} heads of {dim} to turn dim is a "
-            f"multiple of 16 up to {MOST}, columns whole heads, and tokens of several sequences a multiple of {ROWS}"
+            f"multiple of 16 up to {MOST} or of {2 * HALF}, columns whole heads, and tokens of several sequences "
+            f"a multiple of {ROWS}"
         )
     out = empty(x, (*lead, columns)) if out is None else out
     given.array("out", out, "x", (*lead, columns), written=True, rows=True)
-    finish = Finish(turning(heads, 0 if rows == tokens else tokens), (cosines, sines), dim)
+    tokens, tables = 0 if rows == tokens else tokens, (cosines, sines)
+    if dim <= MOST:
+        finish = Finish(turning(heads, tokens), tables, dim)
+    else:
+        weight = for_tma(weight, -2, True)  # tiles of halves of heads are of rows along K
+        finish = Finish(turning_halves(heads, tokens, dim), tables, 2 * HALF, halves=True, apart=dim // 2)
     return multiply(x, weight, out, replace(fused_of(), finish=finish), None, config)

@@ -174,10 +174,13 @@ class Tiling:
         steps = max(1, (end - begin + self.depth - 1) // self.depth)
         return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
 
-    def column(self, column: Any, half: int) -> Any:
-        """The column of B for a tile's column, of its first or its second half."""
-        finish = self.problem.finish
+    def column(self, column: Any, at: int) -> Any:
+        """The column of B for column `at` of a tile that begins at `column`, of two halves at that of the first."""
+        finish, half, within = self.problem.finish, at // self.columns, at % self.columns
+        if not self.problem.halves:
+            return column + at
         if finish is not None and finish.apart:
+            column = column + within
             whole = column // finish.apart * finish.apart
             return column + whole + half * finish.apart
-        return column + half * (N if finish is None else C // 2)
+        return column + within + half * (N if finish is None else C // 2)
