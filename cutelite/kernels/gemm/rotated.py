@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite import Finish
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
@@ -107,7 +108,8 @@ def rotated_product(
     out = empty(x, (*lead, columns)) if out is None else out
     given.array("out", out, "x", (*lead, columns), written=True, rows=True)
     tokens, tables = 0 if rows == tokens else tokens, (cosines, sines)
-    if dim <= MOST:
+    wide = dim > 2 * HALF and dim % (2 * HALF) == 0
+    if not wide or (dim <= MOST and rt.read(weight).strides[0] != 1):
         finish = Finish(turning(heads, tokens), tables, dim)
     else:
         weight = for_tma(weight, -2, True)  # tiles of halves of heads are of rows along K
