@@ -145,12 +145,13 @@ class RowStream:
                 self.queue.ask_behind(some)
         return state
 
-    def hold(self, row: Any, kept: bool = True) -> Any:
+    def hold(self, row: Any, kept: bool = True, bulk: bool = False) -> Any:
         """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
 
         row   a tensor of n elements. None: the function returns None
         kept  with copies or `early`: copy it to shared memory once, for all teams of the block.
               False: load it from global memory again with each row
+        bulk  one bulk copy brings what is kept, if it takes it; so it does where bulk copies bring rows
         Result  a function of the number of the row that is worked on, which it ignores. It waits for a bulk copy
         """
         part = self.part
@@ -162,7 +163,7 @@ class RowStream:
             return lambda _: self.registers(part.load(row))
         begin = part.team.rank * part.chunk
         place = shared(row.dtype, (part.chunk,), align=128)
-        if self.bulk is not None and (arrived := brought(part, row, place)) is not None:
+        if (bulk or self.bulk is not None) and (arrived := brought(part, row, place)) is not None:
             return arrived
         if part.team.index == 0:
             found = make_rmem_tensor(row.dtype, make_layout(part.shape))

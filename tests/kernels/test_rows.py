@@ -552,8 +552,11 @@ CHECKED: dict[str, Any] = {
     "layer norm by two teams of a cluster, which share weights": lambda: norm.layer_norm(
         random((5, 264), BF16), *random((2, 264), BF16), how=Plan(64, 2, 2, 8, 1, taken=True)
     ),
-    "layer norm, weights by a bulk copy": lambda: norm.layer_norm(
-        random((5, 264), BF16), *random((2, 264), BF16), how=Plan(64, 1, 2, 8, 1, stages=1)
+    "layer norm of a sum, weights by a bulk copy": lambda: norm.layer_norm(
+        random((5, 264), BF16),
+        *random((2, 264), BF16),
+        residual=random((5, 264), BF16, 1),
+        how=Plan(64, 2, 2, 8, 1, taken=True, bulk=True),
     ),
     "cross entropy in a cluster": lambda: entropy.cross_entropy(
         random((2, 264), np.float32), np.array([3, 200]), how=Plan(32, 1, 4, 4, 1)

@@ -38,6 +38,7 @@ class Plan:
     ahead         how many vectors ahead each thread copies its own to shared memory
     taken         without stages: a team takes one row after the other by a counter, and loads it into registers; L2 is
                   asked for the next one. Weights are kept in shared memory
+    bulk          with `taken`: a bulk copy brings each weight while threads work on the first row
     overlap       with stages: while the blocks of a cluster exchange what they have of a row, they work on the next one
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
@@ -60,6 +61,7 @@ class Plan:
     early: bool = False
     ahead: int | None = None
     taken: bool = False
+    bulk: bool = False
     overlap: bool = False
     rows: int = 1
     lead: int = 0

@@ -137,8 +137,8 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
             return replace(plan(n, vector), held=False)
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
     if light and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
-        teams = 1 if center else 2  # of a block, which share its weights
-        return Plan(512, teams, LARGE, vector, 2 // teams, taken=True)
+        threads = 256 if center else 512  # LayerNorm's registers keep the sums of 64 elements a thread
+        return Plan(threads, 2, LARGE, vector, 1, taken=True, bulk=center)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
