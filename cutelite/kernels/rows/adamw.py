@@ -199,22 +199,7 @@ def adamw(
         raise Misfit(f"betas is {betas!r}, but must be two numbers")
     b1, b2 = (as_number("betas", x, least=0, most=1 - 1e-9) for x in betas)
     eps, decay = as_number("eps", eps), as_number("decay", decay)
-    given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
-    groups: dict[tuple[Any, ...], list[list[Any]]] = {}
-    spans: list[tuple[int, int, str]] = []
-    for i, tensors in enumerate(given):
-        is_array(f"parameters[{i}]", tensors[0])
-        kinds = tuple(
-            None if x is None and name == "masters" else dtype_of(x, tensors[0], name, i, name != "gradients")
-            for name, x in zip(NAMES, tensors, strict=True)
-        )
-        if math.prod(tensors[0].shape):
-            named = [(f"{name}[{i}]", x) for name, x in zip(NAMES, tensors, strict=True) if x is not None]
-            arrays = [flat(x, name) for name, x in named]
-            spans += [(*rt.read(x).span, name) for x, (name, _) in zip(arrays, named, strict=True)]
-            aligned = all(start % ACCESS == 0 for start, _, _ in spans[-len(arrays) :])
-            groups.setdefault((kinds, aligned), []).append(arrays if masters else [*arrays, arrays[0]])
-    check_all_apart(spans)
+    groups = grouped(list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True)))
     numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):
@@ -228,6 +213,31 @@ def adamw(
             tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
             grid = min(most, -(-tiles // TAKEN))
             kernel[grid, THREADS](part[0][0], *lists, starts, sizes, tiles, numbers, counter(part[0][0]))
+
+
+def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[Any]]]:
+    """Return the tensors of each index, as vectors, by their dtypes and whether all begin at multiples of an access.
+
+    given   of each index the tensors, in the order of `NAMES`, with None for no master
+    Result  without tensors of no elements; where there are no masters, parameters stand for them too
+    Errors  `cl.ArgumentError` for tensors that do not fit, or overlap
+    """
+    groups: dict[tuple[Any, ...], list[list[Any]]] = {}
+    spans: list[tuple[int, int, str]] = []
+    for i, tensors in enumerate(given):
+        is_array(f"parameters[{i}]", tensors[0])
+        kinds = tuple(
+            None if x is None and name == "masters" else dtype_of(x, tensors[0], name, i, name != "gradients")
+            for name, x in zip(NAMES, tensors, strict=True)
+        )
+        if math.prod(tensors[0].shape):
+            named = [(f"{name}[{i}]", x) for name, x in zip(NAMES, tensors, strict=True) if x is not None]
+            arrays = [flat(x, name) for name, x in named]
+            spans += [(*rt.read(x).span, name) for x, (name, _) in zip(arrays, named, strict=True)]
+            aligned = all(start % ACCESS == 0 for start, _, _ in spans[-len(arrays) :])
+            groups.setdefault((kinds, aligned), []).append(arrays if kinds[-1] else [*arrays, arrays[0]])
+    check_all_apart(spans)
+    return groups
 
 
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
