@@ -186,7 +186,7 @@ def test_numbers_may_be_extents_that_torch_keeps_symbolic() -> None:
 
 
 def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
-    rows = torch.zeros(1, 8193)
+    (rows,) = (x.detach() for x in tensors((1, 8193)))
     torch.use_deterministic_algorithms(True)
     try:
         for more in {}, {"out": torch.empty_like(rows)}:
@@ -194,7 +194,7 @@ def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
                 cumsum(rows, **more)
         with pytest.raises(RuntimeError, match="an order that differs from run to run"):
             cumsum(rows.clone().requires_grad_())
-        assert cumsum(rows[:, :4]).tolist() == [[0.0] * 4]
+        torch.testing.assert_close(cumsum(rows[:, :4]), rows[:, :4].cumsum(-1))
     finally:
         torch.use_deterministic_algorithms(False)
 
