@@ -385,7 +385,7 @@ class FakeCuda:
     # Streams, graphs and events: what is captured is remembered, and every launch takes time on a clock.
 
     def cuStreamCreate(self, flags: int) -> tuple[int]:
-        return (0x500 + next(self._ids),)
+        return (0x50000 + next(self._ids),)
 
     def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> tuple[()]:
         return ()

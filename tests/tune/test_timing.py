@@ -154,12 +154,12 @@ def test_arrays_that_cannot_be_copied_are_timed_in_the_open(
 def test_streams_that_the_function_names_are_replaced_while_it_is_timed(on_gpu: GpuArray, cuda: FakeCuda) -> None:
     @autotune([2, 3])
     def on_its_own(config: int, x: Any, y: Any) -> None:
-        kernels.build(config)[config, 64, 0x77](x, y)
+        kernels.build(config)[config, 64, 0x7700](x, y)
 
     x, y = on_gpu((64,)), on_gpu((64,))
     on_its_own(x, y)
     streams = [config.hStream for config, _, _ in cuda.launches]
-    assert streams[-1] == 0x77 and 0x77 not in streams[:-1]
+    assert streams[-1] == 0x7700 and 0x7700 not in streams[:-1]
     assert cuda.replays
 
 

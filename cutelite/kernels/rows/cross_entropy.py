@@ -256,13 +256,13 @@ def cross_entropy_backward(
         return made.cross_entropy_backward(gradient, x, target, lse, float(smoothing), float(z), ignore, part)
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
-    check_given_apart(out, gradient=gradient, target=target, lse=lse)
-    out = empty(x, tuple(x.shape)) if out is None else out
-    results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
-    p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
-    kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
     for name, each in (("lse", lse), ("gradient", gradient)):
         Arguments().array(name, each, "f32", tuple(x.shape[:-1]))
+    given, out = out, empty(x, tuple(x.shape)) if out is None else out
+    results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
+    check_given_apart(given, gradient=gradient, target=target, lse=lse)
+    p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
+    kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
     return out
@@ -282,11 +282,11 @@ def cross_entropy_gradient(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
+    Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)
-    Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
         rows.matrix, targets, *given, results.matrix, p.counter(rows)
