@@ -15,6 +15,7 @@ import torch
 
 from cutelite.interop import planned as plans
 from cutelite.interop.planned import planned
+from cutelite.kernels.planning import forget_plans
 from tests.interop.test_torch_out import CASES
 
 N = cl.dims("N")
@@ -25,7 +26,11 @@ AS_THEY_ARE = {"cumsum", "sample", "sort"}
 
 @pytest.fixture(autouse=True)
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls are planned on a CPU too, whose tensors are aligned to 16 bytes; their kernels are simulated."""
+    """Calls are planned on a CPU too, whose tensors are aligned to 16 bytes; their kernels are simulated.
+
+    On a GPU other tests' calls are counted as well, and are forgotten here.
+    """
+    forget_plans()
     monkeypatch.setattr(plans, "PLANNED", ("cuda", "cpu"))
     monkeypatch.setattr(plans, "ALIGNED", 16)
     monkeypatch.setattr(plans, "COUNTED", 1)
