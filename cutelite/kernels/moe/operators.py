@@ -20,9 +20,7 @@ from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 def wanted(*tensors: Tensor) -> bool:
     """Tell whether a call with these tensors goes to an operator."""
-    if torch.compiler.is_compiling():
-        return True
-    return not left_out() and (any(map(needs_gradient, tensors)) or traced(*tensors))
+    return traced(*tensors) or (not left_out() and any(map(needs_gradient, tensors)))
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
