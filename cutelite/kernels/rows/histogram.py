@@ -16,11 +16,11 @@ from cutelite.kernels.arguments import as_number, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, flat
 from cutelite.kernels.rows.plan import ACCESS, width
+from cutelite.lang.promotion import LARGEST
 
 N = cl.dims("N")  # numbers
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
 MOST_BINS = 8192
-GREATEST = 3.4028234663852886e38  # f32
 
 
 @cache
@@ -78,7 +78,8 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
             f"x is {x.dtype}, bins {bins}, low {low} and high {high}, but must be i32, i64, bf16, f16 or f32, "
             f"from 1 to {MOST_BINS}, and low below high"
         )
-    if not high - low <= GREATEST or bins / (high - low) > GREATEST:
+    most = LARGEST["f32"]
+    if not high - low <= most or bins / (high - low) > most:
         raise cl.ArgumentError(f"from low {low} to high {high} there are no {bins} steps of a size that f32 holds")
     n = 1
     for extent in x.shape:

@@ -22,6 +22,7 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
+from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 
@@ -30,7 +31,7 @@ LOG2_E = math.log2(math.e)
 KEPT, AT_ONCE = 64, 16  # elements of a thread: powers of up to KEPT stay in registers, else AT_ONCE are summed at once
 LOG2_E_16 = 47274 / 2**15  # log2(e) to 16 bits, within 5e-6: its product with a bf16 is exact in f32
 MUCH = 1e38  # products with log2(e) may overflow above
-LOWEST = -3.4028234663852886e38  # the least finite f32: -inf less that is -inf, -inf less -inf NaN
+LOWEST = -LARGEST["f32"]  # the least finite number: -inf less that is -inf, -inf less -inf NaN
 
 
 class Exponentials(NamedTuple):
