@@ -9,7 +9,7 @@ import pytest
 
 from cutelite.toolchain import host
 from cutelite_rt.arrays import torch_layout
-from cutelite_rt.launcher import environment, image, state, subscript
+from cutelite_rt.launcher import environment, image, readers, state, subscript
 from cutelite_rt.signature import data, kinds, table
 from tests.rt import launcher_ll
 
@@ -71,6 +71,13 @@ def test_structures_have_the_fields_of_the_c() -> None:
     assert fields("signature") == [name for name, *_ in table._Signature._fields_]
     assert fields("torch_layout") == [*torch_layout.Layout._fields, "dtypes"]
     assert [name.replace("is_env", "env") for name in fields("subscript_state")] == list(subscript.STATE)
+
+
+def test_places_of_launches_are_those_of_the_c() -> None:
+    assert re.findall(r"#define PLACES (\d+)|u64 \*place = places \+ (\d+) \*", C) == [
+        (str(readers.PLACES), ""),
+        ("", str(readers.PLACE_WORDS)),
+    ]
 
 
 def test_a_signature_goes_through_json() -> None:
