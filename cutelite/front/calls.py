@@ -355,7 +355,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(function, DType):
         return frame.native(_convert, function, args, kwargs)
     if isinstance(function, Runtime):
-        raise mistake("call", f"{describe(function)} cannot be called")
+        raise mistake("call", f"{describe(function)} cannot be called", help="it is a value: leave out the parentheses")
     if not callable(function):
         if hasattr(function, "per_word"):
             raise no_dtype(function)

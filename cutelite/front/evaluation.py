@@ -59,16 +59,18 @@ class Evaluation:
 
     # Mistakes.
 
-    def python_error(self, error: Exception, executed: Any) -> CompileError:
+    def python_error(self, error: Exception, executed: Any, args: Any, kwargs: Mapping[str, Any]) -> CompileError:
         """Return the error for an exception that Python raised while it `executed` a function at compile time."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
         if self.entry is not None:
             return CompileError(_not_taken(error, *self.entry), self.builder.span)
-        if (origin := _origin(error)) is not None:
-            return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
-        text, help = str(error), ""
         ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
+        if (origin := _origin(error)) is not None:
+            told = _not_taken_by(error, executed, args, kwargs) if ours else None
+            told = told or _not_taken(error, origin.f_code, origin.f_locals)
+            return CompileError(told, self.builder.span)
+        text, help = str(error), ""
         called = types.FunctionType | types.MethodType | type
         if ours and isinstance(error, TypeError) and isinstance(executed, called) and not hasattr(executed, "create"):
             return CompileError(Mistake("call", text, help=f"it is `{_signature(executed)}`"), self.builder.span)
@@ -143,12 +145,29 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     found   its arguments, and maybe other variables, by name
     """
     names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
-    given = ", ".join(f"{name} = {_shown(found[name])}" for name in names if name in found)
     owner = found.get("self")
     name = code.co_qualname if owner is None else f"{_class_name(owner)}.{code.co_name}"
+    return _refused(error, name, {name: found[name] for name in names if name in found})
+
+
+def _not_taken_by(
+    error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]
+) -> Mistake | None:  # fmt: skip
+    """Return the same for a call, of a function that may have a wrapper; None for one without a signature."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        told = _signature(function)
+    except (TypeError, ValueError, AttributeError):
+        return None
+    given = {name: x for name, x in given.items() if name not in _HIDDEN}
+    return _refused(error, function.__qualname__, given, f"it is `{told}`")
+
+
+def _refused(error: Exception, name: str, given: Mapping[str, Any], *help: str) -> Mistake:
     meant = isinstance(error, ValueError | OverflowError | NotImplementedError)
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
-    return Mistake("argument", title, given, "are these of the kinds that its documentation names?")
+    shown = ", ".join(f"{name} = {_shown(x)}" for name, x in given.items())
+    return Mistake("argument", title, shown, (*help, "are these of the kinds that its documentation names?"))
 
 
 _KNOWN = "make it a Constexpr, a literal, or a `cl.static_range` variable; for a layout, `cl.dim(x)`"

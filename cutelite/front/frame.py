@@ -155,4 +155,4 @@ class Frame:
         except RecursionError as error:
             raise mistake("recursion", "compile-time recursion is too deep") from error
         except Exception as error:
-            raise self.evaluation.python_error(error, function) from error
+            raise self.evaluation.python_error(error, function, args, kwargs) from error

@@ -518,13 +518,17 @@ def _evaluated(function: Any, name: str, text: str, seen: Mapping[str, Any]) -> 
     except CompileError:
         raise
     except Exception as error:
-        raise CompileError(
-            Mistake(
-                "annotation",
-                f"the annotation of `{name}`, `{text}`, cannot be evaluated: {_without_place(error)}",
-                help="names in a string annotation are globals, variables that the kernel uses, or variables beside it",
-            )
-        ) from error
+        title = f"the annotation of `{name}`, `{text}`, cannot be evaluated: {_without_place(error)}"
+        help = "names in a string annotation are globals, variables that the kernel uses, or variables beside it"
+        if isinstance(error, AttributeError | NameError) and error.name:
+            from cutelite.lang.foreign import bare_suggestion, suggestion  # here: only a misspelling needs them
+
+            if isinstance(error, AttributeError):
+                help = suggestion(error.name, dir(error.obj)) or help
+            else:
+                ours = sys.modules["cutelite"].__all__
+                help = bare_suggestion(error.name, [*function.__globals__, *local], ours) or help
+        raise CompileError(Mistake("annotation", title, help=help)) from error
 
 
 def spec(annotation: Any, where: str) -> Annotation:

@@ -76,6 +76,7 @@ NAMES = {
     "block_rank": "cl.block_rank_in_cluster()",
     "map_shared_rank": "cl.mapa(t, rank)",
     "program_id": "cl.block_idx.x",
+    "constexpr": "cl.Constexpr[int]",
     "num_programs": "cl.grid_dim.x",
     "arange": "cl.thread_idx.x, or a loop over `range`",
     "arch": "the names of its functions in `cl` itself: `cl.syncthreads()`",
@@ -86,6 +87,7 @@ NAMES = {
 _REDUCED = """write `v.reduce("sum")` of a vector, as `t.load()` of a tile is, or `cl.block_reduce(x)` over threads"""
 ATTRIBUTES = {
     "astype": "write `x.to(cl.i32)`, or `cl.i32(x)`",
+    **dict.fromkeys(("view", "bitcast"), "write `cl.bitcast(x, cl.u32)` for the bits as another type"),
     "T": "exchange the indices, or view it by `cl.select(t, mode=[1, 0])`",
     **dict.fromkeys(("sum", "max", "min", "mean", "prod"), _REDUCED),
 }

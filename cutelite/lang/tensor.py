@@ -438,15 +438,16 @@ _STATIC = "make its extents Constexprs, or variables of a function that makes th
 
 
 def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle | None]:
+    if not isinstance(dtype, DType):
+        called = "shared" if what == "shared memory" else "make_rmem_tensor"
+        help = (f"write `cl.{called}(cl.f32, (64, 64))`", *[PACKED] * hasattr(dtype, "per_word"))
+        raise mistake("dtype", f"a dtype is needed first, not {describe(dtype)}", help=help)
     swizzle = None
     if isinstance(shape, ComposedLayout):
         swizzle, shape = byte_swizzle(shape, dtype), shape.outer
     layout = _layout(shape)
     if not is_static(layout):
         raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}", help=_STATIC)
-    if not isinstance(dtype, DType):
-        help = ("write `cl.shared(cl.f32, (64, 64))`", PACKED)
-        raise mistake("dtype", f"a dtype is needed first, not {describe(dtype)}", help=help)
     return layout, swizzle
 
 

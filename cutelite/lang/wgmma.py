@@ -194,7 +194,9 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
     running = keep if isinstance(keep, tuple) else (keep,)
     for value in (*values, *running):
         if not isinstance(value, Runtime) or not isinstance(value.value.type, InFlight):
-            raise mistake("wgmma-accumulator", f"wait_group takes accumulators in flight, not {describe(value)}")
+            title = f"wait_group takes accumulators in flight, not {describe(value)}"
+            help = "those that products return: `acc = cl.wgmma.mma_async(a, b, acc)`"
+            raise mistake("wgmma-accumulator", title, help=help)
     held = fence_operand(*first) if first else ()
     retired = tuple(v.value for v in values)
     waited = emit(ops.WaitGroup(n, retired, tuple(v.value for v in running)))

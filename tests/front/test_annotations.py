@@ -106,3 +106,12 @@ def test_names_that_ptx_does_not_know() -> None:
     assert ".entry lambda" in scope["k"].compile(block=32).ptx
     scope["f"].__name__ = "_"
     assert scope["cl"].kernel(scope["f"]).compile(block=32).cubin
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [("'cl.constexpr'", r"write `cl\.Constexpr\[int\]`"), ("'Tensr[f32, (4,)]'", "did you mean `Tensor`?")],
+)
+def test_misspelt_text_says_what_is_meant(text: str, help: str) -> None:
+    with pytest.raises(CompileError, match=help):
+        _ = defined(kernel(text))["k"].signature

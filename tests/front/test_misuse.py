@@ -19,6 +19,13 @@ MISTAKES = [
     ("cl.zipped_divide(a, (4, n))", "a tile has extents known at compile time"),
     ("a.recast(cl.e2m1)", "not the packed format e2m1"),
     ("cl.shared(cl.e2m1, 4)", "lie packed in elements of `cl.u32`"),
+    ("cl.shared((4, 8), f32)", "write `cl.shared(cl.f32, (64, 64))`"),
+    ("cl.make_rmem_tensor((4, 8), f32)", "write `cl.make_rmem_tensor(cl.f32, (64, 64))`"),
+    ("cl.shared(f32, 4, swizzle=3)", "help: it is `shared(dtype, shape, *, align=None, swizzle=None)`"),
+    ("cl.coalesce(3)", "coalesce() does not take these arguments"),  # whatever wraps it
+    ("cl.complement('a')", "layout = 'a'"),
+    ("cl.wgmma.wait_group(0, x)", "those that products return"),
+    ("x.view(i32)", "write `cl.bitcast"),
     ("cl.shared(f32, 4, align=24)", "a power of two, in bytes, not 24"),
     ("cl.shared(f32, N)", "make its extents Constexprs"),
     ("cl.DeviceTensorMap.create(a, o)", "`like` is a TMA tensor"),
