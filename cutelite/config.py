@@ -1,8 +1,8 @@
 """The environment variables that cutelite reads: name, type, default and meaning, in one table. Read only here.
 
 In: the environment, at the moment `read` is called. Out: a frozen `Config`. `python -m cutelite.config` prints the
-table as docs/environment.md shows it. A leaf: imports `options`, `parsers` and
-what warns at the user's line.
+table as docs/environment.md shows it. A leaf: imports `options`, `parsers`, the
+names of targets, and what warns at the user's line.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from dataclasses import field, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cutelite.options import NAMES, OPTIONS, Options
-from cutelite.parsers import FLAG, PATH, TEXT, Parser, any_of, choice, optional, whole
+from cutelite.parsers import FLAG, PATH, Parser, any_of, choice, optional, whole
 from cutelite.records import dataclass
+from cutelite.target.targets import TARGETS, Target
 from cutelite_rt import callers
 
 T = TypeVar("T")
+
+_ARCHS = f"one of {', '.join(TARGETS)}; or an alias such as 90a, 9.0a, hopper"
+_ARCH: Parser[str] = Parser(_ARCHS, lambda text: Target.parse(text).arch, lambda name: Target.parse(name).arch, _ARCHS)
 
 STAGES = ("bytecode", "cfg", "cir", "ll", "ptx", "cubin", "sass")
 """What `CUTELITE_DUMP` can write, by the file extension of the artefact."""
@@ -64,8 +68,7 @@ class Config:
     """The settings of the environment. Arguments given in code (`@kernel(...)`, `compile(...)`) go before them."""
 
     arch: str | None = _variable(
-        "CUTELITE_ARCH", optional(TEXT), None,
-        "architecture to compile for, such as `sm_90a`", "the GPU's own, or `sm_90a` without one",
+        "CUTELITE_ARCH", optional(_ARCH), None, "architecture to compile for", "the GPU's own, or `sm_90a` without one"
     )  # fmt: skip
     options: Options = field(default_factory=Options)
     """What kernels are compiled with where code does not say (docs/options.md)."""
@@ -181,6 +184,11 @@ def _rows() -> Iterator[Variable]:
 
 VARIABLES: tuple[Variable, ...] = tuple(_rows())
 """The table, in the order the documentation shows it."""
+
+
+def settings(*names: str) -> str:
+    """Return those of the variables that are set, as a shell sets them."""
+    return " ".join(f"{name}={value}" for name in names if (value := os.environ.get(name, "").strip()))
 
 
 def of_programs(more: Mapping[str, str] | None) -> Mapping[str, str]:

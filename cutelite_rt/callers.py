@@ -1,4 +1,4 @@
-"""The user's line of a call, for warnings and errors: the innermost frame outside this project."""
+"""The user's line of a call, for warnings, errors and their tracebacks: the innermost frame outside this project."""
 
 from __future__ import annotations
 
@@ -32,3 +32,23 @@ def calling_line() -> str:
 def warn(text: str, category: type[Warning] = RuntimeWarning) -> None:
     """Issue a warning at the user's line, however deep in our code this is called."""
     warnings.warn(text, category, stacklevel=calling_frame()[1])
+
+
+def cut(error: BaseException) -> None:
+    """Let the tracebacks of an error and of its causes end at the caller's caller.
+
+    For callers that raise it again by a `raise` alone, which adds no entry for their own frame.
+    """
+    error.__suppress_context__ = True
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__, cause = None, cause.__cause__
+
+
+def shorten(error: BaseException) -> None:
+    """Do as `cut`, unless the traceback goes through code that is not ours."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frame = frame.tb_next
+    if frame is None:
+        cut(error)

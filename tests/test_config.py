@@ -60,6 +60,24 @@ def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: st
     assert str(caught.value).startswith(f"{name}={value}: takes {takes}")
 
 
+ANY_TEXT = {
+    "CUTELITE_PTXAS", "CUTELITE_PTXAS_OPTIONS", "CUTELITE_LINK_LIBRARIES", "CUTELITE_CACHE_DIR", "CUTELITE_DUMP_DIR",
+    "CUTELITE_PROFILE", "CUDA_HOME", "CUDA_PATH", "NO_COLOR",
+}  # fmt: skip
+"""Variables whose values only tools and file systems can judge: their own tests name them."""
+
+
+@pytest.mark.parametrize("row", config.VARIABLES, ids=lambda row: row.name)
+@pytest.mark.parametrize("value", ["garbage", "-1", "/nowhere", "0x10", "1.5", "\u00e9"])
+def test_no_variable_takes_garbage(row: config.Variable, value: str) -> None:
+    if row.name in ANY_TEXT:
+        config.read({row.name: value})
+        return
+    with pytest.raises(config.ConfigError) as caught:
+        config.read({row.name: value})
+    assert str(caught.value) == f"{row.name}={value}: takes {row.parser.accepts}"
+
+
 def test_a_misspelt_name_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="CUTELITE_CAHCE is set, .*did you mean CUTELITE_CACHE?"):
         assert config.read({"CUTELITE_CAHCE": "0"}) == config.Config()

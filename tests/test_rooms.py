@@ -9,14 +9,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # Open to anyone.
-LEAVES = {"config", "diag", "layout", "options", "parsers", "records", "sass", "target", "together", "tuples"}
+LEAVES = {
+    "config", "diag", "layout", "options", "parsers", "records", "sass", "target", "threads", "together", "tuples",
+}  # fmt: skip
 MIDDLE = {"ops", "ir"}
 BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDLE}
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    "target": {"records"},
+    "target": {"records", "threads"},
     "options": {"parsers", "records"},
-    "config": {"options", "parsers", "records", "cutelite_rt"},
+    "config": {"options", "parsers", "records", "target", "cutelite_rt"},
     "ir": LEAVES,
     "ops": {"ir", *LEAVES},
     "lang": MIDDLE | LEAVES,

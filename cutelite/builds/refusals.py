@@ -9,6 +9,7 @@ from time import perf_counter
 
 from cutelite.builds.build import Build
 from cutelite.builds.findings import first_of
+from cutelite.config import ConfigError
 from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
 from cutelite.options import OptionError
 from cutelite.toolchain import ToolchainError
@@ -20,7 +21,7 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
     start = perf_counter()
     try:
         yield
-    except (CompileError, OptionError):
+    except (CompileError, ConfigError, OptionError):
         raise
     except InternalError as error:
         error.blame = error.blame or _hooks_blame(build)
@@ -56,7 +57,7 @@ def _place_of(build: Build) -> Span:
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
     """Return the error for input that a tool refused: a bug in cutelite, unless the user wrote a part of the input."""
-    if error.stage in ("find", "run", "link", "settings") or build is None or build.final is None:
+    if error.stage in ("find", "run", "link") or build is None or build.final is None:
         return error
     if build.changed:
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe hook {build.changed}", error.excerpt)
@@ -74,7 +75,7 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
         text = f"the kernel's parameters have {int(large[1], 16)} bytes, and there is room for {int(large[2], 16)}"
         return CompileError(Mistake("parameters", text, help="pass them in an array"), _place_of(build))
     options = build.options.ptxas_options
-    if options and not re.search(r", line \d+", error.message):  # it is not about the PTX
+    if options and not re.search(r"^ptxas (application ptx input, )?line \d+", error.message, re.M):  # not of the PTX
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
     own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
     if not own:

@@ -11,31 +11,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
+from cutelite.threads import OfThread
 from cutelite_rt import forks
 from cutelite_rt.launcher.asked import DIVERTED
 
 Diversion = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], None]
 """A function of the kernel, the `Launch`, and the arguments."""
 
-diversion: ContextVar[Diversion | None] = ContextVar("diversion", default=None)
+diversion: OfThread[Diversion | None] = OfThread("diversion", None)
 
 
 @contextmanager
 def diverted(to: Diversion | None) -> Iterator[None]:
     """Divert launches of this thread to `to` within the `with`; None: they go to the GPU or the simulator again."""
-    token = diversion.set(to)
-    with _lock:
-        DIVERTED.value += 1  # compiled launchers do not look at `diversion`, so no thread uses them meanwhile
-    try:
-        yield
-    finally:
+    with diversion.set(to):
         with _lock:
-            DIVERTED.value -= 1
-        diversion.reset(token)
+            DIVERTED.value += 1  # compiled launchers do not look at `diversion`, so no thread uses them meanwhile
+        try:
+            yield
+        finally:
+            with _lock:
+                DIVERTED.value -= 1
 
 
 def on_host(what: str) -> None:

@@ -21,6 +21,7 @@ from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound
 from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.tuples import NamedTuple
 from cutelite_rt import Driver, Function, LaunchConfig, forks
 from cutelite_rt.launcher import asked, native
@@ -126,6 +127,7 @@ class Launching:
                 self._enter(made)
         return made
 
+    @without_our_frames
     def _enter_now(self, /, *args: Any, **kwargs: Any) -> None:
         self.entry(*args, **kwargs)
 

@@ -13,7 +13,7 @@ from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.launch import LaunchError
 from cutelite.target import UnknownTarget
-from cutelite_rt.callers import OURS
+from cutelite_rt import callers
 from cutelite_rt.errors import named
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,22 +35,16 @@ def without_our_frames(function: F) -> F:
             known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
             if not known and (not isinstance(error, tuple(mistakes)) or config.read().traceback == "full"):
                 raise
-            cause = error.__cause__
-            while cause is not None:
-                cause.__traceback__, cause = None, cause.__cause__
-            error.__traceback__, error.__suppress_context__ = None, True
-            raise  # which, without an operand, adds no entry for this frame
+            callers.cut(error)
+            raise
 
     return call  # type: ignore[return-value]
 
 
 def shorten(error: Exception) -> None:
     """Let the traceback of an error end at the caller's caller, unless it goes through code that is not ours."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
-        frame = frame.tb_next
-    if frame is None and config.read().traceback != "full":
-        error.__traceback__ = None
+    if config.read().traceback != "full":
+        callers.shorten(error)
 
 
 def named_by_kernel(function: F) -> F:

@@ -19,7 +19,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +32,7 @@ from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.dispatch.mistakes import shorten
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import SCALARS, Scalar
+from cutelite.threads import OfThread
 from cutelite.tuples import NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
@@ -149,7 +149,7 @@ def _constant(x: Any) -> tuple[Hashable, bool]:
     return building.constant(x)
 
 
-_calling: ContextVar[_Calling | None] = ContextVar("calling", default=None)
+_calling: OfThread[_Calling | None] = OfThread("calling", None)
 
 
 class _Recorded(NamedTuple):
@@ -284,11 +284,8 @@ class Program:
         """Execute the function; its kernels launch themselves."""
         where = None if ordinal is None else rt.device(ordinal)
         calling = _calling.get() or _Calling(where, False, arguments.values())  # within another program, that one's
-        token = _calling.set(calling)
-        try:
+        with _calling.set(calling):
             self._result_of(arguments)
-        finally:
-            _calling.reset(token)
 
     @contextmanager
     def _checked(self, views: Mapping[str, rt.ArrayView]) -> Iterator[None]:
@@ -381,16 +378,12 @@ class Program:
         """Execute the function without launching; return the call and its launches in order."""
         recorded: list[_Recorded] = []
         calling = _Calling(where, planned=True)
-        token = _calling.set(calling)
-        try:
-            with diverted(
-                lambda kernel, launch, args, kwargs: recorded.append(
-                    _Recorded(kernel, launch, args, kwargs, calling_line())
-                )
-            ):
-                self._result_of(arguments)
-        finally:
-            _calling.reset(token)
+
+        def record(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            recorded.append(_Recorded(kernel, launch, args, kwargs, calling_line()))
+
+        with _calling.set(calling), diverted(record):
+            self._result_of(arguments)
         for each in recorded:
             self._check_stream(each.kernel, each.launch)
         return calling, recorded

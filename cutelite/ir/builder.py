@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
@@ -12,15 +11,15 @@ from cutelite.ir.contract import Problem
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
 from cutelite.target import TARGETS
+from cutelite.threads import OfThread
 
-_CURRENT: ContextVar[Builder | None] = ContextVar("cutelite_builder", default=None)
+_CURRENT: OfThread[Builder | None] = OfThread("builder", None)
 
 
 class Builder:
     """Appends ops at the end of `block`; `span` (the user's line being interpreted) is given to each.
 
-    `Builder.current()` returns the builder of the compile in progress. It is kept in a context variable, so compiles in
-    different threads do not share it.
+    `Builder.current()` returns the builder of the compile in progress in this thread.
     """
 
     def __init__(self, function: Function, block: Block | None = None, target: Any = None) -> None:
@@ -35,28 +34,16 @@ class Builder:
         self.approximate = False  # whether quotients of f32 are approximate
         self.undone = 0  # number of undos: values made before the last one may be gone
 
-    @staticmethod
-    def current() -> Builder | None:
-        return _CURRENT.get()
+    current = staticmethod(_CURRENT.get)
 
-    @contextmanager
-    def active(self) -> Iterator[Builder]:
-        """Make this the builder that operators and intrinsics use, in this context."""
-        token = _CURRENT.set(self)
-        try:
-            yield self
-        finally:
-            _CURRENT.reset(token)
+    def active(self) -> AbstractContextManager[None]:
+        """Make this the builder that operators and intrinsics use, in this thread."""
+        return _CURRENT.set(self)
 
     @staticmethod
-    @contextmanager
-    def inactive() -> Iterator[None]:
+    def inactive() -> AbstractContextManager[None]:
         """Hide the current builder: code that is called within finds no kernel being compiled."""
-        token = _CURRENT.set(None)
-        try:
-            yield
-        finally:
-            _CURRENT.reset(token)
+        return _CURRENT.set(None)
 
     @contextmanager
     def rounding_each(self) -> Iterator[None]:

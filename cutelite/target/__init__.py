@@ -6,28 +6,22 @@ In a kernel `cl.target` is this module. At compile time it describes the GPU tha
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from cutelite.target.targets import ALIASES, FEATURES, TARGETS, Occupancy, Target, UnknownTarget
+from cutelite.threads import OfThread
 
 if TYPE_CHECKING:
     arch: str
     capability: tuple[int, int]
 
-_compiled_for: contextvars.ContextVar[Target | None] = contextvars.ContextVar("compiled for", default=None)
+_compiled_for: OfThread[Target | None] = OfThread("compiled for", None)
 
 
-@contextmanager
-def compiling_for(target: Target | None) -> Iterator[None]:
+def compiling_for(target: Target | None) -> AbstractContextManager[None]:
     """Let `current` return `target` in this thread within the block, in which a kernel is evaluated for it."""
-    token = _compiled_for.set(target)
-    try:
-        yield
-    finally:
-        _compiled_for.reset(token)
+    return _compiled_for.set(target)
 
 
 def current() -> Target:

@@ -1,15 +1,17 @@
-"""The one exception of this room."""
+"""The one exception of this room. It names the environment variables that may have caused it."""
 
 from __future__ import annotations
 
 import re
 
+from cutelite import config
+
 
 class ToolchainError(Exception):
     """A tool refused its input, or no tool was found.
 
-    stage    the tool that refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found,
-             `run` when it does not run
+    stage    the tool that refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`, `link`; `find` when nothing was
+             found, `run` when it does not run
     message  the tool's own words
     excerpt  the lines of its input that it complained about, numbered and marked; may be empty
     """
@@ -19,10 +21,21 @@ class ToolchainError(Exception):
         self.stage = stage
         self.message = message
         self.excerpt = excerpt
+        self.settings = config.settings(*_SETTINGS.get(stage, ()))
 
     def __str__(self) -> str:
-        text = f"{self.stage}: {self.message.strip()}"
-        return f"{text}\n{self.excerpt}" if self.excerpt else text
+        lines = f"{self.stage}: {self.message.strip()}", self.excerpt, self.settings and f"set: {self.settings}"
+        return "\n".join(filter(None, lines))
+
+
+_SETTINGS = {
+    "find": ("CUTELITE_BACKEND", "CUTELITE_ASSEMBLER", "CUDA_HOME", "CUDA_PATH"),
+    "run": ("CUTELITE_PTXAS", "CUTELITE_PTXAS_OPTIONS"),
+    "ptxas": ("CUTELITE_PTXAS", "CUTELITE_PTXAS_OPTIONS"),
+    "nvjitlink": ("CUTELITE_PTXAS_OPTIONS",),
+    "link": ("CUTELITE_LINK_LIBRARIES",),
+}
+"""The variables that a stage depends on."""
 
 
 SHOWN, AROUND = 3, 2  # lines that are named, and lines on either side of each

@@ -17,16 +17,15 @@ from typing import Any
 
 from cutelite import config
 from cutelite.toolchain import bindings
-from cutelite.toolchain.errors import ToolchainError
 
 
 def ptxas() -> str | None:
-    """Return the path of ptxas, or None. Errors: `ToolchainError` if CUTELITE_PTXAS names no program."""
+    """Return the path of ptxas, or None. Errors: `ConfigError` if CUTELITE_PTXAS names no program."""
     settings = config.read()
     if settings.ptxas is None:
         return _program("ptxas", settings.toolkit, tuple(sys.path), os.getcwd())
-    if not os.access(settings.ptxas, os.X_OK):
-        raise ToolchainError("settings", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
+    if not _runs(settings.ptxas):
+        raise config.ConfigError(f"CUTELITE_PTXAS={settings.ptxas}: takes the path of a program, and none is there")
     return settings.ptxas
 
 
@@ -42,9 +41,13 @@ def _program(name: str, toolkit: str | None, import_path: tuple[str, ...], here:
     wheels, on_path = _wheels(_elsewhere(import_path, here)), _elsewhere(os.get_exec_path(), here)
     for folder in (*wheels, *([os.path.join(toolkit, "bin")] if toolkit else []), *on_path, "/usr/local/cuda/bin"):
         path = os.path.join(folder, name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        if _runs(path):
             return path
     return _asked_of_pathfinder(name)
+
+
+def _runs(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _elsewhere(folders: Iterable[str], here: str) -> list[str]:

@@ -60,9 +60,11 @@ def assemble(
             ran = _run(_command(program, target, _unoptimised(flags), work))
         said = _said(ran, work)
         if -ran.status in CRASHES or (said and ran.status != 0):
+            version(program)  # which refuses other programs
             raise refused("ptxas", said or f"exit status {ran.status}", ptx)
         if ran.status != 0 or not os.path.exists(f"{work}/kernel.cubin"):
-            raise ToolchainError("run", f"{program} made no cubin and said nothing (exit status {ran.status})")
+            with_what = f"{program} {' '.join(flags)}"
+            raise ToolchainError("run", f"{with_what} made no cubin and said nothing (exit status {ran.status})")
         return _cubin(work), note + said
 
 
@@ -169,4 +171,6 @@ def _version(program: str, changed: int) -> str:
     if ran.status != 0:
         raise ToolchainError("run", f"cannot run {program}: exit status {ran.status}: {ran.said}")
     found = re.search(r"V(\d+\.\d+\.\d+)", ran.said)
-    return found[1] if found else ran.said.strip()
+    if not found:
+        raise ToolchainError("run", f"{program} is not ptxas: it calls itself {ran.said.strip()[:200]}")
+    return found[1]

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable
 
+from cutelite.config import ConfigError
 from cutelite.toolchain import bindings, driver, find, llvm, nvjitlink, nvvm, ptxas
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.tuples import NamedTuple
@@ -39,6 +40,8 @@ def _tool(name: str, purpose: str, probe: Callable[[], tuple[str, str]]) -> Tool
         path, version = probe()
     except ToolchainError as error:
         return Tool(name, purpose, "", "", False, error.message)
+    except ConfigError as error:
+        return Tool(name, purpose, "", "", False, str(error))
     return Tool(name, purpose, path, version, True, "")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from cutelite.dispatch.compiling import CompileEvent, off_compile, on_compile
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
+from cutelite.threads import OfThread
 from cutelite.tune.compile import cpus
 from cutelite_rt import forks
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, float], object]
 """A function of three numbers: kernels ready, kernels known to be needed, seconds since the start."""
 
-wanted: ContextVar[bool] = ContextVar("tuning wanted", default=False)
+wanted: OfThread[bool] = OfThread("tuning wanted", False)
 """Whether library functions that choose configurations by a model measure them instead: see `tuning_wanted`."""
 
 
@@ -80,12 +80,8 @@ def warm(
             kernels = compile_calls(calls, jobs, lambda ready, needed: tell(ready, needed, perf_counter() - start))
         if tune:
             for call in calls:
-                token = wanted.set(True)
-                try:
-                    with in_this_thread():
-                        call()
-                finally:
-                    wanted.reset(token)
+                with wanted.set(True), in_this_thread():
+                    call()
     finally:
         off_compile(listener)
     return Warmed(kernels, len(compiled), perf_counter() - start)

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable
-from functools import partial
-from typing import Any, NamedTuple
+from functools import partial, wraps
+from typing import Any, NamedTuple, TypeVar
 
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, check_writable
+from cutelite_rt.artifact import ArtifactError
+from cutelite_rt.callers import shorten
 from cutelite_rt.errors import ArgumentError, LaunchError, named
 from cutelite_rt.export.bundle import Bundle, HostCode
 from cutelite_rt.gpu import driver as cuda
@@ -41,6 +43,25 @@ from cutelite_rt.signature.data import evaluate
 from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, Parameter, Signature, left_out
 from cutelite_rt.signature.settled import Binder, Fitted
 from cutelite_rt.signature.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MISTAKES = (ArgumentError, LaunchError, ArtifactError, cuda.CudaError)
+"""Errors whose tracebacks end at the user's line."""
+
+
+def without_our_frames(function: F) -> F:
+    """Decorator: the tracebacks of mistakes end at the caller. Where launches pass often, they do without its cost."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except MISTAKES as error:
+            shorten(error)
+            raise
+
+    return call  # type: ignore[return-value]
 
 
 class _Plan(NamedTuple):
@@ -145,7 +166,11 @@ class ExportedKernel:
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return the launch function of ``kernel[grid, block, stream, smem]``, or of a grid or an `ExportedLaunch`."""
-        return self._subscript(key)
+        try:
+            return self._subscript(key)
+        except MISTAKES as error:
+            shorten(error)
+            raise
 
     def _by_key(self, key: Any) -> Callable[..., None]:
         if not asked.is_exact(key):
@@ -174,8 +199,13 @@ class ExportedKernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Launch with the grid that the kernel was exported with."""
-        self._default(*args, **kwargs)
+        try:
+            self._default(*args, **kwargs)
+        except MISTAKES as error:
+            shorten(error)
+            raise
 
+    @without_our_frames
     def launch(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel on the GPU that holds the arrays, asynchronously.
 
@@ -184,6 +214,7 @@ class ExportedKernel:
         """
         self.held(launch)(*args, **kwargs)
 
+    @without_our_frames
     def _launch_anew(self, key: bytes | None, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
         """Launch by Python, and keep the outcome under the key that the machine code computed."""
         assert self._launcher is not None
@@ -195,11 +226,15 @@ class ExportedKernel:
             self._launcher.add(key, outcome, generation)
 
     def _launch_by_python(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
-        key, ready = self._planned(launch, args, kwargs)
-        if ready is not None:
-            function, config, parameters, context = ready
-            return start(function, config, parameters, self.sync, context)
-        went = named(self.__name__, self._launch, launch, args, kwargs)
+        try:
+            key, ready = self._planned(launch, args, kwargs)
+            if ready is not None:
+                function, config, parameters, context = ready
+                return start(function, config, parameters, self.sync, context)
+            went = named(self.__name__, self._launch, launch, args, kwargs)
+        except MISTAKES as error:
+            shorten(error)
+            raise
         # Without arrays the device may differ from launch to launch.
         if went is not None and key is not None and went.fitted.arrays:
             signature = self.bundle.variants[went.variant].signature
@@ -293,6 +328,7 @@ class ExportedKernel:
         raise ArgumentError(f"{self.__name__}() was exported for {len(problems)} signatures, and none fits:\n{said}")
 
 
+@without_our_frames
 def load_kernel(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | Bundle,
     sync: bool = False,

@@ -13,7 +13,7 @@ import cutelite as cl
 from cutelite import CompileError, Tensor, f32
 from cutelite.config import ConfigError
 from cutelite.sim.checker.findings import CheckFailed
-from cutelite.target import UnknownTarget
+from cutelite_rt.launcher import native
 
 N = cl.dims("N")
 
@@ -76,6 +76,12 @@ def checked_by_environment(kernel: Any) -> None:
         kernel.options(opt=2)[1, 32](np.zeros(4, np.float32))
 
 
+def launched_without_a_lock(kernel: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "FREE_THREADED", True)
+        kernel.options(opt=2)[1, 32](np.zeros(4, np.float32))
+
+
 def method(kernel: Any) -> None:
     kernel.launch(cl.Launch(1, 32), np.zeros(4, np.float32))
 
@@ -100,7 +106,8 @@ def test_frames_of_the_compiler_are_left_out(
 
 @pytest.mark.parametrize(
     ("run", "error"),
-    [(launched, cl.SimError), (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
+    [(launched, cl.SimError), (launched_without_a_lock, cl.SimError),
+     (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
      (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError)],
 )  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
@@ -118,7 +125,7 @@ def test_frames_of_the_simulator_and_of_launches_are_left_out(
     [
         ("CUTELITE_OPT", "7", ConfigError),
         ("CUTELITE_TRACEBACK", "long", ConfigError),
-        ("CUTELITE_ARCH", "sm_99", UnknownTarget),
+        ("CUTELITE_ARCH", "sm_99", ConfigError),
     ],
 )
 def test_frames_above_a_wrong_environment_are_left_out(

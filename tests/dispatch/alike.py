@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import cutelite_rt as rt
 from cutelite import config
 from cutelite.dispatch import Kernel
+from cutelite_rt.export.exported import MISTAKES
 from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.launch import Loaded
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
@@ -35,8 +37,14 @@ def with_launcher(kernel: Kernel) -> Kernel:
     return kernel
 
 
+def our_frames(error: BaseException) -> list[str]:
+    """The modules of ours in the traceback of an error."""
+    modules = [frame.f_globals["__name__"] for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [module for module in modules if module.startswith("cutelite")]
+
+
 def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Loaded]) -> Any:
-    """What a launch comes to: the error and its words, or what the driver was asked for.
+    """What a launch comes to: the error and its words, or what the driver was asked for. Mistakes end at the launch.
 
     loaded  what launches by Python have loaded so far
     """
@@ -45,6 +53,7 @@ def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Load
     try:
         launch()
     except Exception as error:
+        assert not isinstance(error, MISTAKES) or not our_frames(error)
         return type(error), str(error)
     if not cuda.launches:
         return None

@@ -10,6 +10,7 @@ import pytest
 import cutelite as cl
 from cutelite import OptionError, StageEvent, Tensor, ToolchainError, f32
 from cutelite.builds.hooks import STAGES
+from cutelite.config import ConfigError
 from cutelite.dispatch import fingerprint
 from cutelite.ir.function import Function
 from cutelite.passes import PIPELINE, Context
@@ -20,7 +21,19 @@ N = cl.dims("N")
 
 def test_an_assembler_that_is_named_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_PTXAS", "/nowhere/ptxas")
-    with pytest.raises(ToolchainError, match="CUTELITE_PTXAS=/nowhere/ptxas: there is no such program"):
+    with pytest.raises(ConfigError, match="CUTELITE_PTXAS=/nowhere/ptxas: takes the path of a program, and none is"):
+        fresh(doubled).compile()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("CUTELITE_LINK_LIBRARIES", "/no.bc"), ("CUTELITE_LINK_LIBRARIES", "/"), ("CUTELITE_PTXAS_OPTIONS", "-garbage")],
+)
+def test_an_error_of_a_tool_says_what_the_environment_set(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ToolchainError, match=f"\nset: {variable}={value}$"):
         fresh(doubled).compile()
 
 

@@ -623,7 +623,8 @@ def functions_of(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def standard_library() -> Iterator[types.CodeType]:
-    """Every function of a third of the library's top-level modules."""
+    """Every function of a third of the library's top-level modules; and what these lack in some releases."""
+    yield from functions_of(compile("def f(a, b): return {**a, **b}", __file__, "exec"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[::3]:

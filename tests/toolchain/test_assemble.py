@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cutelite.config import ConfigError
 from cutelite.target import Target
 from cutelite.toolchain import ToolchainError, assemble, disassemble, early, find, nvjitlink, to_cubin, waiting
 from cutelite.toolchain.identity import identity
@@ -173,9 +175,12 @@ def test_the_next_assembler_steps_in(monkeypatch: pytest.MonkeyPatch, hopper: Ta
     assert to_cubin(SHARED, hopper).tool == "nvJitLink"
 
 
-def test_a_named_ptxas_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
-    monkeypatch.setenv("CUTELITE_PTXAS", "/nowhere/ptxas")
-    with pytest.raises(ToolchainError, match="CUTELITE_PTXAS=/nowhere/ptxas: there is no such program"):
+@pytest.mark.parametrize("at", ["/nowhere/ptxas", "/", __file__])
+def test_a_named_ptxas_that_is_no_program_is_an_error(
+    at: str, monkeypatch: pytest.MonkeyPatch, hopper: Target
+) -> None:  # fmt: skip
+    monkeypatch.setenv("CUTELITE_PTXAS", at)
+    with pytest.raises(ConfigError, match=f"^CUTELITE_PTXAS={re.escape(at)}: takes the path of a program"):
         to_cubin(SHARED, hopper)
 
 
@@ -185,8 +190,11 @@ def script(path: Path, body: str) -> Path:
     return path
 
 
+PATIENCE = 'case "$*" in --version) echo V13.0.88;; *) echo out of patience >&2; exit 3;; esac'
+
+
 def test_a_ptxas_that_dies_is_quoted(monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path) -> None:
-    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", "echo out of patience >&2; exit 3")))
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", PATIENCE)))
     with pytest.raises(ToolchainError, match="ptxas: out of patience"):
         to_cubin(SHARED, hopper)
 
@@ -205,16 +213,21 @@ def test_a_ptxas_that_crashes_is_run_without_optimisation(
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("exit 1", r"said nothing \(exit status 1\)"), ("", "made no cubin"), (None, "cannot run .*Permission denied")],
+    [
+        ("exit 1", r"said nothing \(exit status 1\)"),
+        ("", "made no cubin"),
+        ("echo bad option; exit 1", "cannot run .*"),
+    ],
 )
 def test_a_program_that_is_no_ptxas_is_not_taken_for_a_refusal(
-    body: str | None, said: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
+    body: str, said: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
 ) -> None:
-    program = tmp_path if body is None else script(tmp_path / "ptxas", body)
+    program = script(tmp_path / "ptxas", body)
     monkeypatch.setenv("CUTELITE_PTXAS", str(program))
     with pytest.raises(ToolchainError, match=said) as found:
         to_cubin(SHARED, hopper)
     assert found.value.stage == "run"  # others become reports of a bug
+    assert str(found.value).endswith(f"\nset: CUTELITE_PTXAS={program}")
 
 
 def test_identity_follows_the_assembler(ptxas: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
