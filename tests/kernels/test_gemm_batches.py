@@ -40,6 +40,19 @@ def test_batches_are_stretched_as_those_of_matmul(shapes: tuple[tuple[int, ...],
     assert tuple(d.shape) == right.shape and np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
 
 
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_rows_that_are_not_evenly_apart(config: Config) -> None:
+    """Some rows of each batch of a larger array, as of a cache: B is shared, and they are not rows of one matrix."""
+    rng = np.random.default_rng(3)
+    a, b = (operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in ((3, 40, 72), (72, 64)))
+    right, whole = to_numpy(a).astype(np.float64) @ to_numpy(b), array(np.zeros((3, 48, 64)), "bfloat16")
+    out = whole[:, 3:43]
+    gemm(a, b, out, config=config)
+    assert np.linalg.norm(to_numpy(out) - right) <= BF16 * np.linalg.norm(right)
+    gemm(a, b, out, c=out, alpha=-1.0, config=config)
+    assert np.linalg.norm(to_numpy(whole)) <= BF16 * np.linalg.norm(right)
+
+
 def test_batches_that_do_not_go_together() -> None:
     rng = np.random.default_rng(1)
     a, b = (operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in ((2, 40, 72), (3, 72, 64)))

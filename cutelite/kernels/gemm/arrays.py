@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -174,11 +175,13 @@ def of_no_columns(operand: Any, mode: int) -> Any:
     return made
 
 
-def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
-    """Fold batches into rows of one matrix where all share B, else into one mode, which a shared A does not have.
+def folded(a: Any, b: Any, out: Any, fused: cl.Fused, rows: bool) -> tuple[Any, Any, Any, cl.Fused]:
+    """Fold batches into rows of one matrix where all share B, else into one mode, which a shared operand does not have.
 
-    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied. Errors: ValueError for
-    such an `out`.
+    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied.
+
+    rows    batches that share B are folded into rows even where those of `out` are not evenly apart
+    Errors  ValueError for an `out` whose batches, or then whose rows, are not evenly apart
     """
     (m, k), n, batches = a.shape[-2:], out.shape[-1], tuple(out.shape[:-2])
     if b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
@@ -190,7 +193,8 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
     a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
     if a.ndim == b.ndim == 2:
         a = a[None]
-    lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
+    one = b.ndim == 2 and (rows or evenly(out))
+    lead: tuple[int, ...] = (-1,) if one else (-1, m)
     made = reshaped(out, (*lead, n))
     c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
     right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
@@ -198,6 +202,13 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
         return a, right, made, replace(fused, c=c)
     more = replace(fused, c=c)
     return a.reshape((*lead, k)), right, made, more
+
+
+def evenly(out: Any) -> bool:
+    """Tell whether rows of all batches are evenly apart."""
+    view = rt.read(out)
+    modes = [mode for mode in zip(view.shape[:-1], view.strides[:-1], strict=True) if mode[0] > 1]
+    return all(outer == inner * extent for (_, outer), (extent, inner) in pairwise(modes))
 
 
 def stretched(operand: Any, batches: tuple[int, ...]) -> Any:

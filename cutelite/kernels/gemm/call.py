@@ -253,7 +253,7 @@ def arguments(
     Errors  ValueError for what the kernels cannot compute
     """
     if a.ndim > 2 or b.ndim > 2:
-        a, b, out, fused = folded(a, b, out, fused)
+        a, b, out, fused = folded(a, b, out, fused, fused.finish is not None or prepare is not None)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
     able = prepare is None and fused.finish is None and gate is None and loads is not False
@@ -287,13 +287,13 @@ def problem_of(a: Any, b: Any, out: Any, loaded: str, fused: cl.Fused, precision
         d=dtype_of(out.dtype),
         bias=None if fused.bias is None else dtype_of(rt.read(fused.bias).dtype),
         majors=majors,
-        batched=len(b.shape) == 3,
+        batched=len(out.shape) == 3,
         rows=few(out.shape[-2]) if majors[0] == "K" else None,
         narrow=few(out.shape[-1]) if majors[1] == "K" and not loaded else None,
         loaded=loaded,
         rowwise=any(x is not None and x.shape[0] > 1 for x in (fused.scales.a, fused.scales.b)),
         activation=fused.activation,
-        shared="A" if len(a.shape) < len(b.shape) else "",
+        shared={-1: "A", 0: "", 1: "B"}[len(a.shape) - len(b.shape)],
     )
 
 
