@@ -77,7 +77,9 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     out = empty(x, (tokens, n)) if out is None else out
     given.array("out", out, "x", "T N", written=True, dense=True)
     check_given_apart(own, x=x, place=place, weights=weights)
-    if tokens and n and not left_out():
+    if not k and not left_out():
+        out[...] = 0
+    elif tokens and n and not left_out():
         blocks = tokens * -(-n // (THREADS * VECTOR))
         build(dtype, k, weight)[cl.Launch(blocks, THREADS, pdl=True)](x, place, weights, out)
     return out
