@@ -113,7 +113,7 @@ SWIZZLED = 8
 
 def by_turns(rows: int, shares: int) -> bool:
     """Tell whether K-major rows of a tile are too few for a part for each block."""
-    return shares > 1 and rows // shares % SWIZZLED > 0
+    return shares > 1 and rows % shares > 0
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:

@@ -68,7 +68,8 @@ def test_choices_without_a_row_add_nothing_whatever_their_weight() -> None:
     weights = np.array([[np.nan, 1], [np.inf, 2], [3, np.nan]], np.float32)
     np.testing.assert_array_equal(moe.combine(x, place, weights), [x[2], 2 * x[0], 3 * x[1]])
     np.testing.assert_array_equal(moe.combine(x, place), x[[2, 0, 1]])
-    np.testing.assert_array_equal(moe.combine(x, place[:, :0]), np.zeros_like(x[:3]))
+    for rows, places in ((x, place[:, :0]), (x[:0], place)):
+        np.testing.assert_array_equal(moe.combine(rows, places), np.zeros_like(x[:3]))
 
 
 KINDS = [

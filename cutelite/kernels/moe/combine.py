@@ -77,9 +77,11 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     out = empty(x, (tokens, n)) if out is None else out
     given.array("out", out, "x", "T N", written=True, dense=True)
     check_given_apart(own, x=x, place=place, weights=weights)
-    if not k and not left_out():
+    if left_out() or 0 in (tokens, n):
+        return out
+    if not k or not x.shape[0]:
         out[...] = 0
-    elif tokens and n and not left_out():
+    else:
         blocks = tokens * -(-n // (THREADS * VECTOR))
         build(dtype, k, weight)[cl.Launch(blocks, THREADS, pdl=True)](x, place, weights, out)
     return out
