@@ -23,7 +23,15 @@ import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of, underived
+from cutelite.kernels.arguments import (
+    Arguments,
+    ArrayError,
+    as_number,
+    check_given_apart,
+    is_array,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.gemm.mixed import codes
@@ -301,8 +309,10 @@ def narrow_experts(
         given.array(name, packed, "i32", wanted, dense=True, why=f", as pack makes it of {sizes[name]} weights each")
     if hidden % EIGHT or inner % EIGHT or not hidden or not inner:
         raise ArrayError(f"x has rows of {hidden}, and inner is {inner}: both are multiples of 8")
-    out, pairs = empty(x, tuple(x.shape)) if out is None else out, tokens * k
+    own, pairs = out, tokens * k
+    out = empty(x, tuple(x.shape)) if out is None else out
     given.array("out", out, "bf16", "T H", written=True, dense=True)
+    check_given_apart(own, gate_up=gate_up, down=down, index=index, weights=weights)
     order = sort(index, count)
     if left_out():
         return out
