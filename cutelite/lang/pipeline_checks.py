@@ -38,14 +38,11 @@ def check_bytes(tx_bytes: Any) -> None:
         raise mistake("pipeline", f"`tx_bytes` are the bytes that fill a buffer, 1 or more, not {describe(tx_bytes)}")
 
 
-def check_peers(peers: Any, turns: bool) -> None:
+def check_peers(peers: Any) -> None:
     """Check the blocks that fill each other's buffers. Errors: `pipeline`."""
     if not isinstance(peers, tuple):
         help = "`cl.multicast_peers(...)` gives them"
         raise mistake("pipeline", f"`peers` is a tuple of ranks of blocks, not {describe(peers)}", help=help)
-    if turns and not peers:
-        help = "give all blocks of the cluster as `peers`, by rank"
-        raise mistake("pipeline", "peers take turns to fill buffers, and this pipeline has none", help=help)
 
 
 def check_stages(stages: Any) -> None:

@@ -15,8 +15,8 @@ from cutelite.records import dataclass
 class OperandTile:
     """A (rows, k) tile of a matrix operand that `shares` blocks of a cluster need; each loads a part of it for all.
 
-    Parts of K-major rows are whole 8 rows, which a swizzle permutes; where these are too few, blocks load whole tiles
-    for all, by turns (`PipelineTmaAsync.turns`).
+    Parts of K-major rows have any number of rows: a swizzle goes by addresses of shared memory, so that they need not
+    begin where its pattern does.
 
         left = OperandTile.create(a, BM, cluster=(2, 1), mode=0)
         left.load(storage.a[None, None, stage], (batch,), m * BM, k * BK, barrier)
@@ -58,21 +58,14 @@ class OperandTile:
         mask = (1 << shares) - 1 << n * cluster[0]
         return OperandTile(tensor, rows, major, shares, m, mask, cache)
 
-    def load(
-        self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any, pair: bool = False, turn: Any = 0
-    ) -> None:  # fmt: skip
+    def load(self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any, pair: bool = False) -> None:
         """Start loading the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
 
         barrier  the mbarrier of the stage, which expects `stage.nbytes`
         pair     as for `tma_load`
-        turn     the number of the stage, where blocks load whole tiles by turns
         """
         rows, depth = self.rows // self.shares, size(stage, 1)
         how = {"barrier": barrier, "multicast": self.mask, "cache": self.cache, "pair": pair}
-        if self.major == "K" and by_turns(self.rows, self.shares):
-            if turn % self.shares == self.part:
-                tma_load(self.tensor, stage, at=(*lead, row, k), **how)
-            return
         start = row if self.shares == 1 else row + self.part * rows
         if self.major == "K":
             target = stage if self.shares == 1 else stage.tile((rows, depth), (self.part, 0))
@@ -88,14 +81,10 @@ class OperandTile:
         tma_load(self.tensor, target, at=at, **how)
 
     def prefetch(self, lead: tuple[Any, ...], row: Any, k: Any, depth: int) -> None:
-        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread.
-
-        Where blocks load whole tiles by turns, each prefetches the whole one.
-        """
+        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread."""
         box, rows = self.tensor.tile_shape, self.rows // self.shares
         if self.major == "K":
-            whole = by_turns(self.rows, self.shares)
-            rows, row = (self.rows, row) if whole else (rows, row + self.part * rows)
+            row = row + self.part * rows
             for i in static_range(rows // box[-2]):
                 tma_prefetch(self.tensor, at=(*lead, row + i * box[-2], k), cache=self.cache)
             return
@@ -105,15 +94,6 @@ class OperandTile:
             row = row + self.part * rows
         for i in static_range(rows // box[-1]):
             tma_prefetch(self.tensor, at=(*lead, k, row + i * box[-1]), cache=self.cache)
-
-
-SWIZZLED = 8
-"""Rows of 128 bytes after which the pattern of a swizzle repeats: at these, TMA may begin to write."""
-
-
-def by_turns(rows: int, shares: int) -> bool:
-    """Tell whether K-major rows of a tile are too few for a part for each block."""
-    return shares > 1 and rows % shares > 0
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from cutelite.ir.types import mbarrier
 from cutelite.lang import profile
 from cutelite.lang.cluster import cluster_arrive, cluster_wait
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
-from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
+from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.pipeline_checks import WARP, WARPGROUP, arrivals_of, check_bytes, check_peers, check_stages
@@ -239,15 +239,12 @@ class PipelineTmaAsync(Ring):
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
     reads      how consumers read: 'generic', 'wgmma' or 'both', see `create`
     loaded     with 'both', an mbarrier for each stage more: loads of it are done
-    turns      peers take turns: peer ``i % len(peers)`` fills what they share of buffer i, for all of them; what they
-               do not share, each fills for itself
     """
 
     tx_bytes: int
     peers: tuple[Any, ...] = ()
     reads: str = "generic"
     loaded: Any = None
-    turns: bool = False
 
     @classmethod
     def create(
@@ -258,7 +255,6 @@ class PipelineTmaAsync(Ring):
         peers: tuple[Any, ...] = (),
         sync: bool = True,
         reads: Literal["generic", "wgmma", "both"] = "generic",
-        turns: bool = False,
     ) -> PipelineTmaAsync:
         """A pipeline fed by TMA.
 
@@ -275,21 +271,15 @@ class PipelineTmaAsync(Ring):
                     peers through a fence of the whole cluster, which takes hundreds of cycles. 'both': as 'wgmma', but
                     for parts of the buffer that this block alone brings: those are read by loads, each warp calls
                     `consumer_loaded` after its own, and `consumer_release` later says so of the rest
-        turns       as the field says; `peers` are then all blocks of the cluster, by rank
         """
         check_stages(stages)
         check_bytes(tx_bytes)
-        check_peers(peers, turns)
-        groups = arrivals_of(consumers, reads)
-        arrivals: Any = groups * max(1, len(peers))
-        if turns:
-            rank = block_rank_in_cluster()
-            arrivals = [where(i % len(peers) == rank, arrivals, groups) for i in range(stages)]
-        full, empty = barriers(stages, 1), barriers(stages, arrivals)
+        check_peers(peers)
+        full, empty = barriers(stages, 1), barriers(stages, arrivals_of(consumers, reads) * max(1, len(peers)))
         loaded = barriers(stages, arrivals_of(consumers)) if reads == "both" else None
         if sync:
             pipeline_init_sync(len(peers) > 0)
-        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded, turns)
+        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded)
 
     def barrier(self, state: PipelineState) -> Any:
         """Return the mbarrier on which copies into the buffer count their bytes."""
@@ -323,13 +313,6 @@ class PipelineTmaAsync(Ring):
         profile.mark("release", state.index)
         empty, alone = self.empty[state.index], len(self.peers) == 0
         place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
-        if self.turns:
-            owner = state.index % len(self.peers)
-            if place == 0:
-                empty.arrive()
-            elif place == 1 and owner != block_rank_in_cluster():
-                empty.remote(owner).arrive(cluster=True, relaxed=self.reads != "generic")
-            return
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them

@@ -35,9 +35,18 @@ def test_epilogues_and_batches(config: Config) -> None:
     compare((5, 67, 136), config=config)  # rows of results that TMA would write beyond
 
 
-@pytest.mark.parametrize("config", [swapped(8, 64, True, 4), swapped(24, 128, cluster=2)], ids=str)
-def test_rows_that_blocks_of_a_cluster_bring_by_turns(config: Config) -> None:
-    """8 and 24 rows have no part of 8 for each block."""
+@pytest.mark.parametrize(
+    "config",
+    [
+        swapped(8, 64, True, 4),
+        swapped(24, 128, cluster=2),
+        slim(72, 64, True, 4),
+        replace(swapped(80, 128), cluster=(4, 2)),
+    ],
+    ids=str,
+)
+def test_parts_of_rows_that_begin_within_a_pattern(config: Config) -> None:
+    """2, 12, 18 and 20 rows for each block: a swizzle permutes 8."""
     compare((config.tile[1] + 3, 328, 1032), bias="float32", config=config)
 
 

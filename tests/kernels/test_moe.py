@@ -159,8 +159,8 @@ def test_experts_in_fp8() -> None:
         moe.scaled_experts(x, gate_up, of_up, lower, of_lower, index, weights)
     with pytest.raises(ValueError, match=r"but must be \(4, 2, 2\)"):
         moe.scaled_experts(x, up, of_lower, lower, of_lower, index, weights)
+    out = lower.view(BF16).reshape(-1)[: x.size].reshape(x.shape)
     with pytest.raises(ValueError, match="out lies where down does"):
-        out = lower.view(BF16).reshape(-1)[: x.size].reshape(x.shape)
         moe.scaled_experts(x, up, of_up, lower, of_lower, index, weights, out)
 
 

@@ -74,8 +74,8 @@ def test_refused() -> None:
         narrow.narrow_experts(x, packed, packed, index, weights, "i8", inner=32)
     with pytest.raises(ValueError, match="x has dtype float16"):
         narrow.narrow_experts(x.astype(np.float16), packed, packed, index, weights, "i4", inner=32)
+    out = packed.view(BF16).reshape(-1)[: x.size].reshape(x.shape)
     with pytest.raises(ValueError, match="out lies where gate_up does"):
-        out = packed.view(BF16).reshape(-1)[: x.size].reshape(x.shape)
         narrow.narrow_experts(x, packed, packed, index, weights, "i4", inner=32, out=out)
 
 

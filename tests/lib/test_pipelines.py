@@ -348,7 +348,6 @@ def test_the_number_of_the_warpgroup(place: Place) -> None:
         (lambda: cl.PipelineTmaAsync.create(2, 1024, 128, reads="wgmmma"), "'wgmma', 'both', not 'wgmmma'"),
         (lambda: cl.PipelineTmaAsync.create(2, 0, 32), "`tx_bytes` are the bytes that fill a buffer, 1 or more, not 0"),
         (lambda: cl.PipelineTmaAsync.create(2, 1024, 32, peers=2), "`peers` is a tuple of ranks of blocks, not 2"),
-        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32, turns=True), "this pipeline has none\n(.|\n)*by rank"),
         (lambda: cl.PipelineTmaStore.create(0), "a pipeline has 1 stage or more"),
         (
             lambda: cl.PipelineTmaAsync.create(2, 1024, 32).consumer_wait(3),

@@ -104,7 +104,7 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_turns gemm_loaded"
+DENSE = "gemm_swapped gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_loaded"
 FP8 = "gemm_fp8_block gemm_fp8_strips gemm_fp8_parts"
 MIXED = "gemm_mixed gemm_mixed_parts"
 RINGS = (
@@ -113,7 +113,7 @@ RINGS = (
     "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
-PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_gated gemm_turns gemm_loaded"
+PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_gated gemm_loaded"
 UNFETCHED = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 BEHIND = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_loaded"
@@ -287,7 +287,7 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
-        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped gemm_turns",
+        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped",
         "late",
         "bar.warp.sync",
         "behind tensor.load_all",
@@ -377,7 +377,7 @@ ROWS: tuple[Row, ...] = (
         "the last piece's closes the group of both",
         (-2,),
     ),
-    Row("gemm_cluster gemm_turns", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),
+    Row("gemm_cluster", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),
     Row(UNFETCHED, "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
@@ -474,16 +474,6 @@ ROWS: tuple[Row, ...] = (
     Row(FP8, "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
-    Row(
-        "gemm_turns",
-        "flip",
-        "xor",
-        "",
-        "state.advance(self.place(tiles, ends).steps)",
-        "the ring turns twice there",
-        (-1,),
-    ),
-    Row("gemm_turns", "flip", "xor", "", TAIL, "the ring does not turn there", (1,)),
     Row("gemm_loaded", "flip", "xor", "", AFTER_FIRST, "tiles of two steps begin at the first of two stages", (0,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),

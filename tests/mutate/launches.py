@@ -548,9 +548,6 @@ LARGE: dict[str, Run] = {
     "gemm_streamed": gemm(  # three blocks share the last two of five tiles; one of them has parts of both
         64, 320, 328, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
     ),
-    "gemm_turns": gemm(  # two blocks bring 8 rows by turns, for two tiles each
-        16, 256, 264, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
-    ),
     "gemm_loaded": gemm(  # warpgroups load rows that begin anywhere by turns, for three tiles of four steps
         8, 144, 201, False, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1
     ),

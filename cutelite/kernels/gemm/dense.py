@@ -145,7 +145,8 @@ def types(plan: Plan) -> tuple[Any, ...]:
     left, right = boxes_of(config, problem, plan.few)
     if left is None or right is None:
         raise ValueError(
-            f"{config}: tiles of an operand contiguous along M or N have rows in spans of 64 bytes or more"
+            f"{config}: blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or "
+            "N have rows in spans of 64 bytes or more"
         )
     of_b = N if problem.finish is None and problem.gate is None else C
     a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))

@@ -4,7 +4,6 @@ from dataclasses import replace
 from math import gcd
 
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.lib.multicast import by_turns
 
 
 def wide(config: Config, problem: Problem) -> int:
@@ -27,10 +26,13 @@ def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int
 
     bytes, rows, held  of an element; rows of the tile that are brought at once, and that a warpgroup multiplies
     Result  of a part of the rows; of an operand contiguous along them as many as the swizzle permutes, and of a part of
-            K where a part of the rows would be less than that. None where spans of 64 bytes do not divide the rows
+            K where a part of the rows would be less than that. None where there are no equal parts, and where spans of
+            64 bytes do not divide the rows
     """
+    if rows % shares:
+        return None
     if major == "K":
-        high = rows if by_turns(rows, shares) else rows // shares
+        high = rows // shares
         return (high if high <= MOST else high // 2), depth
     wide = span(held, bytes)
     if wide * bytes < 64 or rows % wide:
@@ -138,9 +140,6 @@ def made_for(config: Config, problem: Problem) -> bool:
             return False
         if problem.finish.apart and brought(bn, problem) % (problem.finish.columns // 2):
             return False  # a piece's columns are of one head
-    shared = zip((bm, brought(bn, problem)), config.cluster[::-1], strict=True)
-    if min(config.cluster) > 1 and any(by_turns(*each) for each in shared):
-        return False  # blocks take turns along one mode alone
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
     of_thread = (bm if config.pingpong else bm // 2) * bn // 128
     if problem.finish is not None and not problem.groups and problem.finish.columns > 64 and of_thread > 128:

@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     idle                  the part by which it takes longer, times the square of the share of clusters that lack
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
-                          where each has several tiles
+                          where each has two tiles, and less where it has more, of which two are shared
     """
 
     start: float = 0.9817
@@ -403,7 +403,8 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     burst = beside ** (1 / BESIDE) + np.maximum(rounds - 1, 0) * shown + tile
     burst += t.fixed + t.again * rounds + t.parted / np.minimum(filled, 1)
     burst += t.summed * (batches * m * n)
-    burst *= 1.0 + v.astray * t.stream * (1 + t.pingpong)
+    if t.streams:  # of blocks that have several tiles only the last two are shared
+        burst *= 1.0 + v.astray * t.stream * np.where(filled > 1, np.clip(4 / filled, 0.2, 2), 1)
     energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[hopeless] = np.inf
     return burst, energy

@@ -13,7 +13,6 @@ from cutelite.kernels.gemm.fits import LOADERS, brought, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
-from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
 PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
@@ -31,13 +30,6 @@ class Plan(Tiling):
         """Wait for the kernel before this one, if that has not been done to read where groups end."""
         if not self.problem.groups:
             cl.griddepcontrol_wait()
-
-    @property
-    def turns(self) -> bool:
-        """True where blocks of a cluster bring whole tiles of what they share by turns."""
-        (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
-        bn = brought(bn, self.problem)
-        return (majors[0] == "K" and by_turns(bm, cn)) or (majors[1] == "K" and by_turns(bn, cm))
 
     def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
         """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
@@ -80,7 +72,7 @@ class Plan(Tiling):
             return cl.PipelineAsync.create(config.stages, GROUP, consumers, sync=False, reads="wgmma")
         bytes = self.few * self.depth * problem.a.bytes + config.tile[1] * 128
         peers = cl.multicast_peers(config.cluster)
-        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, self.reads, self.turns)
+        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, self.reads)
 
     @property
     def regs(self) -> tuple[int, int]:
@@ -192,12 +184,12 @@ class Plan(Tiling):
                 if self.problem.groups == "K":
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
-                left.load(few, tile.batch, tile.row, k, full, turn=state.index)
+                left.load(few, tile.batch, tile.row, k, full)
                 column = tile.column * 2 if self.paired else tile.column
                 for part in cl.static_range(self.config.tile[1] // right.rows):
                     stage = storage.b[None, None, state.index].tile((right.rows, self.depth), (part, 0))
                     at = self.column(column, part * right.rows)
-                    right.load(stage, tile.of_b, at, k, full, turn=state.index)
+                    right.load(stage, tile.of_b, at, k, full)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
