@@ -49,9 +49,9 @@ class Config:
 
     def __post_init__(self) -> None:
         high, across = self.tile
-        if high not in (64, 128, 192, 256) or across % 8 or not 8 <= across <= 344 or self.stages < 2:
+        if high not in (64, 128, 192, 256) or across % 8 or not 8 <= across <= 320 or self.stages < 2:
             raise Misfit(
-                f"{self}: tiles have 64, 128, 192 or 256 rows, a multiple of 8 columns up to 344, and 2 stages or more"
+                f"{self}: tiles have 64, 128, 192 or 256 rows, a multiple of 8 columns up to 320, and 2 stages or more"
             )
         blocks = self.cluster[0] * self.cluster[1]
         if min(self.splits, self.buffers, self.swizzle) < 1 or not 0 < blocks * self.together <= 16:
