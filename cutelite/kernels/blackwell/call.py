@@ -88,7 +88,7 @@ def compute(
         a, b = of_no_columns(a, -1), of_no_columns(b, -2)
     result = out
     if a.ndim > 2 or b.ndim > 2:
-        a, b, result, fused = folded(a, b, out, fused)
+        a, b, result, fused = folded(a, b, out, fused, fused.finish is not None)
     a, b = for_tma(a, -1), for_tma(b, -2)
     majors = tuple("K" if rt.read(x).strides[k] == 1 else "MN" for x, k in ((a, -1), (b, -2)))
     kinds = tuple(dtype_of("tf32" if precision == "tf32" else code_of(x)) for x in (a, b))
