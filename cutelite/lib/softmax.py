@@ -201,7 +201,7 @@ class OnlineSoftmax:
         total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
         top, ratio = self.top - self.raised, None
         if sink is not None:
-            base = max(top, sink / LN2)
+            base = max(where(total == 0.0, -INF, top), sink / LN2)  # without scores, the sink's own power is 1
             base = where(base == -INF, 0.0, base)  # a row without scores, and a sink without a power
             ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))
             top, total = base, total * ratio + math.exp2(sink / LN2 - base, fast=True)

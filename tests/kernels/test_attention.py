@@ -268,11 +268,12 @@ def test_sequences_of_any_lengths(how: dict[str, Any], groups: int) -> None:
     assert (o[starts_q[-1] :] == 7).all()
 
 
-def test_sinks_are_in_the_sums() -> None:
+@pytest.mark.parametrize(("softcap", "sink"), [(None, 0.5), (5.0, -100.0)])
+def test_sinks_are_in_the_sums(softcap: float | None, sink: float) -> None:
     q, k, v = inputs(100, 70, 2, 1, 64)
-    sinks = np.array([0.5, -np.inf], np.float32)
-    o, lse = attention(q, k, v, causal=True, sinks=sinks, return_lse=True)
-    want, sums = reference(q, k, v, causal=True)
+    sinks = np.array([sink, -np.inf], np.float32)
+    o, lse = attention(q, k, v, causal=True, sinks=sinks, return_lse=True, softcap=softcap)
+    want, sums = reference(q, k, v, causal=True, softcap=softcap)
     with_sinks = np.logaddexp(sums, sinks[None, :, None])
     np.testing.assert_allclose(lse, with_sinks, atol=1e-4, rtol=1e-5)
     with np.errstate(invalid="ignore"):
