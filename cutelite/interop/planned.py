@@ -241,7 +241,10 @@ def kind_of(given: Any, tensors: list[Tensor]) -> Hashable | None:
     for x in tensors:
         if (derived and x.requires_grad) or x.layout is not torch.strided or x.is_neg():
             return None
-        shape, strides, dtype, device = x.shape, x.stride(), x.dtype, x.device
+        try:
+            shape, strides, dtype, device = x.shape, x.stride(), x.dtype, x.device
+        except RuntimeError:  # a nested tensor has none
+            return None
         size = _sizes.get((shape, strides, dtype)) or _size_of(shape, strides, dtype)
         if not size or device.type not in PLANNED:
             return None

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
-from torch.autograd import forward_ad
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
+from cutelite.interop.torch_levels import batch_one_by_one, check_tangents, derive_in_levels, in_levels
 from cutelite_rt import ArgumentError
 
 Function = Callable[..., Any]
@@ -32,27 +32,15 @@ DEVICES = "cuda", "cpu"
 def traced(*tensors: Any) -> bool:
     """Tell whether a call with these arguments has to go to an operator, since a tensor among them holds no data.
 
-    So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`.
+    So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`,
+    where new tensors hold none either.
     """
     if torch.compiler.is_compiling():
         return True
     if left_out():
         return False
     check_tangents(*tensors)
-    return any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
-
-
-def check_tangents(*tensors: Any) -> None:
-    """Check that no tensor has a tangent: of an operator without a forward-mode derivative torch loses it in silence.
-
-    Errors  `cutelite.ArgumentError`
-    """
-    if forward_ad._current_level >= 0:
-        for x in tensors:
-            if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-                raise ArgumentError(
-                    "a tensor has a tangent, and there are no forward-mode derivatives: use torch.autograd"
-                )
+    return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
 
 def _without_data(x: torch.Tensor) -> bool:
@@ -125,12 +113,27 @@ def custom_op(
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
             with diverted(nothing):
-                return function(*args, **kwargs)
+                found = function(*args, **kwargs)
+            check_places(made, args, found)
+            return found
 
         made.register_fake(fake)
+        told = made._opoverload._schema
+        if not told.is_mutable:
+            derive_in_levels(made, DEVICES)
+            if told.returns and all(str(each.type) == "Tensor" for each in told.returns):
+                batch_one_by_one(made)
         return made
 
     return decorate if function is None else decorate(function)
+
+
+def check_places(operator: Any, args: Iterable[Any], results: Any) -> None:
+    """Check that results without data are those of arguments without data. Errors: `cutelite.ArgumentError`."""
+    places = {x.device.type for x in args if isinstance(x, torch.Tensor)}
+    for x in results if isinstance(results, tuple | list) else [results]:
+        if "meta" in places and isinstance(x, torch.Tensor) and x.device.type != "meta":
+            raise ArgumentError(f"{operator._qualname}: a tensor is on 'meta', which holds no data, and others are not")
 
 
 def out_form(operator: Any, function: Function, *names: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from cutelite.interop.torch import DEVICES, WIDE, to_be_cast
+from cutelite.interop.torch_levels import one_by_one
 
 
 def autocast(operator: Any, *names: str) -> None:
@@ -119,23 +120,6 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
     operator.register_vmap(over_batch)
 
 
-def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-    """Call the operator for each element of a batch, and stack the results."""
-
-    found = [operator(*selected(args, in_dims, i)) for i in range(count)]
-    if isinstance(found[0], torch.Tensor):
-        return torch.stack(found)
-    return tuple(torch.stack(each) for each in zip(*found, strict=True))
-
-
 def has_batch(dims: Any) -> bool:
     """Tell whether an argument has a batch, by its mode in each tensor; that of a list of tensors is a list."""
     return any(map(has_batch, dims)) if isinstance(dims, (list, tuple)) else dims is not None
-
-
-def selected(given: Any, dims: Any, i: int) -> Any:
-    """Return element `i` of the batch of an argument, or of a list of them."""
-    if isinstance(given, (list, tuple)):
-        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(given)
-        return [selected(x, dim, i) for x, dim in zip(given, each, strict=True)]
-    return given if dims is None else given.select(dims, i)

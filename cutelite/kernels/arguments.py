@@ -113,9 +113,10 @@ class Arguments:
         try:
             asked = name, kinds, modes, written, dense, rows
             strides = strides_of(array) if dense or rows or written else None
-            key = asked, type(array), array.dtype, array.shape, strides, written and is_writable(array)
+            layout = getattr(array, "layout", None)  # of torch's: a sparse tensor has the facts of a strided one
+            key = asked, type(array), array.dtype, array.shape, layout, strides, written and is_writable(array)
             known = self._known.after.get(key)
-        except (AttributeError, TypeError):  # what is no array, and extents that are symbols
+        except (AttributeError, TypeError, RuntimeError):  # what is no array, extents that are symbols, nested tensors
             key = known = None
         if known is None:
             known = self._known.copy()
@@ -423,6 +424,10 @@ def parsed(modes: str) -> tuple[bool, tuple[int | str, ...]]:
 
 def is_array(name: str, value: Any) -> None:
     """Check that a value is an array. Errors: `ArrayError`."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and (value.is_nested or value.layout is not torch.strided):
+        kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
+        raise ArrayError(f"{name} is a tensor of layout {kind}, but must be strided: pass `to_dense()`, or `values()`")
     written = hasattr(value, "__setitem__") or isinstance(value, rt.DeviceArray)  # and no number of NumPy
     if not (hasattr(value, "shape") and hasattr(value, "dtype") and written):
         raise ArrayError(f"{name} is not an array, but {'None' if value is None else f'a {type(value).__name__}'}")

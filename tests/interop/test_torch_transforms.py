@@ -164,8 +164,46 @@ def test_second_and_forward_derivatives_are_refused() -> None:
     q = random(1, 8, 1, 16).bfloat16().requires_grad_()
     o = attend(q, q.detach(), q.detach(), score_mod=lambda score, b, h, q_idx, kv_idx: score + 1.0)
     (dq,) = torch.autograd.grad(o.float().square().sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
+    with pytest.raises(RuntimeError, match="no second derivative"):
         dq.float().square().sum().backward()
+
+
+def squared(function: Any) -> Any:
+    return lambda x: function(x).float().square().sum()
+
+
+def test_derivatives_by_torch_func() -> None:
+    """Equal to autograd's, under vmap too, and by calls on constants within; second and forward ones are refused."""
+    q, weight = random(2, 1, 4, 1, 16).bfloat16(), random(16, 16).bfloat16()
+    functions = [
+        (lambda x: attend(x, x, x), q[0]), (lambda x: attend(x, x, x, score_mod=twice), q[0]),
+        (lambda x: kernels.gemm(x, weight), weight), (softmax, weight),
+        (lambda x: attend(q[0], q[0], q[0]) * x, q[0]),
+    ]  # fmt: skip
+    for function, x in functions:
+        needy = x.clone().requires_grad_()
+        (wanted,) = torch.autograd.grad(squared(function)(needy), needy)
+        assert torch.equal(torch.func.grad(squared(function))(x), wanted)
+    for function, _ in functions[:2]:
+        each = torch.vmap(torch.func.grad(squared(function)))(q)
+        assert torch.equal(each[1], torch.func.grad(squared(function))(q[1]))
+        with pytest.raises(RuntimeError, match=r"no (second )?derivative"):
+            torch.func.grad(squared(torch.func.grad(squared(function))))(q[0])
+        with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
+            torch.func.jvp(torch.func.grad(squared(function)), (q[0],), (q[0],))
+
+
+def test_tensors_that_are_none_of_numbers_in_memory_are_named() -> None:
+    q = random(1, 4, 1, 16).bfloat16()
+    attend(q, q, q)
+    with pytest.raises(cl.ArgumentError, match="v is a tensor of layout sparse_coo"):
+        attend(q, q, q.to_sparse())
+    with pytest.raises(cl.ArgumentError, match="q is a tensor of layout nested"):
+        attend(torch.nested.nested_tensor([q[0], q[0]]), q, q)
+    with pytest.raises(cl.ArgumentError, match="a tensor is on 'meta', which holds no data, and others are not"):
+        decode(q, q.to("meta"), q)
+    with pytest.raises(ValueError, match="attention with functions is no operator"):
+        attend(*[q.to("meta")] * 3, score_mod=twice)
 
 
 def test_compiled_code_calls_attention_with_a_function() -> None:

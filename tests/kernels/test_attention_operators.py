@@ -15,6 +15,8 @@ def compare(function: Any, arguments: tuple[Any, ...], **how: Any) -> None:
     compiled = torch.compile(lambda *xs: function(*xs, return_lse=True, **how), backend="aot_eager", fullgraph=True)
     for x, y in zip(compiled(*arguments), want, strict=True):
         torch.testing.assert_close(x, y, rtol=0, atol=0, equal_nan=True)
+    into = torch.compile(lambda out, *xs: function(*xs, out=out, **how), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(into(torch.empty_like(want[0]), *arguments), want[0], rtol=0, atol=0, equal_nan=True)
     meta = function(*(x.to("meta") for x in arguments), return_lse=True, **how)
     assert [(x.shape, x.dtype) for x in meta] == [(x.shape, x.dtype) for x in want]
 

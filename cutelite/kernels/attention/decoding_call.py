@@ -50,10 +50,14 @@ def decode(
         from cutelite.kernels.attention import operators
 
         q, k, v = operators.under_autocast(q, k, v)
-        plain = (out, score_mod, mask_mod, window[1], splits, config) == (None,) * 6
-        if plain and operators.traced(q):
-            how = operators.aligned(causal), window[0], softcap, scale
-            found = operators.decode(q, k, v, lengths, table, sinks, *how, starts)
+        left, right, _ = seen(causal, window, 0)
+        plain = (score_mod, mask_mod, splits, config) == (None,) * 4 and not right
+        if plain and operators.fits_operator(out, return_lse, q, k, v, lengths, starts, table, sinks):
+            given = q, k, v, lengths, table, sinks, operators.aligned(causal), left, softcap, scale
+            if out is not None:
+                operators.decode_into(*given, out, starts)
+                return out
+            found = operators.decode(*given, starts)
             return found if return_lse else found[0]
     return attend_decode(
         q, k, v, out, lengths=lengths, starts=starts, table=table, causal=causal, window=window, softcap=softcap,

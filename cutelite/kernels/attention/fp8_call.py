@@ -34,9 +34,14 @@ def attention_fp8(
     if type(q).__module__.startswith("torch"):
         from cutelite.kernels.attention import operators
 
-        if (out, config) == (None, None) and operators.traced(q):
-            how = operators.aligned(causal), *window, scale, layout
-            found = operators.attention_fp8(q, k, v, q_scale, k_scale, v_scale, *how)
+        left, right, _ = seen(causal, window, 0)
+        arrays = q, k, v, q_scale, k_scale, v_scale
+        if config is None and operators.fits_operator(out, return_lse, *arrays):
+            given = *arrays, operators.aligned(causal), left, right, scale, layout
+            if out is not None:
+                operators.fp8_into(*given, out)
+                return out
+            found = operators.attention_fp8(*given)
             return found if return_lse else found[0]
     return attend_fp8(
         q, k, v, q_scale, k_scale, v_scale, out, causal=causal, window=window, scale=scale, return_lse=return_lse,

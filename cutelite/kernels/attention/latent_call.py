@@ -38,8 +38,13 @@ def decode_latent(
         from cutelite.kernels.attention import operators
 
         q, latents = operators.under_autocast(q, latents)
-        if (out, splits, config) == (None, None, None) and operators.traced(q):
-            found = operators.decode_latent(q, latents, lengths, table, dim_v, operators.aligned(causal), scale)
+        seen(causal, (None, None), 0)
+        if (splits, config) == (None, None) and operators.fits_operator(out, return_lse, q, latents, lengths, table):
+            given = q, latents, lengths, table, dim_v, operators.aligned(causal), scale
+            if out is not None:
+                operators.latent_into(*given, out)
+                return out
+            found = operators.decode_latent(*given)
             return found if return_lse else found[0]
     return attend_latent(
         q, latents, out, dim_v=dim_v, lengths=lengths, table=table, causal=causal, scale=scale, return_lse=return_lse,

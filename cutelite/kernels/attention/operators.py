@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C._functorch import is_batchedtensor
-from torch.autograd.function import once_differentiable
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch import traced as traced
-from cutelite.interop.torch_transforms import autocast, batched, one_by_one
+from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
+from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
@@ -71,16 +70,24 @@ def wanted(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None,
     sinks: Tensor | None = None,
 ) -> bool:  # fmt: skip
-    """Tell whether a call goes to an operator. Errors: ValueError for a derivative that there is not."""
+    """Tell whether a call goes to an operator, or with functions to an autograd function.
+
+    Errors  ValueError for a call with functions where calls are traced other than by Dynamo, which breaks the graph
+    """
     plain = mods == (None, None) and block_mask is None
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() and (plain or torch.compiler.is_dynamo_compiling()):
         return plain
     if left_out():
         return False
     without_data = traced(q, k, v)  # refuses tangents, whatever is wanted
-    if not plain:  # of what holds no data, functions are mapped over a batch alone
-        without_data = any(isinstance(x, Tensor) and is_batchedtensor(x) for x in (q, k, v, sinks))
+    if without_data and not plain and not in_levels():
+        raise ValueError("attention with functions is no operator: it cannot be traced, exported or run without data")
     return without_data or wants_gradient(q, k, v, sinks)
+
+
+def fits_operator(out: Tensor | None, return_lse: bool, *tensors: Any) -> bool:
+    """Tell whether a call without a derivative goes to an operator: with `out`, only one without a logsumexp can."""
+    return (out is None or not return_lse) and traced(*tensors)
 
 
 def wants_gradient(*tensors: Tensor | None) -> bool:
@@ -258,7 +265,6 @@ attention.register_autograd(_differentiate, setup_context=_remember)
 for each in attention, attention_varlen, decode:
     autocast(each, "q", "k", "v")
 autocast(decode_latent, "q", "latents")
-batched(attention, results=2)
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 
 
@@ -292,13 +298,14 @@ def _fp8_into(*given: Any, out: Tensor) -> None:
 
 
 attention_into, varlen_into = out_form(attention, _attention_into), out_form(attention_varlen, _varlen_into)
-out_form(decode, _decode_into)
-out_form(decode_latent, _latent_into)
-out_form(attention_fp8, _fp8_into)
+decode_into, latent_into = out_form(decode, _decode_into), out_form(decode_latent, _latent_into)
+fp8_into = out_form(attention_fp8, _fp8_into)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]
     """Attention with functions of the caller's. Under `torch.vmap` one after the other: functions ask for the batch."""
+
+    jvp = staticmethod(refuse_tangents)
 
     @staticmethod
     def forward(
@@ -315,12 +322,10 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
         ctx.save_for_backward(sinks, *tensors[:3], *output, *tensors[3:])
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
-        strict = torch.are_deterministic_algorithms_enabled()
         sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
         given = dense(do), dlse.contiguous()
-        found = backward(*given, tuple(saved), ctx.how, ctx.mods, strict)
+        found = Gradients.apply(ctx.how, ctx.mods, torch.are_deterministic_algorithms_enabled(), *given, *saved)
         with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
         return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
 
@@ -329,3 +334,27 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
         (how, mods, block_mask, *tensors), dims = given, in_dims[3:]
         alone = partial(Modified.apply, how, mods, block_mask)
         return one_by_one(alone, info.batch_size, dims, tuple(tensors)), (0, 0)
+
+
+class Gradients(torch.autograd.Function):  # type: ignore[misc]
+    """The derivative of `Modified`."""
+
+    jvp = staticmethod(refuse_tangents)
+
+    @staticmethod
+    def forward(how: How, mods: Mods, deterministic: bool, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        do, dlse, *saved = tensors
+        return backward(do, dlse, tuple(saved), how, mods, deterministic)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> Any:
+        raise RuntimeError("attention with functions has no second derivative")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
+        alone = partial(Gradients.apply, *given[:3])
+        return one_by_one(alone, info.batch_size, in_dims[3:], given[3:]), (0, 0, 0)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from cutelite.interop.torch import out_form
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import embedding as tables
@@ -59,7 +59,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@torch.library.custom_op("cutelite::softmax", mutates_args=())
+@custom_op("cutelite::softmax", mutates_args=())
 def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute softmax over the last mode, or its logarithm."""
     return soft.apply(x, None, log, None)
@@ -70,7 +70,7 @@ def _(x: torch.Tensor, log: bool) -> torch.Tensor:
     return x.new_empty(x.shape)
 
 
-@torch.library.custom_op("cutelite::softmax_backward", mutates_args=())
+@custom_op("cutelite::softmax_backward", mutates_args=())
 def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
@@ -94,7 +94,7 @@ def _differentiate_softmax(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
 softmax.register_autograd(_differentiate_softmax, setup_context=_keep_softmax)
 
 
-@torch.library.custom_op("cutelite::norm", mutates_args=())
+@custom_op("cutelite::norm", mutates_args=())
 def norm_forward(
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -128,7 +128,7 @@ def _(
     return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
 
 
-@torch.library.custom_op("cutelite::norm_backward", mutates_args=())
+@custom_op("cutelite::norm_backward", mutates_args=())
 def norm_backward(
     dy: torch.Tensor,
     s: torch.Tensor,
@@ -186,7 +186,7 @@ def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor 
 norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
 
 
-@torch.library.custom_op("cutelite::cross_entropy", mutates_args=())
+@custom_op("cutelite::cross_entropy", mutates_args=())
 def cross_entropy(
     x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -202,7 +202,7 @@ def _(
     return loss, loss.new_empty(loss.shape)
 
 
-@torch.library.custom_op("cutelite::cross_entropy_backward", mutates_args=())
+@custom_op("cutelite::cross_entropy_backward", mutates_args=())
 def cross_entropy_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,

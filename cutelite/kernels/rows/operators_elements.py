@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch import custom_op
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
@@ -20,7 +21,7 @@ from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
 
 
-@torch.library.custom_op("cutelite::activated", mutates_args=())
+@custom_op("cutelite::activated", mutates_args=())
 def activated(x: Tensor, activation: str) -> Tensor:
     """An activation of every element: 'silu', 'gelu', 'gelu_tanh', 'relu'."""
     return gates.activated(x, activation)
@@ -31,7 +32,7 @@ def _(x: Tensor, activation: str) -> Tensor:
     return x.new_empty(x.shape)
 
 
-@torch.library.custom_op("cutelite::activated_backward", mutates_args=())
+@custom_op("cutelite::activated_backward", mutates_args=())
 def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     return gates.activated_backward(dy, x, activation)
@@ -52,7 +53,7 @@ activated.register_autograd(
 )
 
 
-@torch.library.custom_op("cutelite::gated", mutates_args=())
+@custom_op("cutelite::gated", mutates_args=())
 def gated(gate: Tensor, up: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up``: SwiGLU with 'silu', GeGLU with 'gelu' or 'gelu_tanh'."""
     return gates.gated(gate, up, activation)
@@ -63,7 +64,7 @@ def _(gate: Tensor, up: Tensor, activation: str) -> Tensor:
     return gate.new_empty(gate.shape)
 
 
-@torch.library.custom_op("cutelite::gated_backward", mutates_args=())
+@custom_op("cutelite::gated_backward", mutates_args=())
 def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
     """The gradients of gate and up."""
     return gates.gated_backward(dy, gate, up, activation)
@@ -79,7 +80,7 @@ gated.register_autograd(
 )
 
 
-@torch.library.custom_op("cutelite::gated_halves", mutates_args=())
+@custom_op("cutelite::gated_halves", mutates_args=())
 def gated_halves(x: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
     gate, up = x.chunk(2, dim=-1)
@@ -91,7 +92,7 @@ def _(x: Tensor, activation: str) -> Tensor:
     return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
 
 
-@torch.library.custom_op("cutelite::gated_halves_backward", mutates_args=())
+@custom_op("cutelite::gated_halves_backward", mutates_args=())
 def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     dx = x.new_empty(x.shape)
@@ -110,7 +111,7 @@ gated_halves.register_autograd(
 )
 
 
-@torch.library.custom_op("cutelite::rope", mutates_args=())
+@custom_op("cutelite::rope", mutates_args=())
 def rope(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> tuple[Tensor, Tensor]:
@@ -137,7 +138,7 @@ def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
 rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
 
 
-@torch.library.custom_op("cutelite::rope_", mutates_args={"q", "k"})
+@custom_op("cutelite::rope_", mutates_args={"q", "k"})
 def rope_(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> None:
@@ -145,7 +146,7 @@ def rope_(
     rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
 
 
-@torch.library.custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
+@custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
 def rope_append(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
@@ -160,7 +161,7 @@ def _(
     return q.new_empty(q.shape)
 
 
-@torch.library.custom_op("cutelite::rope_tables", mutates_args=())
+@custom_op("cutelite::rope_tables", mutates_args=())
 def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
     code = code_of(positions.new_empty((0,), dtype=dtype))

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
@@ -52,7 +53,7 @@ def linear_cross_entropy(
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
 
-@torch.library.custom_op("cutelite::linear_cross_entropy", mutates_args=())
+@custom_op("cutelite::linear_cross_entropy", mutates_args=())
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
@@ -79,7 +80,7 @@ def _(
     return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
-@torch.library.custom_op("cutelite::linear_cross_entropy_backward", mutates_args=())
+@custom_op("cutelite::linear_cross_entropy_backward", mutates_args=())
 def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
     rows: int | None,

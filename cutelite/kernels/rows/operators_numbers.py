@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch import custom_op
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
@@ -24,7 +25,7 @@ from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
 
 
-@torch.library.custom_op("cutelite::embedding", mutates_args=())
+@custom_op("cutelite::embedding", mutates_args=())
 def embedding(table: Tensor, places: Tensor, padding: int) -> Tensor:
     """Rows of a table. `padding`: a row that gets no gradient, or -1."""
     return tables.embedding(table, places)
@@ -35,7 +36,7 @@ def _(table: Tensor, places: Tensor, padding: int) -> Tensor:
     return table.new_empty((*places.shape, table.shape[1]))
 
 
-@torch.library.custom_op("cutelite::embedding_backward", mutates_args=())
+@custom_op("cutelite::embedding_backward", mutates_args=())
 def embedding_backward(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
     """The gradient of the table, the same in every run."""
     return tables.embedding_backward(dy, places, words, padding=padding)
@@ -58,7 +59,7 @@ embedding.register_autograd(
 )
 
 
-@torch.library.custom_op("cutelite::top_k", mutates_args=())
+@custom_op("cutelite::top_k", mutates_args=())
 def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k greatest elements of each row in descending order, and their columns."""
     return tuple(select.top_k(x, k))
@@ -84,7 +85,7 @@ def _scattered(ctx: Any, dy: Tensor) -> Tensor:
 top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@torch.library.custom_op("cutelite::argmax", mutates_args=())
+@custom_op("cutelite::argmax", mutates_args=())
 def argmax(x: Tensor) -> tuple[Tensor, Tensor]:
     """The greatest element of each row, and its column."""
     return tuple(select.argmax(x))
@@ -105,7 +106,7 @@ def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
 
 
-@torch.library.custom_op("cutelite::sort", mutates_args=())
+@custom_op("cutelite::sort", mutates_args=())
 def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
     """The sorted elements of a vector and their indices (a stable sort)."""
     return tuple(sorting.sort(x, descending=descending))
@@ -119,7 +120,7 @@ def _(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
 sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@torch.library.custom_op("cutelite::reduced", mutates_args=())
+@custom_op("cutelite::reduced", mutates_args=())
 def reduced(x: Tensor, operation: str, mode: int | None) -> Tensor:
     """The 'sum', 'mean', 'max' or 'min' of all elements, or along a mode of a matrix."""
     return reductions.reduced(x, operation, mode)
@@ -154,7 +155,7 @@ def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
 reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 
 
-@torch.library.custom_op("cutelite::sample", mutates_args=())
+@custom_op("cutelite::sample", mutates_args=())
 def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
     """A column of each row by chance, among the greatest."""
     return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
@@ -165,7 +166,7 @@ def _(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) 
     return x.new_empty(x.shape[:-1], dtype=torch.int64)
 
 
-@torch.library.custom_op("cutelite::cumsum", mutates_args=())
+@custom_op("cutelite::cumsum", mutates_args=())
 def cumsum(x: Tensor) -> Tensor:
     """Sums of rows up to each element."""
     return scan.cumsum(x)
@@ -179,7 +180,7 @@ def _(x: Tensor) -> Tensor:
 cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
 
 
-@torch.library.custom_op("cutelite::quantise", mutates_args=())
+@custom_op("cutelite::quantise", mutates_args=())
 def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
     """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
     return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))

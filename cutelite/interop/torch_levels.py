@@ -1,0 +1,124 @@
+"""Operators within transforms of `torch.func`: derivatives by `grad`, `vjp` and `jacrev`, and batches by `vmap`.
+
+torch computes an operator's derivative by an `autograd.Function` without `setup_context`, which these transforms
+refuse. Within them it is done here by a function of one level, as they make of every function that has one.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch._library.autograd import make_autograd_impl, supports_tensorlist
+from torch._library.utils import fill_defaults, is_tensorlist_like_type
+from torch.autograd import forward_ad
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
+from torch.autograd.function import _SingleLevelFunction
+
+from cutelite_rt import ArgumentError
+
+
+def in_levels() -> bool:
+    """Tell whether a transform of `torch.func` is under way."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def derive_in_levels(operator: Any, devices: tuple[str, ...]) -> None:
+    """Make an operator that changes no argument compute its derivative within transforms as well.
+
+    operator  torch's `CustomOpDef`
+    devices   of its tensors
+    """
+    usual, alone = make_autograd_impl(operator._opoverload, operator), function_of(operator)
+
+    def call(keyset: Any, *args: Any) -> Any:
+        if not in_levels():
+            return usual(keyset, *args)
+        check_tangents(*args)
+        if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
+            return usual(keyset, *args)
+        with enable_single_level_autograd_function():
+            return alone.apply(*args, keyset)
+
+    for device in devices:
+        key = f"Autograd{torch._C._dispatch_key_for_device(device)}"
+        operator._lib.impl(operator._name, call, key, with_keyset=True)
+
+
+def function_of(operator: Any) -> Any:
+    """Return the function of one level that computes an operator, and its derivative."""
+    overload = operator._opoverload
+
+    class Alone(_SingleLevelFunction):  # type: ignore[misc]
+        """Its last argument is the set of dispatch keys."""
+
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            *args, keyset = given
+            lower = torch.enable_grad(), _set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd()
+            with lower[0], lower[1], lower[2]:  # other levels have derivatives of their own
+                found = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args)
+            if operator._setup_context_fn is not None:
+                filled, _ = fill_defaults(overload._schema, args, {})
+                operator._setup_context_fn(ctx=ctx, inputs=filled, output=found)
+            return found
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if operator._backward_fn is None:
+                raise RuntimeError(f"{overload} has no derivative")
+            needed = ctx.needs_input_grad
+            ctx.needs_input_grad = needed[:-1]
+            try:
+                found = operator._backward_fn(ctx, *grads)
+            finally:
+                ctx.needs_input_grad = needed
+            return *(found if isinstance(found, tuple) else (found,)), None
+
+    types = (each.type for each in (*overload._schema.arguments, *overload._schema.returns))
+    return supports_tensorlist(Alone) if any(map(is_tensorlist_like_type, types)) else Alone
+
+
+def check_tangents(*tensors: Any) -> None:
+    """Check that no tensor has a tangent: of an operator without a forward-mode derivative torch loses it in silence.
+
+    Errors  `cutelite.ArgumentError`
+    """
+    if forward_ad._current_level >= 0:
+        for x in tensors:
+            if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+                refuse_tangents()
+
+
+def refuse_tangents(*_: Any) -> None:
+    """Raise `cutelite.ArgumentError` for tangents: the `jvp` of an autograd function that has none."""
+    raise ArgumentError("a tensor has a tangent, and there are no forward-mode derivatives: use torch.autograd")
+
+
+def batch_one_by_one(operator: Any) -> None:
+    """Make `torch.vmap` call an operator of tensors for each element of a batch."""
+
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        found = one_by_one(operator, info.batch_size, in_dims, args)
+        return found, 0 if isinstance(found, torch.Tensor) else (0,) * len(found)
+
+    operator.register_vmap(over_batch)
+
+
+def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """Call the operator for each element of a batch, and stack the results."""
+    found = [operator(*selected(args, in_dims, i)) for i in range(count)]
+    if isinstance(found[0], torch.Tensor):
+        return torch.stack(found)
+    return tuple(torch.stack(each) for each in zip(*found, strict=True))
+
+
+def selected(given: Any, dims: Any, i: int) -> Any:
+    """Return element `i` of the batch of an argument, or of a list of them."""
+    if isinstance(given, (list, tuple)):
+        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(given)
+        return [selected(x, dim, i) for x, dim in zip(given, each, strict=True)]
+    return given if dims is None else given.select(dims, i)
