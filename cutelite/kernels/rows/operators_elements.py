@@ -138,7 +138,7 @@ def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
 rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
 
 
-@custom_op("cutelite::rope_", mutates_args={"q", "k"})
+@torch.library.custom_op("cutelite::rope_", mutates_args={"q", "k"})
 def rope_(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> None:
@@ -146,7 +146,7 @@ def rope_(
     rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
 
 
-@custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
+@torch.library.custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
 def rope_append(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
