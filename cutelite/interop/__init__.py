@@ -2,5 +2,6 @@
 
 torch.py   custom operators, which torch.compile takes whole          jax.py   calls that jax.jit takes whole
 planned.py   calls on tensors like earlier ones, issued by machine code
+torch_levels.py       the operators within transforms of `torch.func`
 torch_transforms.py   the operators under autocast and `torch.vmap`     tvm_ffi.py   functions of TVM-FFI
 """
