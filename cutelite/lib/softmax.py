@@ -196,7 +196,7 @@ class OnlineSoftmax:
         """Return the factors, (rows,), that normalise sums of products (0 for rows without scores), and the logsumexp.
 
         sink   one more score for each row, whose value vector is zero; None: there is none
-        Result the logsumexp is a natural logarithm
+        Result the logsumexp is a natural logarithm. Of infinite scores, or sinks, it is infinite, and factors are NaN
         """
         total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
         top, ratio = self.top - self.raised, None
@@ -208,7 +208,7 @@ class OnlineSoftmax:
         inverse = where(total == 0.0, 0.0, math.rcp(total, fast=True))
         sums = where(total == 0.0, -INF, (top + math.log2(total, fast=True)) * LN2)
         inverse = inverse if ratio is None else ratio * inverse
-        return inverse, where(self.top == INF, INF, sums)
+        return inverse, where(top == INF, INF, sums)
 
 
 def is_huge(top: Any) -> Any:

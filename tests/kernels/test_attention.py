@@ -270,9 +270,12 @@ def test_sequences_of_any_lengths(how: dict[str, Any], groups: int) -> None:
 
 @pytest.mark.parametrize(("softcap", "sink"), [(None, 0.5), (5.0, -100.0)])
 def test_sinks_are_in_the_sums(softcap: float | None, sink: float) -> None:
-    q, k, v = inputs(100, 70, 2, 1, 64)
-    sinks = np.array([sink, -np.inf], np.float32)
+    q, k, v = inputs(100, 70, 3, 1, 64)
+    sinks = np.array([sink, -np.inf, np.inf], np.float32)  # the last one makes outputs NaN, as torch's softmax does
     o, lse = attention(q, k, v, causal=True, sinks=sinks, return_lse=True, softcap=softcap)
+    assert np.isnan(o[:, :, 2].astype(np.float32)).all()
+    assert (lse[:, 2] == np.inf).all()
+    o, lse, q, sinks = o[:, :, :2], lse[:, :2], q[:, :, :2], sinks[:2]
     want, sums = reference(q, k, v, causal=True, softcap=softcap)
     with_sinks = np.logaddexp(sums, sinks[None, :, None])
     np.testing.assert_allclose(lse, with_sinks, atol=1e-4, rtol=1e-5)

@@ -34,7 +34,8 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     if sink is not None:
         total = total + weights(cl.full((1,), sink, f32), top)[0][0]
     inverse = cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
-    return each * inverse, cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
+    sums = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
+    return each * inverse, cl.where(top == INF, INF, sums)
 
 
 def range_of(length: Any, start: Any, columns: int, blocks: Any) -> tuple[Any, Any]:
