@@ -10,7 +10,7 @@ import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, reference
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, costs, picked, predicted
-from cutelite.kernels.attention.scores import LN2, Problem
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
 from cutelite.toolchain import find
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -322,6 +322,19 @@ def test_powers_are_taken_while_values_are_multiplied(dim: int, dim_v: int, quer
     assert steps
     for step in steps:
         assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= config.columns // 2
+
+
+def test_a_kernel_holds_a_function_twice() -> None:
+    """For the first block of a tile, and for all others, of which some have masks."""
+
+    def wave(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return cl.math.sin(score, fast=True)
+
+    kernel = build(Config(1, 16, guess=True, pairs=True), Problem(cl.bf16, 64, 64, True, True, wave))
+    compiled = kernel.compile(
+        *[(1, 1, 64, 64)] * 4, (1, 1, 64), None, None, 1.0, 0, 0, 0, 1, *(None,) * 5, (), arch="sm_90a"
+    )
+    assert compiled.ptx.count("sin.approx") == 2 * ROWS * 16 // GROUP
 
 
 def test_what_does_not_fit_is_refused() -> None:

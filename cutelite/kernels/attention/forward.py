@@ -123,8 +123,8 @@ class Plan(OfScores):
         while tiles.is_valid():
             if not self.problem.ragged or tiles.place.end > 0:
                 if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
-                    p, softmax, states = self.begin(tiles.place, states, here, group)
-                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, here, group)
+                    p, softmax, states, long = self.begin(tiles.place, states, here, group)
+                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, here, group, long)
                     here.queries.consumer_release(states.queries)
                     out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
                     here.values.consumer_release(states.keys.advance(-1))
@@ -152,7 +152,10 @@ class Plan(OfScores):
         return inverse
 
     def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
-        """Return the powers of a tile's first block. Nothing overlaps with it."""
+        """Return the powers of a tile's first block, with which nothing overlaps, and whether `blocks` holds few texts.
+
+        These have a function that is more than `Added`, which may be of many instructions.
+        """
         here.queries.consumer_wait(states.queries)
         here.keys.consumer_wait(states.keys)
         added, states = self.added(tile.end - 1, tile, states, here, group)
@@ -163,7 +166,8 @@ class Plan(OfScores):
         clear_behind(self, tile, states.keys, here, group)
         p, softmax = self.first(s, added, tile, here, group)
         states = release_terms(states, here)
-        return p, softmax, states._replace(keys=states.keys.advance())
+        long = added is None and self.problem.score_mod is not None
+        return p, softmax, states._replace(keys=states.keys.advance()), long
 
     def scores(self, added: Added | None, states: States, here: Here) -> Any:
         """Start the product of queries and the next block of keys, and what is added to it."""
@@ -191,13 +195,14 @@ class Plan(OfScores):
         here.keys.consumer_release(states.keys)
         return s, out, added, states._replace(keys=states.keys.advance())
 
-    def blocks(self, p: Any, softmax: Any, tile: Tile, states: States, here: Here, group: Any) -> Any:
+    def blocks(self, p: Any, softmax: Any, tile: Tile, states: States, here: Here, group: Any, long: bool) -> Any:
         """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
 
-        p   powers of the first block
+        p      powers of the first block
+        long   one text serves for all blocks, and a branch in it for masks
         """
 
-        def step(j: Any, so_far: Any, masked: bool) -> Any:
+        def step(j: Any, so_far: Any, masked: Any) -> Any:
             p, out, softmax, states = so_far
             added, states = self.added(j, tile, states, here, group)
             s, out, added, states = self.multiply(p, out, added, softmax, states, here)
@@ -211,6 +216,10 @@ class Plan(OfScores):
 
         so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 2
         low, high = self.tiles.clear(tile, here.given)
+        if long:
+            for i in range(last + 1 - tile.start):
+                so_far = step(last - i, so_far, (last - i >= high) | (last - i < low))
+            return so_far
         for i in range(last + 1 - high):
             so_far = step(last - i, so_far, True)
         for i in cl.range(high - low, unroll=2 if self.config.pairs else 1):

@@ -117,7 +117,7 @@ class Scores:
     sight     where they are
     batch     the sequence
     head      of queries: a number, or one for each of the two rows, (1, 2, 1)
-    masked    some queries may not see some of the keys
+    masked    some queries may not see some of the keys: known at compile time, or at run time
     """
 
     problem: Problem
@@ -126,7 +126,7 @@ class Scores:
     sight: Sight
     batch: Any
     head: Any
-    masked: bool
+    masked: Any
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -209,9 +209,13 @@ class Scores:
 
     def seen(self, s: Any) -> Any:
         """Return `s` of this shape, -inf where a query does not see the key."""
+        if self.masked:
+            s = cl.where(self.sees(), s, -INF)
+        return s
+
+    def sees(self) -> Any:
+        """Return whether a query sees the key, of this shape or what is broadcast to it."""
         problem, sight, (rows, _, groups) = self.problem, self.sight, self.shape
-        if not self.masked:
-            return s
         at, column = sight.at, cl.vector(*self.offsets, dtype=i32).reshape((rows, 1, groups))
         end = cl.full((rows,), sight.end - sight.key, i32).reshape((1, rows, 1))
         if problem.right:
@@ -223,7 +227,7 @@ class Scores:
             sees = sees & (column >= sight.start - sight.key)
         if problem.mask_mod is not None:
             sees = sees & given_by("mask_mod", problem.mask_mod(self.batch, self.head, *self.places()), sees)
-        return cl.where(sees, s, -INF)
+        return sees
 
 
 def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
