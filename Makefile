@@ -18,7 +18,7 @@
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
 
-VERSIONS := 3.12 3.13 3.11 3.14
+VERSIONS := 3.12 3.13 3.11 3.14 3.14t
 FOUND := $(shell sh .ci/pythons $(VERSIONS))
 HERE := $(foreach found,$(FOUND),$(firstword $(subst =, ,$(found))))
 V := $(firstword $(HERE))
@@ -38,6 +38,8 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What depends on the version of Python: bytecode, and all that reads it.
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
+# What depends on there being no lock: launches.
+THREAD_TESTS := $(wildcard tests/dispatch tests/rt tests/test_threads.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
 .PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
@@ -57,7 +59,7 @@ lint: $(INSTALLED)
 	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY))
 
 front-tests-%: .venv/%/.test
-	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS)
+	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))
 
 gpu-test: $(INSTALLED)
 	$(PY) -m pytest --quiet -m "gpu or sm"

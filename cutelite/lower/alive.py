@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Vec
+from cutelite.ir.types import Scalar, Vec
 from cutelite.lower.structure import STRUCTURE
 from cutelite.lower.types import count
 from cutelite.lower.writer import Writer
@@ -43,6 +43,8 @@ def end_of_run(ops: Sequence[Op], start: int) -> int:
 
 def fits(ops: Sequence[Op], w: Writer) -> bool:
     """Tell whether the vectors that are alive at once fit into registers, if each op of a run is for all elements."""
+    if sum(_registers(value) for op in ops for value in (*op.results, *op.operands)) <= REGISTERS:
+        return True  # all of them do, dead or alive
     last: dict[Value, int] = {}  # the op that uses a value last, under another name too
     for at in range(len(ops) - 1, -1, -1):
         op = ops[at]
@@ -72,6 +74,8 @@ def fits(ops: Sequence[Op], w: Writer) -> bool:
 def _registers(value: Value, elements: int | None = None) -> float:
     """Return how many registers a vector takes, of which so many elements differ: None, all. No vector takes 0."""
     t = value.type
+    if isinstance(t, Scalar):
+        return 0
     if isinstance(t, Vec):
         return (t.n if elements is None else elements) * t.elem.bits / 32
     return count(t) or 0

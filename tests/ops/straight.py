@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import cutelite.lang.values  # noqa: F401  whose proxies `wrap` makes
 from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value

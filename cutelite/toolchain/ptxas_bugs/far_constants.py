@@ -17,6 +17,8 @@ _WRITTEN = Pattern(r"(?:^|;|\{)\s*(?:@!?%\w+\s+)?[a-z][\w.:]*\s+(%\w+|\{[^}]*\})
 
 
 def _rewrite(ptx: str) -> str:
+    if not _ADD.compiled.search(ptx):
+        return ptx
     lines: list[str] = []
     first: dict[str, tuple[str, int]] = {}  # a number -> what is its sum with a constant, in this block
     for line in ptx.split("\n"):
