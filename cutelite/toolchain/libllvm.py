@@ -129,9 +129,9 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
             raise ToolchainError("link", f"{path}: {error.strerror}") from None
         other = llvm.LLVMPY_ParseBitcode(context, image, len(image), said.place)
         if said.text or not other:
-            raise ToolchainError("llvm", f"{path}: {said.text or 'this is not LLVM bitcode'}")
+            raise ToolchainError("link", f"{path}: {said.text or 'this is not LLVM bitcode'}")
         if llvm.LLVMPY_LinkModules(module, other, said.place):  # it consumes the other module
-            raise ToolchainError("llvm", f"{path}: {said.text}")
+            raise ToolchainError("link", f"{path}: {said.text}")
     for function in _defined(module):
         if function not in own:
             llvm.LLVMPY_SetLinkage(function, _INTERNAL)

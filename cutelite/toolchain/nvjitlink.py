@@ -76,8 +76,10 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
         said = _buffer(nvjitlink.get_info_log_size, nvjitlink.get_info_log, link)
         image = _buffer(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, link)
     except nvjitlink.nvJitLinkError:
-        said = _buffer(nvjitlink.get_error_log_size, nvjitlink.get_error_log, link)
-        raise refused("nvjitlink", said.rstrip(b"\0").decode(), ptx) from None
+        why = _buffer(nvjitlink.get_error_log_size, nvjitlink.get_error_log, link).rstrip(b"\0").decode()
+        if any(path in why for path in libraries):
+            raise ToolchainError("link", why) from None
+        raise refused("nvjitlink", why, ptx) from None
     finally:
         nvjitlink.destroy(link)
     return image, said.rstrip(b"\0").decode()

@@ -48,7 +48,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
     """Return PTX for `target`; see `backend.write_ptx`. libNVVM knows two levels: 0, and all others."""
     check()
     if bitcode:
-        raise ToolchainError("nvvm", f"{bitcode[0]} is LLVM bitcode, which backend='llvm' links")
+        raise ToolchainError("link", f"{bitcode[0]} is LLVM bitcode, which backend='llvm' links")
     nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)
     # Only ops marked `contract` may be fused, as in LLVM. libNVVM's verifier is not called: it refuses predicates and

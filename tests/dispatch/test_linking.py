@@ -13,6 +13,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Tensor, ToolchainError, f32, i32
 from cutelite.toolchain import find, nvjitlink
+from tests.dispatch.kernels import add
 from tests.dispatch.test_compile import fresh
 
 THREE = f32(3)
@@ -139,10 +140,12 @@ def test_what_cannot_be_linked(tmp_path: Path) -> None:
     for path, message in (("none.a", "No such file"), (str(tmp_path), "a library must end in one of .bc, .ptx")):
         with pytest.raises(ToolchainError, match=message):
             fresh(scales).compile(link_libraries=path)
-    wrong = tmp_path / "wrong.bc"
-    wrong.write_bytes(b"BC no bitcode")
-    with pytest.raises(ToolchainError, match=r"wrong\.bc: "):
-        fresh(scales).compile(link_libraries=str(wrong))
+    for name in ("wrong.bc", *(() if nvjitlink.missing() else ("wrong.cubin", "wrong.ptx"))):
+        wrong = tmp_path / name
+        wrong.write_bytes(b"BC no bitcode")
+        for kernel in (scales, add):  # which calls something, and which does not
+            with pytest.raises(ToolchainError, match=f"(?s)^link: .*{name}"):
+                fresh(kernel).compile(link_libraries=str(wrong))
 
 
 @links
