@@ -345,3 +345,44 @@ CONFIGS += [
     if columns <= 208 or not pingpong
 ]
 """A few wide tiles more or less than a round has, and a deep K: blocks share the last two rounds."""
+
+
+def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> Config:
+    """A tile in clusters of `along` blocks along its rows and two along its columns, which share both operands."""
+    piece = 16 if columns % 16 == 0 else 8  # small ones leave room for a stage more
+    stages = min(12, (228_000 - 256 * piece) // (128 * (high + columns)))
+    return Config((high, columns), pingpong, (along, 2), stages, piece, buffers=1, swapped=turned)
+
+
+CONFIGS += [
+    both(columns, high, high != 128, along, turned)
+    for high, clusters in ((64, (4,)), (128, (2, 4)), (192, (4,)))
+    for columns in range(40, 136, 8)
+    for along in clusters
+    for turned in (False, True)
+]
+CONFIGS += [
+    Config((192, columns), False, (along, 2), 4, piece, buffers=1, regs=(24, 240), swapped=turned)
+    for columns, piece in ((144, 72), (160, 80), (176, 88), (192, 96), (208, 104))
+    for along in (2, 4)
+    for turned in (False, True)
+]
+"""Two tiles across, and many along the other mode."""
+CONFIGS += [
+    *(make(columns, 256, cluster=4) for columns in range(72, 136, 8) for make in (slim, swapped)),
+    *(beside(make(columns, 128, False, 2), 2) for columns in range(176, 264, 8) for make in (slim, swapped)),
+    *(make(columns, 128, True) for columns in range(128, 216, 8) for make in (slim, swapped)),
+    *(
+        Config((256, columns), False, cluster, 4, 8, buffers=1, swapped=turned)
+        for columns in (136, 152)
+        for cluster in ((1, 2), (2, 1))
+        for turned in (False, True)
+    ),
+    *(
+        Config((128, columns), False, cluster, 4, 8, buffers=1, regs=(24, 240), swapped=turned)
+        for columns in (272, 288, 304, 320)
+        for cluster in ((1, 1), (1, 2), (2, 1))
+        for turned in (False, True)
+    ),
+]
+"""Tiles that fill one round, or a few, where no others do."""

@@ -131,6 +131,14 @@ RATES: dict[Kind, Rates] = {
     (192, False, (1, 2)): ROWS_192,
     (192, False, (2, 1)): ROWS_192,
     (192, True, (2, 1)): (0.2336, 0.00171, 0.872, 0.0168),
+    (256, False, (4, 1)): (0.37, 0.0007, 2.0, 0.00111),
+    (64, True, (2, 2)): (0.1, 0.0005, 1.6, 0.0046),
+    (128, False, (2, 2)): (0.2, 0.0005, 1.2, 0.00558),
+    (192, True, (2, 2)): (0.25, 0.0006, 1.2, 0.0168),
+    (192, False, (2, 2)): (0.24, 0.00157, 1.2, 0.0066),
+    (128, False, (1, 1), "full"): (0.37, 0.0016, 0.272, 0.00952),
+    (128, False, (1, 2), "full"): (0.32, 0.0012, 0.879, 0.0124),
+    (128, False, (2, 1), "full"): (0.42, 0.00046, 0.663, 0.00817),
     (256, False, (1, 1)): (0.6180, 0.0001, 0.293, 0.029),
     (256, False, (1, 2)): (0.1143, 0.00306, 0.567, 0.0157),
     (256, False, (2, 1)): (0.4216, 0.0007, 2.791, 0.00111),
@@ -139,14 +147,17 @@ RATES: dict[Kind, Rates] = {
 }
 """(rows of a tile, ping-pong, cluster) -> what tensor cores and loads do not set, by a tile's columns: a step takes a
 constant and so much for each column; a tile besides its steps a constant, and so much for each column. "full": tiles
-of 256 rows and more than `FULL` columns, by products at the limit of power (docs/lab/models.md)."""
+of 256 rows and more than `FULL` columns, by products at the limit of power (docs/lab/models.md), and those of 128 rows
+and more than 256 columns whose results leave 8 columns at a time. Clusters along both modes stand as (2, 2)."""
 FULL = 176
 
 
 def kind_of(config: Config) -> Kind:
-    """Return the key of `RATES`."""
-    kind = config.tile[0], config.pingpong, config.cluster
-    return (*kind, "full") if config.tile[0] == 256 and config.tile[1] > FULL else kind
+    """Return the key of `RATES`: clusters along both modes are of one kind, whatever their sizes."""
+    kind = config.tile[0], config.pingpong, config.cluster if 1 in config.cluster else (2, 2)
+    high, wide = config.tile
+    full = wide > (FULL if high == 256 else 256) and (high == 256 or config.stages > 3)
+    return (*kind, "full") if full and 1 in config.cluster else kind
 
 
 class Sizes(NamedTuple):
@@ -187,6 +198,7 @@ class Table(NamedTuple):
     plain        tiles as they lie, of a width in `PLAIN`
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
     ragged       tiles as they lie whose columns are no multiple of 64
+    tight        wide tiles whose results leave 8 columns at a time, for a stage more: they have one round
     share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
                  steps; `shown` is the part of it that nothing hides
@@ -216,6 +228,7 @@ class Table(NamedTuple):
     plain: Any
     lone: Any
     ragged: Any
+    tight: Any
     share: Any
     step: Any = None
     tile: Any = None
@@ -256,7 +269,8 @@ def table_of(configs: Sequence[Config]) -> Table:
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
-        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0), 128 * (bm / cn + bn / cm),
+        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
+        np.array([c.piece == 8 for c in configs]) & (bm * bn > 32_768), 128 * (bm / cn + bn / cm),
     )  # fmt: skip
     each = np.empty(len(configs), object)
     each[:] = configs
@@ -346,6 +360,7 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
     fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
+    fits &= (t.clustered <= 4) | (sizes.m + sizes.n - extent > t.high - t.bm)
     return fits | (t.plain > 0)
 
 
@@ -378,7 +393,8 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     # a matrix each.
     many = np.minimum(m + over, n) > FEW
     lone = 0 if work.loads else t.lone * (matrices == 1)
-    hopeless = (t.parts > steps) | (lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
+    hopeless = (t.parts > steps) | (t.tight * rounds > 1) | (many & (t.clustered >= 4) & (rounds > 2))
+    hopeless |= (lone * rounds > 1) & ((t.pingpong == 0) | (t.bm == 64) | (steps < 4))
     if t.streams:  # of one tile a block has, both warpgroups work on it
         hopeless |= (t.stream > 0) & ((filled == rounds) | ((filled > 1) != t.pingpong))
         rounds, lacking = np.where(t.stream, filled, rounds), np.where(t.stream, 0.0, lacking)
@@ -403,8 +419,9 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     burst = beside ** (1 / BESIDE) + np.maximum(rounds - 1, 0) * shown + tile
     burst += t.fixed + t.again * rounds + t.parted / np.minimum(filled, 1)
     burst += t.summed * (batches * m * n)
-    if t.streams:  # of blocks that have several tiles only the last two are shared
-        burst *= 1.0 + v.astray * t.stream * np.where(filled > 1, np.clip(4 / filled, 0.2, 2), 1)
+    if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
+        few = np.minimum(2, np.clip(4 / filled, 0.2, 2) * np.maximum(1, steps / 64))
+        burst *= 1.0 + v.astray * t.stream * np.where(filled > 1, few, 1)
     energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[hopeless] = np.inf
     return burst, energy
