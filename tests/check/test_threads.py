@@ -93,6 +93,10 @@ def flag(data: Tensor[i32, (64,)], ready: Tensor[i32, (1,)], out: Tensor[i32, (3
             if slip == "fences" or slip == "fence of the block":
                 cl.fence("gpu" if slip == "fences" else "cta")
                 cl.atomic_exch(ready, 0, 1)
+            elif slip.startswith("update"):  # which gives no old value
+                if slip == "update":
+                    cl.fence("gpu")
+                cl.red(ready, 0, "add", 1)
             elif slip == "relaxed store":
                 cl.store_relaxed(ready, 0, 1)
             elif slip == "plain store":
@@ -100,7 +104,7 @@ def flag(data: Tensor[i32, (64,)], ready: Tensor[i32, (1,)], out: Tensor[i32, (3
             else:
                 cl.store_release(ready, 0, 1, scope="gpu" if slip != "scope" else "cta")
     else:
-        if slip == "fences" or slip == "fence of the block":
+        if slip.startswith(("fence", "update")):
             while cl.load_volatile(ready, 0) == 0:
                 pass
             cl.fence("gpu")
@@ -113,14 +117,17 @@ def flag(data: Tensor[i32, (64,)], ready: Tensor[i32, (1,)], out: Tensor[i32, (3
         out[t] = data[31 - t]
 
 
-@pytest.mark.parametrize("slip", ["relaxed store", "plain store", "relaxed load", "scope", "fence of the block"])
+@pytest.mark.parametrize(
+    "slip", ["relaxed store", "plain store", "relaxed load", "scope", "fence of the block", "update without fence"]
+)
 def test_flags_between_blocks(slip: str) -> None:
     arrays = np.zeros(64, np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)
     assert_caught(flag, 2, arrays, slip, "race")
 
 
-def test_fences_around_relaxed_accesses_are_an_order() -> None:
-    assert report(flag, 2, (np.zeros(64, np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)), "fences")
+@pytest.mark.parametrize("slip", ["fences", "update"])
+def test_fences_around_relaxed_accesses_are_an_order(slip: str) -> None:
+    assert report(flag, 2, (np.zeros(64, np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)), slip)
 
 
 @cl.kernel(block=64)

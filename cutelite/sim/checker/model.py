@@ -87,12 +87,13 @@ class Checker:
         self,
         reporter: Reporter,
         written: set[str],
+        looked_at: set[str],
         ahead: Ahead | None = None,
         orders: Orders | None = None,
         results: Results | None = None,
     ) -> None:
         self.report = reporter
-        self.state = state = State(reporter, written)
+        self.state = state = State(reporter, written, looked_at)
         self.clocks, self.accesses = state.clocks, state.accesses
         self._ahead = KernelAhead(state, ahead)
         self._fences = Fences(state, self._ahead)

@@ -123,7 +123,8 @@ def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 class _Checking:
     """One launch that is checked.
 
-    written  names of arguments known to be written in it: only their reads are recorded
+    written    names of arguments known to be written in it: only their reads are recorded
+    looked_at  names of memory of which strong accesses are known to get values: only there relaxed updates tell
     """
 
     program: Program
@@ -135,6 +136,7 @@ class _Checking:
     found: dict[object, Finding] = field(default_factory=dict)
     errors: list[SimError] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
+    looked_at: set[str] = field(default_factory=set)
     ops: int = 0
 
     def __post_init__(self) -> None:
@@ -147,19 +149,22 @@ class _Checking:
         self._results = Results() if self.facts["sample"] is None else None
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
-        """Check one schedule; run it again if an argument turned out to be written after it had been read."""
+        """Check one schedule; run it again if an argument turned out to matter after it had been read or updated."""
         while True:
-            reporter = Reporter(self.function.name, seed, self.found)
-            checker = Checker(reporter, self.written, self.ahead, self.orders, self._results)
+            found, errors = dict(self.found), list(self.errors)
+            reporter = Reporter(self.function.name, seed, found)
+            checker = Checker(reporter, self.written, self.looked_at, self.ahead, self.orders, self._results)
             try:
                 self._run(self.program, seed, checker, stdout)
-                checker.finish()
+                if not checker.incomplete:
+                    checker.finish()
             except TooLarge:
                 raise
             except SimError as error:
-                self.errors.append(error)
+                errors.append(error)
                 checker.report.error(error, checker.more_about(error))
             if not checker.incomplete:
+                self.found, self.errors = found, errors
                 return
             stdout = None
 

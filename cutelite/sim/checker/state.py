@@ -35,11 +35,12 @@ class State:
     starters      by asynchronous agent: who started its latest work
     exited        blocks that are over: first agent, number of the cluster
     written       names of global memory that is written in the launch: only there reads matter
-    incomplete    some of it was read before that was known
+    looked_at     names of memory of which strong accesses get values: only there relaxed updates may tell of something
+    incomplete    some of it was read, or updated, before that was known
     polls, orders whether there are strong loads, releases and acquires at all: without them less has to be kept
     """
 
-    def __init__(self, reporter: Reporter, written: set[str]) -> None:
+    def __init__(self, reporter: Reporter, written: set[str], looked_at: set[str]) -> None:
         self.report = reporter
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
@@ -50,10 +51,11 @@ class State:
         self.copies: dict[Work, Snapshots] = {}
         self.starters: dict[int, tuple[Any, int]] = {}
         self.exited: list[tuple[int, int, Exited]] = []
-        self.written = written
+        self.written, self.looked_at = written, looked_at
         self.incomplete = False
         self.polls = self.orders = False
         self._unread: set[str] = set()
+        self._unseen: set[str] = set()
         self._numbers = self._block_threads = 0
         self._copies_singly = False
 
@@ -98,7 +100,7 @@ class State:
 
     def matters(self, region: Region, kind: str) -> bool:
         """Tell whether accesses of a region of global memory have to be remembered."""
-        name = "\n".join(f"{offset} {name}" for offset, name in region.names.items())
+        name = _names(region)
         if kind != "read" and name not in self.written:
             self.written.add(name)
             self.incomplete = self.incomplete or name in self._unread
@@ -107,9 +109,25 @@ class State:
         self._unread.add(name)
         return False
 
+    def tells(self, region: Region, op: Any) -> bool:
+        """Tell whether a strong access of a region has to be remembered: others may see what it writes, or it sees."""
+        name = _names(region)
+        if op.results and name not in self.looked_at:
+            self.looked_at.add(name)
+            self.incomplete = self.incomplete or name in self._unseen
+        if name in self.looked_at or op.semantic not in ("relaxed", "volatile"):
+            return True
+        self._unseen.add(name)
+        return False
+
     def shadow(self, region: Region, unit: int) -> Shadow:
         """Return what is kept of a region; by granules of `unit` bytes at first."""
         found = self.shadows.get(id(region))
         if found is None:
             found = self.shadows[id(region)] = (region, Shadow(region.size, unit, region.base))
         return found[1]
+
+
+def _names(region: Region) -> str:
+    """Return the names of what lies in a region, and where."""
+    return "\n".join(f"{offset} {name}" for offset, name in region.names.items())

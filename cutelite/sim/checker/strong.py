@@ -34,6 +34,8 @@ class StrongAccesses:
         """Let strong accesses of threads synchronise; returns the values that loads see, None for the latest ones."""
         if not (self.state.polls or self.state.orders or self.clocks.any_released):
             return None
+        if not self.state.tells(region, op):
+            return None
         places = self._places.setdefault(id(region), {})
         me = Writer(reach_of(op), block.number, block.rank)
         written: Any = data
