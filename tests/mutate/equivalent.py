@@ -76,6 +76,7 @@ LATER_IDLE = "attention_ragged attention_blocks"
 PREPARE, ONCE = "attention_backward_prepare", "it tells of room in a buffer that is filled once"
 SCANS = "block_scan begins with a barrier, and before it nobody looks at what the block has counted"
 PLACE_FREE = "the queries that it has waited for were brought when the place of these keys was free"
+NO_STATE = "the state behind it is not used"
 TURN_SAYS = "its turn comes from a warpgroup that has waited for them"
 NEXT_TURN_SAYS = "before it waits there again, its turn comes from a warpgroup that has"
 NO_MORE = "no further tile of this launch waits there"
@@ -558,7 +559,18 @@ ROWS: tuple[Row, ...] = (
         "add",
         "",
         "return state.advance() < bring(v, storage.v",
-        "the state behind it is not used",
+        NO_STATE,
+    ),
+    *(
+        Row(
+            f"{LOADED} {EXTENDED} {ORDERED}",
+            "stage",
+            "add",
+            "",
+            f"return state.advance() < bring({what}, self.",
+            NO_STATE,
+        )
+        for what in "kv"
     ),
     Row(
         "attention_fp8",
