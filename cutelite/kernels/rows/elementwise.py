@@ -48,7 +48,7 @@ def build(
     pieces, blocks = PIECES[len(inputs) - 1], blocks or BLOCKS[len(inputs) - 1]
     size = THREADS * pieces * vector
     read, written = (sum(kind.dtype.bytes for kind in kinds) for kinds in (inputs, outputs))
-    lead = LEAD // (size * read) if written >= read else 0  # what writes less is slower by it
+    lead = LEAD // (size * read) if written >= read else 0  # what writes less is slower by it: blocks ask for their own
     annotations: list[Any] = []
     for i, kind in enumerate((*inputs, *(None,) * (MOST_INPUTS - len(inputs)), *outputs)):
         (P,) = pitches(f"P{i}", 1 if kind is None else kind.vector)
@@ -70,7 +70,7 @@ def build(
                 if each is not None and whole:
                     cl.RowTile(at, None, vector, pieces).ask_for(each[row, None])
 
-        follow(ask if lead else None, blocks, lead)
+        follow(ask, blocks if lead else None, lead)
         row, at, whole = place(cl.block_idx.x)
         outs = [each for each in (x, y, z) if each is not None]
 
