@@ -284,17 +284,21 @@ class Team:
         else:
             barrier_sync(1 + self.index, self.threads)
 
-    def reduce(self, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
+    def reduce(self, x: Any, combine: Combine = "add", *, ordered: bool = False, meanwhile: Any = None) -> Any:
         """Combine the `x` of all threads of the team; every thread gets the result.
 
         Arguments as for `warp_reduce`. With `ordered`, the order is by block, and within a block by thread.
 
+        meanwhile  a function without arguments, which is called while the other blocks' results are under way
         Who      all threads of the team, each as often as the others; with teams of less than a warp, all of the warp
         Cost     one barrier among the warps of a block; one message from each block of a cluster to each
         """
         places = self.places(x)
         with profile.range("reduce"):
-            return self.finish(places, self.start(places, x, combine, ordered=ordered), combine, ordered=ordered)
+            pending = self.start(places, x, combine, ordered=ordered)
+            if meanwhile is not None:
+                meanwhile()
+            return self.finish(places, pending, combine, ordered=ordered)
 
     def places(self, like: Any) -> Places:
         """Make room in shared memory for reductions of values such as `like`, which `start` and `finish` take."""

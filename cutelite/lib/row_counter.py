@@ -55,12 +55,12 @@ class TakenRows:
         if self.team.lane == 0 and self.team.rank == 0 and row < self.rows:
             self.taken[0] = atomic_add(self.counter, 0, 1)
 
-    def reduced(self, x: Any, combine: Combine) -> Any:
-        """Reduce `x` over the team, pass on the row that was taken last, and take another."""
+    def reduced(self, x: Any, combine: Combine, meanwhile: Any) -> Any:
+        """Reduce `x` over the team, as `Team.reduce` does, pass on the row that was taken last, and take another."""
         row = self.known.dtype(0)
         if self.team.lane == 0 and self.team.rank == 0:
             row = self.known.dtype(self.taken[0]) + self.known.shape[0] * self.team.count()
-        all, self.told[0] = self.team.reduce((x, row), AndRow(combine))
+        all, self.told[0] = self.team.reduce((x, row), AndRow(combine), meanwhile=meanwhile)
         self.take(self.known[1])
         return all
 

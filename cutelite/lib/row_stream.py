@@ -7,12 +7,13 @@ stream.each_reduced(first, last, "add")      # for each row: a value of each thr
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cutelite.lang import profile
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
-from cutelite.lang.sync import syncthreads
+from cutelite.lang.sync import nanosleep, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
@@ -43,6 +44,7 @@ class RowStream:
     queue   each thread copies its own vectors there
     asked   the next row is prefetched into L2, and threads load rows
     overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
+    apart   with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before
     """
 
     part: RowPartition
@@ -58,6 +60,7 @@ class RowStream:
     queue: ThreadCopies | None
     asked: RowsAsked | None
     overlap: bool
+    apart: int
 
     @staticmethod
     def create(
@@ -76,6 +79,7 @@ class RowStream:
         once: bool = False,
         taken: bool = False,
         overlap: bool = False,
+        apart: int = 0,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -97,7 +101,8 @@ class RowStream:
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
                  `together` above 1 with stages, `many`, `early`, `ahead` or `taken`; `taken` with copies, `early` or
-                 `outside`, or without `counter`; `overlap` without stages, with `outside` or `counter`
+                 `outside`, or without `counter`; `overlap` without stages, with `outside` or `counter`; `apart`
+                 without `ahead` or `taken`
         """
         if (together or 1) > 1 and (stages or many or early or taken or ahead is not None):
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
@@ -105,6 +110,8 @@ class RowStream:
             raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
         if overlap and (not stages or outside or counter is not None):
             raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
+        if apart and ahead is None and not taken:
+            raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
         bulk, queue, asked = None, None, None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
@@ -114,7 +121,8 @@ class RowStream:
         elif taken:
             asked = RowsAsked.create(part, arrays, counter)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
-        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue, asked, overlap)
+        ways = bulk, queue, asked, overlap, apart
+        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, *ways)
 
     @property
     def coming(self) -> BulkCopies | ThreadCopies | RowsAsked | None:
@@ -223,6 +231,8 @@ class RowStream:
     def each_coming(self, copies: BulkCopies | ThreadCopies | RowsAsked, work: Any, ask: Any) -> None:
         """Call `work` for the rows that `copies` bring, as `each` does."""
         team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.taken
+        if self.apart:
+            nanosleep(team.index * self.apart)
         if taken is None:
             first = team.number()
             coming = ask(min(first, rows - 1))
@@ -273,16 +283,17 @@ class RowStream:
         else:
             team.ready()
 
-    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
+    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None, meanwhile: Any = None) -> None:
         """For every row, call `first`, reduce a value over the team, and call `last` with the result.
 
         ``x, kept = first(row, asked, *parts)``; `all` is the reduction of x; ``last(row, asked, kept, all, *parts)``.
         Where rows are `outside`, both functions read the parts from memory. Otherwise the parts are in registers, and
         with stages the copy of a later row starts before `first`.
 
-        kept     any values, passed to `last`: results of `first`, or loads that are under way during the reduction
-        combine  as for `Team.reduce`
-        ask      as for `each`
+        kept       any values, passed to `last`: results of `first`, or loads that are under way during the reduction
+        combine    as for `Team.reduce`
+        ask        as for `each`
+        meanwhile  ``meanwhile(row, asked, kept, *parts)`` is called while a cluster's blocks exchange their results
 
         With `once`, `first` alone reads the parts. With `overlap`, `last` gets no `kept`.
         """
@@ -295,7 +306,9 @@ class RowStream:
         def work(row: Any, asked: Any, *parts: Any) -> None:
             with profile.range("first"):
                 x, kept = first(row, asked, *parts)
-            all = team.reduce(x, combine) if taken is None else taken.reduced(x, combine)
+            between = None if meanwhile is None else partial(meanwhile, row, asked, kept, *parts)
+            reduce = team.reduce if taken is None else taken.reduced
+            all = reduce(x, combine, meanwhile=between)
             if self.asked is not None:
                 self.asked.ask()
             if copied and self.once:

@@ -148,6 +148,21 @@ def test_rows_whose_squares_f32_does_not_hold(dtype: Any) -> None:
     made = norm.layer_norm(x, bias=np.ones(40, dtype))
     assert (made.y == 1).all() and (made.rstd == 0).all()
     np.testing.assert_allclose(made.mean, x.astype(np.float64).mean(-1), rtol=1e-5, atol=1e32)
+    made = norm.layer_norm(np.full((1, 11), np.finfo(np.float32).max))  # the mean is rounded up
+    assert (made.y == 0).all() and np.isfinite(made.mean).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
+def test_nothing_is_left_of_equal_elements(dtype: Any) -> None:
+    x = np.repeat(np.array([[-7.3], [3e4], [6e4 if dtype == np.float16 else 3e38]]).astype(dtype), 72, 1)
+    w, dy = random((72,), dtype, 1), random((3, 72), dtype, 2)
+    made = norm.layer_norm(x, w)
+    assert (made.y == 0).all()
+    dx, dw, db = norm.norm_backward(dy, made, w, bias=True)
+    g = dy.astype(np.float64) * w.astype(np.float64)
+    close(dx, (g - g.mean(-1, keepdims=True)) * made.rstd[:, None], dtype)
+    assert (dw == 0).all()
+    close(db, dy.astype(np.float64).sum(0), dtype)
 
 
 SHIFTED = [
@@ -469,6 +484,8 @@ def test_rows_together_come_but_once() -> None:
 def test_rows_are_taken_or_come_ahead() -> None:
     with pytest.raises(cl.CompileError, match="row-stream"):
         norm.rms_norm(random((3, 200), BF16), how=Plan(32, 1, 1, 4, 1, early=True, taken=True))
+    with pytest.raises(cl.CompileError, match="row-stream"):
+        norm.rms_norm(random((3, 200), BF16), how=Plan(32, 2, 1, 4, 1, apart=100))
 
 
 def test_a_plan_by_which_a_kernel_has_no_rows_ahead() -> None:
@@ -556,7 +573,7 @@ CHECKED: dict[str, Any] = {
         random((5, 264), BF16),
         *random((2, 264), BF16),
         residual=random((5, 264), BF16, 1),
-        how=Plan(64, 2, 2, 8, 1, taken=True, bulk=True),
+        how=Plan(64, 2, 2, 8, 1, taken=True, bulk=True, apart=100),
     ),
     "cross entropy in a cluster": lambda: entropy.cross_entropy(
         random((2, 264), np.float32), np.array([3, 200]), how=Plan(32, 1, 4, 4, 1)

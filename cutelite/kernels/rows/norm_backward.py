@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, follow, pitches
+from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
 from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
@@ -31,6 +31,36 @@ class Sums(NamedTuple):
 
     plain: f32
     product: f32
+
+
+class Gathered(NamedTuple):
+    """A thread's sums over rows of dy * xhat and of dy, as `part_sums` makes them; None for what is not wanted."""
+
+    products: Any
+    plain: Any
+
+    def at(self, number: int) -> tuple[Any, ...]:
+        """Return the vectors of this number."""
+        return tuple(None if each is None else each[None, number, 0].load() for each in self)
+
+    def add(self, number: int, d: Any, xhat: Any, before: Any = None) -> None:
+        """Add a vector of this number to the sums, which are `before`, or None: they are read."""
+        for sums, known, v in zip(self, before or self.at(number), (d * xhat, d), strict=True):
+            if sums is not None:
+                sums[None, number, 0].store(known + v.reshape((v.n,)))
+
+    def add_row(self, part: Any, gs: Any, xs: Any, line: Any) -> None:
+        """Add a row: each vector is read before the sums of the one before are written. No load moves above a store."""
+
+        def fetch(number: int) -> Any:
+            some = part.piece(number)
+            return gs.of(some), xs.of(some), self.at(number)
+
+        coming = fetch(0)
+        for i in cl.static_range(part.pieces):
+            d, x, before = coming
+            coming = fetch(i + 1) if i + 1 < part.pieces else None
+            self.add(i, widened(d), line.of(x), before)
 
 
 @cache
@@ -52,46 +82,53 @@ def backward(norm: Norm, p: Plan) -> Any:
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
         _team, part = p.team(n, dy, s, weights=(w,), reductions=None)
-        dws = None if dw is None else part_sums(part, p.shared_sums > 0)
-        dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
+        gathered = Gathered(
+            None if dw is None else part_sums(part, p.shared_sums > 0),
+            None if db is None else part_sums(part, p.shared_sums > (dw is not None)),
+        )
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         keeps = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
-        early = keeps and p.cluster > MOST_BLOCKS  # no load moves above a store by itself; elsewhere slower
+        later = keeps and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
+        exact = p.cluster == 1  # where fewer instructions gain nothing
         few = piecewise(stream) or p.overlap  # registers for more than a row
         scale = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w))
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
-            def fetch(some: Any) -> Any:
-                return gs.of(some), xs.of(some), *(sum_of(each, some.start) if early else None for each in (dws, dbs))
+            normed = norm.line(asked[0], asked[1], exact)
 
             def look(before: Any, some: Any) -> Any:
-                (plain, product), kept, coming = before
-                d, x, *known = coming or fetch(some)
-                coming = fetch(part.piece(some.start + 1)) if early and some.start + 1 < part.pieces else None
-                d, xhat = widened(d), (widened(x) - asked[1]) * asked[0]
+                (plain, product), kept = before
+                d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
                 g = norm.weighted(d, vectors_of(scale, some))
-                add_to(dws, some.start, known[0], d * xhat)
-                add_to(dbs, some.start, known[1], d)
+                if not later:
+                    gathered.add(some.start, d, xhat)
                 found = Sums(plain + g.reduce("sum"), product + dot(g, xhat))
-                return found, (*kept, g) if keeps else (), coming
+                return found, (*kept, g) if keeps else ()
 
-            sums, kept, _ = stream.walk((Sums(f32(0), f32(0)), (), None), look, pieces=1)
+            sums, kept = stream.walk((Sums(f32(0), f32(0)), ()), look, pieces=1)
             return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
 
+        def meanwhile(row: Any, asked: Any, _: Any, gs: Any, xs: Any) -> None:
+            gathered.add_row(part, gs, xs, norm.line(asked[0], asked[1], exact))
+
         def last(row: Any, asked: Any, before: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
-            (rstd, mean), (kept, more) = asked, before or ((), None)
-            inner, outer = sums.product * (-1.0 / n) * rstd * rstd, sums.plain * (-1.0 / n) * rstd
+            (mean, rstd), (kept, more) = asked, before or ((), None)
+            normed = norm.line(mean, sums.product * (-1.0 / n) * rstd * rstd, exact)
+            outer = normed.plus + (sums.plain * (-1.0 / n) * rstd if norm.center else -0.0)
 
             def gradient(some: Any, more: Any) -> Any:
                 g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), vectors_of(scale, some))
-                d = (widened(xs.of(some)) - mean) * inner + (g * rstd + outer if norm.center else g * rstd)
+                d = normed._replace(plus=g * rstd + outer).of(xs.of(some))
                 return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
-        stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
-        write_sums(part, (dws, dw), (dbs, db))
+        def ask(row: Any) -> Any:
+            return None if means is None else means[row], rstds[row]
+
+        stream.each_reduced(first, last, ask=ask, meanwhile=meanwhile if later else None)
+        write_sums(part, (gathered.products, dw), (gathered.plain, db))
 
     return norm_backward
 
@@ -152,17 +189,6 @@ def of_columns(norm: Norm, vector: int) -> Any:
                 tile.store(sums, out[cl.block_idx.y, None])
 
     return norm_columns
-
-
-def sum_of(sums: Any, number: int) -> Any:
-    """Return the vector of this number of a thread's sums; None for None."""
-    return None if sums is None else sums[None, number, 0].load()
-
-
-def add_to(sums: Any, number: int, known: Any, v: Any) -> None:
-    """Add a vector of this number to a thread's sums, unless they are None; it is `known`, or None: it is read."""
-    if sums is not None:
-        sums[None, number, 0].store((sum_of(sums, number) if known is None else known) + v.reshape((v.n,)))
 
 
 def part_sums(part: Any, in_shared: bool) -> Any:

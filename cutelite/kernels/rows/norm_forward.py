@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
+from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
@@ -30,6 +31,18 @@ KEPT = 64  # weighted elements of a thread that registers keep until their row's
 AT_ONCE = 16  # elements of a thread whose statistics are found together
 MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
 STRANDS = 4  # independent partial sums of `dot`
+
+
+class Line(NamedTuple):
+    """How ``(x - mean) * by`` is computed: as ``(x - mean) * by + plus``, by one multiply-add where `mean` is 0."""
+
+    mean: Any
+    by: Any
+    plus: Any
+
+    def of(self, x: Any) -> Any:
+        """Return it for some elements."""
+        return (widened(x) - self.mean) * self.by + self.plus
 
 
 @dataclass(frozen=True)
@@ -75,9 +88,24 @@ class Norm:
         """Return elements times their weights; as they are where these are None."""
         return v if weights is None else v * self.factors(weights)
 
-    def normed(self, some: Any, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
+    def line(self, mean: Any, by: Any, exact: bool) -> Line:
+        """Return how ``(x - mean) * by`` is computed for a row of this mean, which RMSNorm has not.
+
+        bf16 has 8 bits: products with 16 bits of `by` are exact in f32, and so 0 is left of a row of equal elements.
+
+        exact  with all bits of `by`, and of elements that have more than 8
+        """
+        if not self.center:
+            return Line(0.0, by, -0.0)
+        if exact or (self.dtype, self.weight.bytes) != (cl.bf16, 2):
+            return Line(mean, by, -0.0)
+        by = cl.bitcast((cl.bitcast(by, cl.u32) + 128) & 0xFFFFFF00, f32)
+        by = cl.where(abs(mean * by) < math.inf, by, 0.0)  # elements are equal, or beyond f32
+        return Line(0.0, by, -(mean * by))
+
+    def normed(self, some: Any, v: Any, line: Line, weights: Any, shifts: Any) -> Any:
         """Return the norm of the vectors `some`, whose elements are `v`, by their weights and shifts, or None."""
-        v = (v - mean) * rstd if self.center else v * rstd
+        v = line.of(v)
         v = v if weights is None else v * self.factors(weights)
         if self.center and self.narrow is not None and self.narrow.block > 1:
             v = some.keep(v)  # behind the row 0 - mean is no block's greatest
@@ -159,9 +187,11 @@ class Norm:
 
             def differ(sums: Any, some: Any) -> Any:
                 v = some.keep(self.summed(*(each.of(some) for each in held)) - center)
-                return sums[0] + (v * share).reduce("sum"), sums[1] + dot(v, v)
+                return sums[0] + (v * (share / 2)).reduce("sum"), sums[1] + dot(v, v)
 
-            apart, rest = stream.part.team.reduce(stream.walk((f32(0), f32(0)), differ))
+            half, rest = stream.part.team.reduce(stream.walk((f32(0), f32(0)), differ))
+            most = LARGEST["f32"] / 2  # rounding may bring the mean of the largest numbers above them
+            apart = 2.0 * cl.where(abs(half) < math.inf, min(max(half, -most), most), half)
             mean, var = center + apart, cl.where(rest < math.inf, rest * share - apart * apart, rest)
         return mean, var
 
@@ -266,11 +296,12 @@ def forward(norm: Norm, p: Plan) -> Any:
                 known, top = its if at_once else (its, None)
                 mean, var = norm.statistics(stream, known, held)
                 rstd = cl.math.rsqrt(var + eps)
+                line = norm.line(mean, rstd, len(stream.arrays) > 1)
                 write(team, row, (means, mean), (rstds, rstd))
 
                 def result(some: Any, found: Any) -> Any:
                     v = norm.summed(*(each.of(some) for each in held))
-                    return norm.weighted(v, found[0]) if at_once else norm.normed(some, v, mean, rstd, *found)
+                    return norm.weighted(v, found[0]) if at_once else norm.normed(some, v, line, *found)
 
                 made = (lambda some, _: kept[some.start]) if kept else result
                 out = None if scales is None else scales[row, None]

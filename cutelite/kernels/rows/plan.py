@@ -39,6 +39,8 @@ class Plan:
     taken         without stages: a team takes one row after the other by a counter, and loads it into registers; L2 is
                   asked for the next one. Weights are kept in shared memory
     bulk          with `taken`: a bulk copy brings each weight while threads work on the first row
+    apart         with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before,
+                  so that they do not all reduce at the same time
     overlap       with stages: while the blocks of a cluster exchange what they have of a row, they work on the next one
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
@@ -62,6 +64,7 @@ class Plan:
     ahead: int | None = None
     taken: bool = False
     bulk: bool = False
+    apart: int = 0
     overlap: bool = False
     rows: int = 1
     lead: int = 0
@@ -69,7 +72,8 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead", "taken", "overlap")}
+        ways = "stages", "outside", "early", "ahead", "taken", "apart", "overlap"
+        return {each: getattr(self, each) for each in ways}
 
     @property
     def block(self) -> int:

@@ -115,6 +115,8 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK)
         aside = n > 16_384 and n % (p.cluster * p.threads * vector) == 0  # no registers for what tells where rows end
         return replace(p, held=aside, aside=aside)
+    if not light and not narrow and words and 131_072 < n <= MOST and most == LARGE:
+        return Plan(SMALL_BLOCK, 3, LARGE, vector, 1, taken=True, apart=900)
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
@@ -138,7 +140,7 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
     if light and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
         threads = 256 if center else 512  # LayerNorm's registers keep the sums of 64 elements a thread
-        return Plan(threads, 2, LARGE, vector, 1, taken=True, bulk=center)
+        return Plan(threads, 2, LARGE, vector, 1, taken=True, bulk=center, apart=1800)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
@@ -222,9 +224,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         least = power_of_two(n / 16_384)
         overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
-        if (inputs, sums) == (2, 2) and least in (1, 2, 16):
-            # up to 32,768 and beyond 131,072 columns registers keep the second sum: there is room for a row more
-            p = ahead(small, n, bytes, stages=2, rows=6)
+        if inputs == 2 and (sums == 2 or least == 16):
+            p = ahead(small, n, bytes, stages=2, rows=6)  # registers keep a second sum: there is room for a row more
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
