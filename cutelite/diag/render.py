@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cutelite.diag.diagnostic import Diagnostic, Note
-from cutelite.diag.span import Span, before
+from cutelite.diag.span import KERNELS, Span, before
 
 TAB = 4  # columns between tab stops
 CALLS_SHOWN = 6  # of a deep stack of inlined calls, as many are printed, the outermost among them
@@ -100,15 +100,25 @@ def snippet(span: Span) -> list[str]:
 
 
 def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:
-    """Yield a text and the place for each call that `span` was inlined through; of many, leave out the middle."""
+    """Yield a text and the place for each call that `span` was inlined through; of many, leave out the middle.
+
+    Of a user's function that a kernel of the library calls, the kernel's own calls are left out.
+    """
     calls = list(span.callers())
     callees = [span, *calls]
+    theirs = len(callees)
+    while theirs and callees[theirs - 1].filename.startswith(KERNELS):
+        theirs -= 1
+    outer = callees[theirs - 1].function if 0 < theirs < len(callees) else ""
+    calls = calls[: theirs - 1] if outer else calls
     hidden = len(calls) - CALLS_SHOWN if len(calls) > CALLS_SHOWN + 1 else 0
     for i, call in enumerate(calls):
         if hidden and i == CALLS_SHOWN - 1:
             yield f"{hidden} more calls in between", None
         if not CALLS_SHOWN - 1 <= i < CALLS_SHOWN - 1 + hidden:
             yield f"in `{callees[i].function}`, called from here", call
+    if outer:
+        yield f"in `{outer}`, called by a kernel of cutelite.kernels", None
 
 
 def _underlined(span: Span, lines: list[str]) -> Iterator[tuple[int, str, int, int]]:

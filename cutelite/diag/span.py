@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
 """The folder of library functions that kernels call. A mistake in one is reported at the kernel's call."""
+KERNELS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "kernels", "")
+"""The folder of kernels to call, some of which call functions of their users."""
 
 
 class Span(NamedTuple):

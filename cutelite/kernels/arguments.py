@@ -430,4 +430,5 @@ def is_array(name: str, value: Any) -> None:
         raise ArrayError(f"{name} is a tensor of layout {kind}, but must be strided: pass `to_dense()`, or `values()`")
     written = hasattr(value, "__setitem__") or isinstance(value, rt.DeviceArray)  # and no number of NumPy
     if not (hasattr(value, "shape") and hasattr(value, "dtype") and written):
-        raise ArrayError(f"{name} is not an array, but {'None' if value is None else f'a {type(value).__name__}'}")
+        kind = "None" if value is None else "an int" if type(value) is int else f"a {type(value).__name__}"
+        raise ArrayError(f"{name} is not an array, but {kind}")

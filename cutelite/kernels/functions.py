@@ -48,7 +48,8 @@ def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:
         return
     wanted = f"must be a function of ({', '.join(takes)})"
     if not callable(function):
-        raise Misfit(f"{name} is {function!r}, but {wanted}")
+        said, *more = repr(function).splitlines() or [""]
+        raise Misfit(f"{name} is {said}{' ...' * bool(more)}, but {wanted}")
     try:
         inspect.signature(function).bind(*takes)
     except TypeError as error:

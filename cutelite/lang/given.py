@@ -1,6 +1,6 @@
 """Results of functions that users pass to a kernel of the library: activations, modifiers of scores, masks.
 
-In    the name of the argument, the result of its function, and a vector that it has to be like
+In    the name of the argument, the result of its function, a vector that it has to be like, and the function
 Out   a vector like that, or an error that names the argument
 """
 
@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.diag import CompileError, Span
 from cutelite.ir.types import boolean
 from cutelite.lang.emit import describe, mistake
 from cutelite.lang.values import full
 
 
-def given_by(name: str, x: Any, like: Any) -> Any:
+def given_by(name: str, x: Any, like: Any, function: Any = None) -> Any:
     """Return the numbers that the function passed as `name` returned, converted to the dtype of `like`.
 
     Floats of other dtypes are converted. Smaller shapes are broadcast, except those of bools.
-    Errors  `CompileError` for anything else, such as None, a tuple, or integers
+    Errors  `CompileError` for anything else, such as None, a tuple, or integers: at `function`, where it is known
     """
     asked, dtype = like.dtype, getattr(x, "dtype", None)
     literal = isinstance(x, bool if asked is boolean else int | float)
     fits = literal or (dtype is boolean if asked is boolean else dtype is not None and dtype.is_float)
     if not fits:
         wanted = "bools: compare, and combine with & and |" if asked is boolean else f"numbers of {asked}"
-        raise mistake("given", f"`{name}` gives {describe(x)}, but must give {wanted}")
+        error = mistake("given", f"`{name}` gives {describe(x)}, but must give {wanted}")
+        code = getattr(function, "code", None) or getattr(function, "__code__", None)  # `Closure`, or Python's
+        if code is not None:
+            raise CompileError(error.diagnostic, Span(code.co_filename, code.co_firstlineno, function=code.co_name))
+        raise error
     if asked is boolean:
         return x
     x = x if literal or dtype is asked else x.to(asked)

@@ -379,12 +379,16 @@ def logical_or(a: Any, b: Any) -> Any:
     return b if a is False else a if b is False else emit(arith.Or(truth(a).value, truth(b).value))
 
 
+_COMBINED = "combine vectors by `&`, `|` and `~`, choose by `cl.where`, and write `(0 <= x) & (x < 5)` for `0 <= x < 5`"
+
+
 def truth(x: Any) -> Scalar:
     """Return `x` as Python's bool() would see it: a run-time bool."""
     if isinstance(x, DimExpr):
         x = wrap(as_value(x))
     if not isinstance(x, Scalar):
-        raise mistake("truth", f"{describe(x)} is neither true nor false", help="compare it with something")
+        help = _COMBINED if isinstance(x, Vector) else "compare it with something"
+        raise mistake("truth", f"{describe(x)} is neither true nor false", help=help)
     return x if x.dtype == boolean else x != 0
 
 

@@ -533,7 +533,8 @@ class Epilogue:
         if bias is not None:
             by = (down, (1, 0)) if self.fused.by_row else (right, (0, 1))
             x = x + self.spread(bias, *by).to(f32)
-        return x if self.fused.activation is None else given_by("activation", self.fused.activation(x), x)
+        activation = self.fused.activation
+        return x if activation is None else given_by("activation", activation(x), x, activation)
 
     def spread(self, held: Any, start: Any, stride: tuple[int, int]) -> Any:
         """Return, for each of this thread's elements, the number of `held`, a vector of the tile's rows or columns.

@@ -400,11 +400,19 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "score_mod of nothing": (lambda: heads(score_mod=lambda *_: None), "`score_mod` gives None, but must give numbers"),
     "score_mod of places": (
         lambda: heads(score_mod=lambda s, b, h, i, j: i),
-        "`score_mod` gives .*but must give numbers of",
+        r"`score_mod` gives .*but must give numbers of.*\n +--> .*test_bad_arguments.py(.|\n)*heads\(score_mod",
     ),
     "mask_mod of numbers": (
         lambda: heads(mask_mod=lambda b, h, i, j: i + j),
         "`mask_mod` gives .*, but must give bools",
+    ),
+    "mask_mod of a chain": (
+        lambda: heads(mask_mod=lambda b, h, i, j: 0 <= i - j < 5),
+        r"neither true nor false\n.*test_bad_arguments.py(.|\n)*by a kernel of cutelite.kernels\nhelp: .*\(0 <= x\) &",
+    ),
+    "columns in another order": (
+        lambda: attention(*[np.ones((1, 8, 2, 64), np.float16, "F")] * 3),
+        "q is not contiguous along its last mode",
     ),
     "activation of two": (
         lambda: gemm(ones(8, 8), ones(8, 8), activation=lambda x: (x, x)),

@@ -87,7 +87,7 @@ def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tu
     """Check the arrays of a call: those named in `modes`, logsumexp and its gradient, and results."""
     given = Arguments()
     for (name, own), x in zip(modes.items(), arrays, strict=True):
-        given.array(name, x, HALVES if name == "q" else "q", own)
+        given.array(name, x, HALVES if name == "q" else "q", own, rows=True)
     for name, x in zip(("lse", "dlse"), sums, strict=True):
         if x is not None or name == "lse":
             given.array(name, x, "f32", of_sums)

@@ -214,7 +214,8 @@ class Worker(Block):
         if self.masked(low):
             sees = self.seeing(row, first, n)
             if problem.mask_mod is not None:
-                sees = sees & given_by("mask_mod", problem.mask_mod(sequence.number, head, query, key), sees)
+                found = problem.mask_mod(sequence.number, head, query, key)
+                sees = sees & given_by("mask_mod", found, sees, problem.mask_mod)
             p = cl.where(sees, p, 0.0)
             rates = rates if isinstance(rates, float) else cl.where(sees, rates, 0.0)
         return p.reshape((n // 2,)), rates

@@ -182,7 +182,7 @@ def of_kinds(mask_mod: Any, block: tuple[int, int]) -> Any:
                 for j in range(width // COLUMNS):
                     key = places(column * width + j * COLUMNS, tuple(range(COLUMNS)), (COLUMNS,))
                     seen = mod(batch, head, places(row, (0,), (1,)), min(key, keys - 1))
-                    seen = given_by("mask_mod", seen, key < keys) & (key < keys)
+                    seen = given_by("mask_mod", seen, key < keys, mod) & (key < keys)
                     some, all_of = some | seen, all_of & seen
         some_here, all_here = some.reduce("any"), all_of.reduce("all")
         found, whole = cl.syncthreads_or(some_here), cl.syncthreads_and(all_here)

@@ -154,7 +154,7 @@ def checked(q: Any, k: Any, v: Any, out: Any, sinks: Any, layout: str) -> tuple[
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     given = Arguments()
     for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
-        given.array(name, x, HALVES if x is q else "q", modes)
+        given.array(name, x, HALVES if x is q else "q", modes, rows=True)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
     own = out

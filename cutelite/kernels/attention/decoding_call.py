@@ -76,9 +76,9 @@ def attend_decode(
 ) -> Any:  # fmt: skip
     """Compute `decode`, for arrays that hold data."""
     given, pieces = Arguments(), "B SK" if table is None else "PAGES PAGE"
-    given.array("q", q, HALVES, "B SQ H D")
-    given.array("k", k, "q", f"{pieces} HK D")
-    given.array("v", v, "q", f"{pieces} HK DV")
+    given.array("q", q, HALVES, "B SQ H D", rows=True)
+    given.array("k", k, "q", f"{pieces} HK D", rows=True)
+    given.array("v", v, "q", f"{pieces} HK DV", rows=True)
     check_cache(given, lengths, table)
     if starts is not None:
         given.array("starts", starts, "i32", "B")

@@ -61,7 +61,7 @@ def attend_fp8(
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     given = Arguments()
     for name, x, modes in zip(("q", "k", "v"), (q, k, v), MODES[layout], strict=False):
-        given.array(name, x, "e4m3", modes)
+        given.array(name, x, "e4m3", modes, rows=True)
     scales, along = (q_scale, k_scale, v_scale), 1 if layout == "bshd" else 2
     by_block = any(getattr(x, "ndim", 0) == 3 for x in scales)
     for name, x, heads, of in zip(("q_scale", "k_scale", "v_scale"), scales, ("H", "HK", "HK"), (q, k, k), strict=True):

@@ -61,8 +61,8 @@ def attend_latent(
 ) -> Any:  # fmt: skip
     """Compute `decode_latent`, for arrays that hold data."""
     given = Arguments()
-    given.array("q", q, HALVES, "B SQ H D")
-    given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
+    given.array("q", q, HALVES, "B SQ H D", rows=True)
+    given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D", rows=True)
     check_cache(given, lengths, table)
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     dim_v = as_number("dim_v", dim_v, whole=True)

@@ -226,7 +226,8 @@ class Scores:
         if sight.start is not None:
             sees = sees & (column >= sight.start - sight.key)
         if problem.mask_mod is not None:
-            sees = sees & given_by("mask_mod", problem.mask_mod(self.batch, self.head, *self.places()), sees)
+            found = problem.mask_mod(self.batch, self.head, *self.places())
+            sees = sees & given_by("mask_mod", found, sees, problem.mask_mod)
         return sees
 
 
@@ -240,4 +241,4 @@ def called(problem: Problem, scores: Any, batch: Any, head: Any, query: Any, key
     exact = approximate_quotients(True)
     found = problem.score_mod(scores, batch, head, query, key)  # type: ignore[misc]
     approximate_quotients(exact)
-    return given_by("score_mod", found, like)
+    return given_by("score_mod", found, like, problem.score_mod)

@@ -63,7 +63,7 @@ def attend_varlen(
     """Compute `attention_varlen`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     given = Arguments()
     for name, x, modes in ("q", q, "TQ H D"), ("k", k, "TK HK D"), ("v", v, "TK HK DV"):
-        given.array(name, x, HALVES if x is q else "q", modes)
+        given.array(name, x, HALVES if x is q else "q", modes, rows=True)
     check_starts(given, cu_seqlens_q, cu_seqlens_k)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")

@@ -257,7 +257,7 @@ def results(names: tuple[str, ...], activation: Any) -> Callable[..., None]:
             x = x + piece.by_element(cl.domain_offset((rows_before, 0), c)) * given[added + 1]
         if bias is not None:
             x = x + piece.by_column(given[bias])
-        piece.result(x if activation is None else given_by("activation", activation(x), x))
+        piece.result(x if activation is None else given_by("activation", activation(x), x, activation))
 
     return result
 

@@ -64,7 +64,7 @@ def build_sum(problem: Problem, splits: int, V: int, ACROSS: int) -> Any:
             x = x + cl.local_tile(fused.c[batch, m, None], (V,), (place,)).load().to(f32) * fused.beta
         if fused.bias is not None:
             x = x + cl.local_tile(fused.bias, (V,), (place,)).load().to(f32)
-        return x if fused.activation is None else given_by("activation", fused.activation(x), x)
+        return x if fused.activation is None else given_by("activation", fused.activation(x), x, fused.activation)
 
     return kernel
 

@@ -82,7 +82,7 @@ class Vectors:
         if self.activation is not None:
             held = cl.make_rmem_tensor(f32, (1,))
             held[0] = value
-            value = given_by("activation", self.activation(held.load()), held.load())[0]
+            value = given_by("activation", self.activation(held.load()), held.load(), self.activation)[0]
         out[row, column] = value.to(self.result)
 
 
