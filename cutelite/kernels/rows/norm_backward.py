@@ -39,6 +39,14 @@ class Gathered(NamedTuple):
     products: Any
     plain: Any
 
+    @staticmethod
+    def create(part: Any, in_shared: int, dw: Any, db: Any) -> "Gathered":
+        """Begin with zeros for those of the matrices `dw` and `db` that are wanted; `in_shared` of them are there."""
+        return Gathered(
+            None if dw is None else part_sums(part, in_shared > 0),
+            None if db is None else part_sums(part, in_shared > (dw is not None)),
+        )
+
     def at(self, number: int) -> tuple[Any, ...]:
         """Return the vectors of this number."""
         return tuple(None if each is None else each[None, number, 0].load() for each in self)
@@ -48,6 +56,10 @@ class Gathered(NamedTuple):
         for sums, known, v in zip(self, before or self.at(number), (d * xhat, d), strict=True):
             if sums is not None:
                 sums[None, number, 0].store(known + v.reshape((v.n,)))
+
+    def adding(self, norm: Norm, part: Any, exact: bool) -> Any:
+        """Return the function that adds a row, as `meanwhile` of `each_reduced`."""
+        return lambda row, asked, _, gs, xs: self.add_row(part, gs, xs, norm.line(asked[0], asked[1], exact))
 
     def add_row(self, part: Any, gs: Any, xs: Any, line: Any) -> None:
         """Add a row: each vector is read before the sums of the one before are written. No load moves above a store."""
@@ -82,10 +94,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
         _team, part = p.team(n, dy, s, weights=(w,), reductions=None)
-        gathered = Gathered(
-            None if dw is None else part_sums(part, p.shared_sums > 0),
-            None if db is None else part_sums(part, p.shared_sums > (dw is not None)),
-        )
+        gathered = Gathered.create(part, p.shared_sums, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         keeps = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
@@ -109,9 +118,6 @@ def backward(norm: Norm, p: Plan) -> Any:
             sums, kept = stream.walk((Sums(f32(0), f32(0)), ()), look, pieces=1)
             return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
 
-        def meanwhile(row: Any, asked: Any, _: Any, gs: Any, xs: Any) -> None:
-            gathered.add_row(part, gs, xs, norm.line(asked[0], asked[1], exact))
-
         def last(row: Any, asked: Any, before: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
             (mean, rstd), (kept, more) = asked, before or ((), None)
             normed = norm.line(mean, sums.product * (-1.0 / n) * rstd * rstd, exact)
@@ -124,13 +130,16 @@ def backward(norm: Norm, p: Plan) -> Any:
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
-        def ask(row: Any) -> Any:
-            return None if means is None else means[row], rstds[row]
-
-        stream.each_reduced(first, last, ask=ask, meanwhile=meanwhile if later else None)
+        meanwhile = gathered.adding(norm, part, exact) if later else None
+        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile)
         write_sums(part, (gathered.products, dw), (gathered.plain, db))
 
     return norm_backward
+
+
+def numbers_of(means: Any, rstds: Any) -> Any:
+    """Return the function that gives a row's mean, or None, and rstd."""
+    return lambda row: (None if means is None else means[row], rstds[row])
 
 
 def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:

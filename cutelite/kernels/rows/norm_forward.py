@@ -295,17 +295,16 @@ def forward(norm: Norm, p: Plan) -> Any:
             def written(row: Any, its: Any, kept: Any, held: Any) -> Written:
                 known, top = its if at_once else (its, None)
                 mean, var = norm.statistics(stream, known, held)
-                rstd = cl.math.rsqrt(var + eps)
+                write(team, row, (means, mean), (rstds, rstd := cl.math.rsqrt(var + eps)))
                 line = norm.line(mean, rstd, len(stream.arrays) > 1)
-                write(team, row, (means, mean), (rstds, rstd))
 
                 def result(some: Any, found: Any) -> Any:
                     v = norm.summed(*(each.of(some) for each in held))
                     return norm.weighted(v, found[0]) if at_once else norm.normed(some, v, line, *found)
 
                 made = (lambda some, _: kept[some.start]) if kept else result
-                out = None if scales is None else scales[row, None]
-                return Written(made, y[row, None], out, top, rstd if at_once else None)
+                its_scales, by = None if scales is None else scales[row, None], rstd if at_once else None
+                return Written(made, y[row, None], its_scales, top, by)
 
             made = [written(*each) for each in zip(rows, all, kept, zip(*held, strict=True), strict=True)]
             write_pieces(stream, narrow, made, lambda some: [vectors_of(each, some) for each in vectors], early)
