@@ -349,8 +349,9 @@ CONFIGS += [
 
 def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> Config:
     """A tile in clusters of `along` blocks along its rows and two along its columns, which share both operands."""
-    piece = 16 if columns % 16 == 0 else 8  # small ones leave room for a stage more
-    stages = min(12, (228_000 - 256 * piece) // (128 * (high + columns)))
+    narrow = 16 if columns % 16 == 0 else 8
+    deep = {piece: min(12, (228_000 - 256 * piece) // (128 * (high + columns))) for piece in (columns, narrow)}
+    piece, stages = max(deep.items(), key=lambda each: each[1])  # the narrow one if it leaves room for a stage more
     return Config((high, columns), pingpong, (along, 2), stages, piece, buffers=1, swapped=turned)
 
 
