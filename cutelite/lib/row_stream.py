@@ -7,7 +7,6 @@ stream.each_reduced(first, last, "add")      # for each row: a value of each thr
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from cutelite.lang import profile
@@ -45,6 +44,7 @@ class RowStream:
     asked   the next row is prefetched into L2, and threads load rows
     overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
     apart   with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before
+    soon    with `taken`: L2 is asked for the next row while the blocks of a cluster exchange their results
     """
 
     part: RowPartition
@@ -61,6 +61,7 @@ class RowStream:
     asked: RowsAsked | None
     overlap: bool
     apart: int
+    soon: bool
 
     @staticmethod
     def create(
@@ -80,6 +81,7 @@ class RowStream:
         taken: bool = False,
         overlap: bool = False,
         apart: int = 0,
+        soon: bool = False,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -87,8 +89,7 @@ class RowStream:
                  memory. With stages a team works on many rows
         early    implies `many`, as does `ahead`
         outside  default: with two or more stages; always so with `ahead`
-        ahead    each thread copies its own vectors to shared memory by cp.async. There is room for those of a row and
-                 `ahead` more. None: no such copies
+        ahead    each thread copies by cp.async its own vectors of a row, and `ahead` more. None: no such copies
         counter  (1,) i32 in global memory, 0 before and after each launch. With `stages`, `ahead` or `taken`, teams
                  then take rows one by one by this counter, so that all end at the same time even if some get more of
                  the bandwidth. The reductions of `each_reduced` pass on the row taken. None: each team has every
@@ -112,7 +113,7 @@ class RowStream:
             raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
         if apart and ahead is None and not taken:
             raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
-        bulk, queue, asked = None, None, None
+        bulk = queue = asked = None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
             many, early, outside, packed = True, False, True, False
@@ -121,8 +122,8 @@ class RowStream:
         elif taken:
             asked = RowsAsked.create(part, arrays, counter)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
-        ways = bulk, queue, asked, overlap, apart
-        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, *ways)
+        ways = once, bulk, queue, asked, overlap, apart, soon
+        return RowStream(part, arrays, many, early, outside, fill, packed, together, *ways)
 
     @property
     def coming(self) -> BulkCopies | ThreadCopies | RowsAsked | None:
@@ -306,10 +307,16 @@ class RowStream:
         def work(row: Any, asked: Any, *parts: Any) -> None:
             with profile.range("first"):
                 x, kept = first(row, asked, *parts)
-            between = None if meanwhile is None else partial(meanwhile, row, asked, kept, *parts)
+
+            def between() -> None:
+                if self.asked is not None and self.soon:
+                    self.asked.ask()
+                if meanwhile is not None:
+                    meanwhile(row, asked, kept, *parts)
+
             reduce = team.reduce if taken is None else taken.reduced
             all = reduce(x, combine, meanwhile=between)
-            if self.asked is not None:
+            if self.asked is not None and not self.soon:
                 self.asked.ask()
             if copied and self.once:
                 if team.warps == team.cluster == 1:

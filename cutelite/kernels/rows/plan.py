@@ -41,6 +41,7 @@ class Plan:
     bulk          with `taken`: a bulk copy brings each weight while threads work on the first row
     apart         with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before,
                   so that they do not all reduce at the same time
+    soon          with `taken`: L2 is asked for the next row during a cluster's exchange, not behind it
     overlap       with stages: while the blocks of a cluster exchange what they have of a row, they work on the next one
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
@@ -65,6 +66,7 @@ class Plan:
     taken: bool = False
     bulk: bool = False
     apart: int = 0
+    soon: bool = False
     overlap: bool = False
     rows: int = 1
     lead: int = 0
@@ -72,7 +74,7 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        ways = "stages", "outside", "early", "ahead", "taken", "apart", "overlap"
+        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap"
         return {each: getattr(self, each) for each in ways}
 
     @property

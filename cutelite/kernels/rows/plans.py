@@ -116,7 +116,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         aside = n > 16_384 and n % (p.cluster * p.threads * vector) == 0  # no registers for what tells where rows end
         return replace(p, held=aside, aside=aside)
     if not light and not narrow and words and 131_072 < n <= MOST and most == LARGE:
-        return Plan(SMALL_BLOCK, 3, LARGE, vector, 1, taken=True, apart=900)
+        return Plan(SMALL_BLOCK, 3, LARGE, vector, 1, taken=True, apart=900, soon=True)
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
