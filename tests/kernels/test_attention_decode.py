@@ -39,8 +39,13 @@ def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
 
 
 def compare(
-    arrays: list[Any], lengths: list[int], page: int = 0, splits: int | None = None, starts: Any = None, **how: Any
+    arrays: list[Any], lengths: list[int], page: int = 0, splits: int | Split | None = None, starts: Any = None,
+    **how: Any,
 ) -> None:  # fmt: skip
+    if isinstance(splits, Split):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decoding_call, "picked", lambda *_: splits)
+            return compare(arrays, lengths, page, None, starts, **how)
     q, k, v = arrays
     told = np.array([lengths, starts or lengths], np.int32).T.copy()  # as parts of a larger array
     (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))
@@ -57,15 +62,22 @@ def compare(
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (98, 1), (17, 2)])
-def test_lengths_pages_and_splits(page: int, splits: int) -> None:
-    starts = [70, 0, page // 2, 129] if splits == 3 else None
+def shares(count: int) -> Split:
+    return Split(count, even=True)
+
+
+@pytest.mark.parametrize(
+    ("page", "splits"), [(0, 1), (0, 3), (16, 3), (98, 1), (17, 2), (0, shares(5)), (16, shares(11)), (17, shares(64))]
+)
+def test_lengths_pages_and_splits(page: int, splits: Any) -> None:
+    starts = [70, 0, page // 2, 129] if splits in (3, shares(5)) else None
     compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits, starts=starts)
 
 
 def test_several_queries_of_heads_that_share_keys() -> None:
     compare(inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2, starts=[150, 75])  # three queries see no key
     compare(inputs(1, 9, 150, 16, 1, 64), [150], starts=[70])  # 144 rows: three tiles
+    compare(inputs(40, 2, 70, 2, 1, 64), [1 + 67 * i % 70 for i in range(40)], splits=shares(13))
 
 
 @pytest.mark.parametrize(("dim", "dim_v"), [(72, 40), (192, 128), (256, 256)])
@@ -78,6 +90,7 @@ def test_windows_softcap_and_mods() -> None:
     compare(
         inputs(1, 2, 200, 4, 2, 64),
         [200],
+        splits=shares(3),
         score_mod=lambda score, b, h, q_idx, kv_idx: score + (kv_idx - q_idx) * 0.05 * (h + 1),
         mask_mod=lambda b, h, q_idx, kv_idx: (kv_idx & 3) != 1,
         causal=False,
@@ -99,10 +112,10 @@ def test_functions_may_capture_arrays() -> None:
 
 
 def test_a_sequence_without_keys_and_sinks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding_call, "picked", lambda *_: Split(2, True))
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
     sinks = np.array([0.5, -np.inf], np.float32)
-    for splits in (1, 2, None):  # None: two tiles are two clusters
+    for splits, split in (1, None), (2, None), (None, Split(2, True)), (None, shares(3)):
+        monkeypatch.setattr(decoding_call, "picked", lambda *_, split=split: split)
         far = np.array([-(1 << 31), (1 << 31) - 1], np.int32)  # as 0 and 200
         o, lse = decode(q, k, v, lengths=far, splits=splits, return_lse=True)
         assert (o[0] == 0).all()
@@ -128,6 +141,17 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     results = q.copy(), sums[..., 0].copy()
     combine = combining.of_rows(cl.bf16, 64, 64, False, 2 if page else 1, 4)
     report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1 << 30, 3)
+    assert not report.kinds, str(report)
+
+
+def test_no_race_in_shares() -> None:
+    q, k, v = inputs(2, 1, 130, 4, 2, 64)
+    kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
+    results = q.copy(), np.empty((2, 4, 1), np.float32)
+    held = np.empty((8, 2, 64), np.float32), np.empty((8, 2), np.float32)
+    arrays, numbers = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), *results), (0.1 / LN2, 1, 1 << 30, 0, 0, ())
+    lengths = np.array([130, 60], np.int32)
+    report = kernel.check(4, None, *arrays, lengths, None, None, None, *numbers, *held, seeds=2, notes=False)
     assert not report.kinds, str(report)
 
 

@@ -1,6 +1,7 @@
 """The kernel that combines parts of attention: each is that of some keys, with its logsumexp."""
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -45,11 +46,14 @@ def range_of(length: Any, start: Any, columns: int, blocks: Any) -> tuple[Any, A
     return first, (seen + blocks - 1) // blocks - first
 
 
-def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
+def load(
+    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, column: Any, sharing: int
+) -> tuple[Any, Any]:  # fmt: skip
     """Return logsumexps and four columns of a warp's share of parts: -inf and 0 where there is none.
 
-    parts    (SPLITS, DV), of which `count` from `first` on are combined; `sharing` warps take turns at them
+    parts    (SPLITS, DV), of which `count` are combined; `sharing` warps take turns at them
     sums     (SPLITS,): their logsumexps
+    which    the function from the number of a part, of these, to its index
     column   the first of this thread's columns; 0 from DV on
     """
     tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, TOGETHER))
@@ -58,9 +62,9 @@ def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: in
     for j in cl.static_range(TOGETHER):
         split = j * sharing + cl.thread_idx.x // 32 % sharing
         if split < count:
-            tops[j] = sums[first + split]
+            tops[j] = sums[which(split)]
             if column < parts.shape[1]:
-                held[None, j].store(cl.local_tile(parts[first + split, None], (4,), (column // 4,)).load())
+                held[None, j].store(cl.local_tile(parts[which(split), None], (4,), (column // 4,)).load())
     return tops.load(), held
 
 
@@ -70,6 +74,37 @@ def added(held: Any, each: Any) -> Any:
     for j in cl.static_range(1, each.n):
         out = out + held[None, j].load() * each[j]
     return out
+
+
+def combined(
+    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any, chunk: Any,
+    there: Any, sharing: int, warps: int,
+) -> None:  # fmt: skip
+    """Combine `WIDE` columns of a row's parts: `load` and `of_rows` explain the parameters. Who: `sharing` warps.
+
+    out, lse   of the row, (DV,), and of its head, of which `query` is written
+    there      the row is one
+    """
+    warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
+    column = chunk * WIDE + lane * 4
+    tops, held = load(parts, sums, which, count, column, sharing)
+    totals = None
+    if sharing > 1:
+        kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))
+        each, top = weights(tops, f32(-INF))
+        cl.local_tile(kept[None, warp], (4,), (lane,)).store(added(held, each))
+        if lane == 0:
+            of_warps[0, warp], of_warps[1, warp] = top, each.reduce("sum")
+        cl.syncthreads()
+        group = warp // sharing
+        tops, totals = (cl.local_tile(of_warps[i, None], (sharing,), (group,)).load() for i in (0, 1))
+        held = cl.local_tile(kept, (4, sharing), (lane, group))
+    each, total = factors(tops, totals, sink)
+    if there & (warp % sharing == 0):
+        if column < out.shape[0]:
+            cl.local_tile(out, (4,), (column // 4,)).store(added(held, each).to(out.dtype))
+        if column == 0:
+            lse[query] = total
 
 
 @lru_cache(maxsize=256)
@@ -97,8 +132,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
-        warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
-        place = i32(cl.block_idx.x) * (warps // sharing) + warp // sharing
+        place = i32(cl.block_idx.x) * (warps // sharing) + cl.thread_idx.x // 32 // sharing
         row, chunk = place // CHUNKS, place % CHUNKS
         there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
         head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
@@ -109,25 +143,9 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
             first, count = range_of(length, start if starts is None else max(start, starts[batch]), columns, blocks)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
-        column, sink = chunk * WIDE + lane * 4, None if sinks is None else sinks[head]
-        tops, held = load(*of_row, first, count, column, sharing)
-        totals = None
-        if sharing > 1:
-            kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))
-            each, top = weights(tops, f32(-INF))
-            cl.local_tile(kept[None, warp], (4,), (lane,)).store(added(held, each))
-            if lane == 0:
-                of_warps[0, warp], of_warps[1, warp] = top, each.reduce("sum")
-            cl.syncthreads()
-            group = warp // sharing
-            tops, totals = (cl.local_tile(of_warps[i, None], (sharing,), (group,)).load() for i in (0, 1))
-            held = cl.local_tile(kept, (4, sharing), (lane, group))
-        each, total = factors(tops, totals, sink)
-        if there & (warp % sharing == 0):
-            if column < DV:
-                cl.local_tile(o[batch, query, head, None], (4,), (column // 4,)).store(added(held, each).to(dtype))
-            if column == 0:
-                lse[batch, head, query] = total
+        to = o[batch, query, head, None], lse[batch, head, None]
+        sink = None if sinks is None else sinks[head]
+        combined(*of_row, lambda split: first + split, count, sink, *to, query, chunk, there, sharing, warps)
 
     return combine
 

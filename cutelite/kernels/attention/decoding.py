@@ -18,6 +18,7 @@ from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.gathering import gather, held_of, hold
 from cutelite.kernels.attention.parts import LENGTHS, PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
+from cutelite.kernels.attention.shares import At, Keys, Shares, held_parts
 
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
 
@@ -30,8 +31,8 @@ def chosen(dim: int) -> Config:
 class Plan(OfParts):
     """A plan of heads with keys and values of their own: the code of the warpgroup that computes."""
 
-    def consume(self, q: Any, storage: Any, keys: Any, values: Any, part: Part, scale: Any) -> Any:
-        """Return the accumulator of powers times values, and the softmax. Who: the warpgroup."""
+    def consume(self, q: Any, storage: Any, keys: Any, values: Any, part: Part, scale: Any, state: Any) -> Any:
+        """Return the accumulator of powers times values, the softmax, and the next state. Who: the warpgroup."""
         _, *places = zip(*self.rows(part), strict=True)
         query, head = (cl.vector(*x).reshape((1, 2, 1)) for x in places)
         column, BN, KEYS = cl.wgmma.coordinates(8)[0][1], self.config.columns, self.keys
@@ -63,17 +64,13 @@ class Plan(OfParts):
             values.consumer_wait(state)
             return add(p, out, state), softmax, state.advance()
 
-        if BN > KEYS:
-            for stage in cl.static_range(self.config.stages):
-                for ring in (storage.k, storage.v):
-                    clear(ring[None, None, stage], KEYS, cl.thread_idx.x, GROUP)
-        self.fetch(q, storage, part)  # fences what was cleared, too
-        state, unit = keys.consumer_state(), self.problem.unit(scale)
+        self.fetch(q, storage, part)
+        unit = self.problem.unit(scale)
         p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state, True), unit, self.problem.dtype)
         values.consumer_wait(state)
         whole, behind = self.whole(part), part.sight.end - (part.end - 1) * KEYS
         if behind < KEYS:
-            clear(storage.v[None, None, 0], behind, cl.thread_idx.x, GROUP)
+            clear(storage.v[None, None, state.index], behind, cl.thread_idx.x, GROUP)
             cl.fence_proxy_async("shared::cta")
             cl.NamedBarrier(1, GROUP).sync()
         so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), state), softmax, state.advance()
@@ -81,20 +78,60 @@ class Plan(OfParts):
             so_far = step(part.end - 2 - i, so_far, True)
         for i in range(whole - part.start):
             so_far = step(whole - 1 - i, so_far, False)
-        return so_far[:2]
+        return so_far
+
+    def clear_columns(self, storage: Any) -> None:
+        """Fill with zeros what blocks of fewer keys than columns leave. Who: the warpgroup; `fetch` fences it."""
+        if self.config.columns > self.keys:
+            for stage in cl.static_range(self.config.stages):
+                for ring in (storage.k, storage.v):
+                    clear(ring[None, None, stage], self.keys, cl.thread_idx.x, GROUP)
+
+    def consume_share(
+        self, q: Any, storage: Any, pipes: tuple[Any, Any], shares: Shares, own: tuple[At, Any, Any], scale: Any, results: Any,
+    ) -> None:  # fmt: skip
+        """Compute the parts of a share, and write each. Who: the warpgroup.
+
+        results   the output and logsumexps of whole tiles, the same of other parts, and sinks
+        """
+        (at, end, _), state, (o, lse, parts, sums, sinks) = own, pipes[0].consumer_state(), results
+        begin, number = at.unit, i32(cl.block_idx.x)
+        while at.unit < end:
+            late = cl.where(at.unit > begin, 1, 0)
+            part, at, whole = shares.part(at, end)
+            out, softmax, state = self.consume(q, storage, *pipes, part, scale, state)
+            if whole:
+                self.conclude(out, softmax, part, o, lse, sinks)
+            else:
+                inverse, tops = softmax.finish()
+                self.keep(cl.scale_rows(out, inverse), tops, part, parts, sums, 2 * number + late)
+            cl.NamedBarrier(1, GROUP).sync()  # all warps have read the queries
+
+    def conclude(self, out: Any, softmax: Any, part: Part, o: Any, lse: Any, sinks: Any) -> None:
+        """Write the rows of a tile, or of a part of one. Who: the warpgroup."""
+        of_rows = None
+        if sinks is not None:
+            of_rows = cl.vector(*(sinks[min(head, i32(H) - 1)] for *_, head in self.rows(part)))
+        inverse, sums = softmax.finish(of_rows)
+        self.write(cl.scale_rows(out, inverse), o, part, sums, lse)
 
 
 @lru_cache(maxsize=256)
-def build(config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False) -> Any:
+def build(
+    config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False, even: bool = False
+) -> Any:  # fmt: skip
     """Return the kernel of these fields of `Plan`. `split`: it writes parts, for the kernel that combines them.
 
-    Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts)
+    even   blocks of threads have equal `shares`
+    Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts);
+           of shares any (count,)
     """
     shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
     (D, DV), BN, STAGES = shaped.dims, config.columns, config.stages
     K, V = shaped.cached(problem.dim), shaped.cached(problem.dim_v)
     O, LSE = shaped.result(split)  # noqa: E741
+    HELD, SUMS = held_parts(problem.dim_v)
 
     class Loaded(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
@@ -109,8 +146,14 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
+        parts: HELD | None = None, sums: SUMS | None = None,
     ) -> None:  # fmt: skip
-        """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
+        """
+        offset ... blocks   `Plan.part` explains them
+        table               each sequence's pages
+        tables              arrays that functions captured
+        parts, sums         of shares
+        """
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)
@@ -120,22 +163,29 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
-        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks, starts)
+        rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
+        if even:
+            shares = Shares(plan, Keys(lengths, most, offset, left, right, starts), i32(cl.grid_dim.x))
+            own = shares.own(i32(cl.block_idx.x))
+            if cl.thread_idx.x == GROUP:
+                shares.produce(rings, table, own)
+            elif cl.thread_idx.x < GROUP:
+                plan.clear_columns(storage)
+                plan.consume_share(q, storage, (keys, values), shares, own, scale, (o, lse, parts, sums, sinks))
+            return
+        part = plan.part(lengths, most, offset, left, right, blocks, starts)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
-                plan.produce(((k, storage.k, keys), (v, storage.v, values)), table, part)
+                plan.produce(rings, table, part)
             elif cl.thread_idx.x < GROUP:
-                out, softmax = plan.consume(q, storage, keys, values, part, scale)
+                plan.clear_columns(storage)
+                out, softmax, _ = plan.consume(q, storage, keys, values, part, scale, keys.consumer_state())
                 if cluster:
                     hold(out, softmax, storage)
                 else:
-                    of_rows = None
                     if split:
                         o, lse = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y]
-                    elif sinks is not None:
-                        of_rows = cl.vector(*(sinks[min(head, i32(H) - 1)] for *_, head in plan.rows(part)))
-                    inverse, sums = softmax.finish(of_rows)
-                    plan.write(cl.scale_rows(out, inverse), o, part, sums, lse)
+                    plan.conclude(out, softmax, part, o, lse, None if split else sinks)
         if cluster:
             gather(plan, storage, o, lse, sinks, part)
 

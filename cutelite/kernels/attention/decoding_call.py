@@ -11,9 +11,10 @@ from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number,
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
-from cutelite.kernels.attention.decoding import THREADS, build, chosen
+from cutelite.kernels.attention.decoding import THREADS, Plan, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
+from cutelite.kernels.attention.shares import combining as combine_shares
 from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import planned
@@ -110,12 +111,24 @@ def attend_decode(
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
     count = -(-keys // block)
-    split = picked(q, v, keys, tiles, count, config.beside) if splits is None else Split(splits)
+    uneven = lengths is not None or starts is not None
+    split = picked(q, v, keys, tiles, count, config.beside, uneven) if splits is None else Split(splits)
+    plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
+    places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
+    if split.even:
+        ranks, numbers = min(ROWS, sq * together), (*places, 0)
+        parts, sums = empty(q, (2 * split.parts, ranks, dim_v), "f32"), empty(q, (2 * split.parts, ranks), "f32")
+        rest = lengths, starts, table, sinks, problem.factor(scale), *numbers, tuple(arrays), parts, sums
+        kernel = build(config, problem, together, plan.page, False, False, True)
+        kernel[cl.Launch(split.parts, THREADS, pdl=True)](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
+        most = split.parts * batch // tiles + 2 if uneven else -(-split.parts // tiles) + 2
+        sharing, warps, grid = combining.chosen(batch * sq * heads, dim_v, most, clusters_at_once(1, out))
+        combine_shares(plan, sharing, warps)[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *places)
+        return (out, lse) if return_lse else out
     blocks, splits = shares(count, split.parts)
     through_memory = splits > 1 and not split.cluster
-    kernel = build(config, problem, together, 0 if table is None else page, through_memory, split.cluster)
-    far = (FAR if x is None else x for x in (left, right))
-    rest = lengths, starts, table, sinks, problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
+    kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
+    rest = lengths, starts, table, sinks, problem.factor(scale), *places, blocks, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
@@ -125,13 +138,13 @@ def attend_decode(
     return (out, lse) if return_lse else out
 
 
-def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int) -> Split:
+def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int, uneven: bool) -> Split:
     """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting.Work` has others."""
     (batch, sq, heads, dim), (*_, kv_heads, dim_v) = q.shape, v.shape
     read, outputs = 2 * batch * keys * kv_heads * (dim + dim_v), batch * heads * sq * dim_v
     numbers = HEADS[min(known for known in HEADS if known >= dim)]
     runs = tuple(clusters_at_once(size, q) for size in (1, *CLUSTERS))
-    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside), numbers, runs)
+    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, tiles // batch, uneven), numbers, runs)
 
 
 def shares(blocks: int, splits: int) -> tuple[int, int]:

@@ -100,27 +100,37 @@ class OfParts(OfProblem):
         blocks    of keys, of a part
         starts    the first key of each sequence; None: 0
         """
-        tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.keys
+        tiles = i32(cl.ceil_div(SQ * self.together, ROWS))
         place, row = i32(cl.block_idx.x) // tiles, i32(cl.block_idx.x) % tiles * ROWS
         batch, kv = place // i32(HK), place % i32(HK)
+        low, end, sight = self.seen(batch, lengths, keys, offset, left, right, starts)
+        start = cl.block_idx.y * blocks
+        end = min(end, start + blocks)
+        if self.cluster:  # each part has a block of keys, if only one that is masked
+            end = max(end, start + 1)
+            low = min(low, end - 1)
+        return Part(batch, kv, row, max(low, start), end, sight)
+
+    def seen(
+        self, batch: Any, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, starts: Any
+    ) -> tuple[Any, Any, Sight]:
+        """Return the first and the end of the blocks of keys that a sequence's queries see: one at least; and limits.
+
+        `part` explains the parameters.
+        """
         length: Any = i32(keys)
         if lengths is not None:
             length = max(0, min(length, lengths[batch]))
         offset = offset * (length - i32(SQ))
-        last, low = (max(1, length) - 1) // BN, i32(0)  # a sequence without keys has one block, all masked
+        last, low = (max(1, length) - 1) // self.keys, i32(0)  # a sequence without keys has one block, all masked
         if self.problem.left:
-            low = min(last, max(0, offset - left) // BN)
+            low = min(last, max(0, offset - left) // self.keys)
         first: Any = None
         if starts is not None:
             first = max(0, starts[batch])
-            low = max(low, min(last, first // BN))
-        start = cl.block_idx.y * blocks
-        end = min(last + 1, start + blocks)
-        if self.cluster:  # each part has a block of keys, if only one that is masked
-            end = max(end, start + 1)
-            low = min(low, end - 1)
+            low = max(low, min(last, first // self.keys))
         sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right, first)
-        return Part(batch, kv, row, max(low, start), end, sight)
+        return low, last + 1, sight
 
     def sight(self, part: Part, j: Any) -> Sight:
         """Return the limits of the keys that a query sees, and that block j has."""
@@ -138,12 +148,13 @@ class OfParts(OfProblem):
             seen = min(seen, sight.offset + sight.right + 1)
         return max(part.start, min(part.end - 1, max(0, seen) // self.keys))
 
-    def produce(self, rings: tuple[Any, ...], table: Any, part: Part) -> None:
+    def produce(self, rings: tuple[Any, ...], table: Any, part: Part, state: Any = None) -> Any:
         """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread.
 
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
+        state   the place in all of these pipelines; None: the first. The next one is returned
         """
-        state, count = rings[0][2].producer_state(), self.keys // self.chunk
+        state, count = rings[0][2].producer_state() if state is None else state, self.keys // self.chunk
         each = next(n for n in range(min(self.LOOKUPS, count), 0, -1) if count % n == 0)
         for i in range(part.end - part.start):
             first = (part.end - 1 - i) * self.keys
@@ -157,6 +168,7 @@ class OfParts(OfProblem):
                         tile = cl.local_tile(block, (self.chunk, blocks.shape[1]), (0, 0))
                         cl.tma_load(array, tile, at=(page, part.kv, key, 0), barrier=pipe.barrier(state))
             state = state.advance()
+        return state
 
     def places(self, table: Any, part: Part, first: Any, count: int) -> list[tuple[Any, Any]]:
         """Return where so many chunks from key `first` on are: pages, and the first keys of these."""
@@ -218,6 +230,14 @@ class OfParts(OfProblem):
                 cl.store_row(out, i, target)
                 if sums is not None and cl.wgmma.coordinates(8)[0][1] == 0:
                     lse[part.batch, head, query] = sums[i]
+
+    def keep(self, out: Any, tops: Any, part: Part, parts: Any, sums: Any, place: Any) -> None:
+        """Write rows of a part, in f32, and their logsumexps `tops`, to this place among `parts`. Who: a warpgroup."""
+        for i, (row, _, _) in enumerate(self.rows(part)):
+            if row < SQ * self.together:
+                cl.store_row(out, i, parts[place, row - part.row, None])
+                if cl.wgmma.coordinates(8)[0][1] == 0:
+                    sums[place, row - part.row] = tops[i]
 
     def cached(self, dim: int) -> Any:
         """Return the type of an array of the cache, with vectors of `dim` elements."""

@@ -17,6 +17,11 @@ CLUSTERS = 2, 4
 of three take a tenth longer, as if some multiprocessors had two blocks while others have none."""
 
 
+UNEVEN = 1.06
+"""Where sequences may differ in length, equal shares may be predicted to take so many times the time of others: what
+these take if a sequence is long is not predicted."""
+
+
 class Numbers(NamedTuple):
     """Measured numbers of a kernel: us, and bytes of one us.
 
@@ -60,6 +65,8 @@ class Work(NamedTuple):
     outputs  columns of all rows of the output
     bytes    of keys and values that are read from memory
     beside   blocks of threads that run on one multiprocessor
+    each     tiles of a sequence; 0: the kernel has no equal shares
+    uneven   sequences may have other lengths than `blocks` says, which is the longest
     """
 
     tiles: int
@@ -68,13 +75,19 @@ class Work(NamedTuple):
     outputs: int
     bytes: int
     beside: int
+    each: int = 0
+    uneven: bool = False
 
 
 class Split(NamedTuple):
-    """A number of parts, of blocks of threads that are a cluster or not."""
+    """A number of parts of each tile, of blocks of threads that are a cluster or not.
+
+    even   so many blocks of threads have equal `shares` of all tiles instead
+    """
 
     parts: int
     cluster: bool = False
+    even: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -89,12 +102,21 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
     for size, at_once in zip(CLUSTERS, runs[1:], strict=False):
         if work.tiles <= at_once and -(-work.blocks // -(-work.blocks // size)) == size:
             splits.append(Split(size, True))
-    return min(splits, key=lambda split: predicted(split, work, numbers, runs[0]))
+    times = {split: predicted(split, work, numbers, runs[0]) for split in splits}
+    best = min(times, key=times.__getitem__)
+    if work.each:
+        even = Split(min(runs[0] * work.beside, work.tiles * work.blocks, (MOST_SPLITS - 2) * work.each), even=True)
+        if predicted(even, work, numbers, runs[0]) < times[best] * (UNEVEN if work.uneven else 1.0):
+            return even
+    return best
 
 
 def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int) -> float:
     """Return the time in us, without what all splits cost alike: of one round of blocks of threads after the other."""
-    blocks, count = -(-work.blocks // split.parts), work.tiles * split.parts
+    if split.even:
+        blocks, count, parts = -(-work.tiles * work.blocks // split.parts), split.parts, 1 + split.parts / work.tiles
+    else:
+        blocks, count, parts = -(-work.blocks // split.parts), work.tiles * split.parts, split.parts
     at_once = multiprocessors * (1 if split.cluster else work.beside)
 
     def together(some: int) -> float:
@@ -106,7 +128,7 @@ def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int) 
         return math.sqrt(math.sqrt(math.hypot(own**4, loads**4))) if some else 0.0
 
     time = count // at_once * together(at_once) + together(count % at_once)
-    if split.cluster or split.parts == 1:
+    if split.cluster or parts == 1:
         return time
-    time += numbers.row * work.outputs / 1000 + numbers.share * -(-split.parts // TOGETHER)
-    return time + 8 * work.outputs * split.parts / numbers.parts
+    time += numbers.row * work.outputs / 1000 + numbers.share * -(-parts // TOGETHER)
+    return time + 8 * work.outputs * parts / numbers.parts
