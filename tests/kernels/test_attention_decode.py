@@ -45,7 +45,8 @@ def compare(
     if isinstance(splits, Split):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(decoding_call, "picked", lambda *_: splits)
-            return compare(arrays, lengths, page, None, starts, **how)
+            compare(arrays, lengths, page, None, starts, **how)
+        return
     q, k, v = arrays
     told = np.array([lengths, starts or lengths], np.int32).T.copy()  # as parts of a larger array
     (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))

@@ -77,8 +77,8 @@ def added(held: Any, each: Any) -> Any:
 
 
 def combined(
-    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any, chunk: Any,
-    there: Any, sharing: int, warps: int,
+    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any,
+    chunk: Any, there: Any, sharing: int, warps: int,
 ) -> None:  # fmt: skip
     """Combine `WIDE` columns of a row's parts: `load` and `of_rows` explain the parameters. Who: `sharing` warps.
 

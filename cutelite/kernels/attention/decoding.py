@@ -88,13 +88,14 @@ class Plan(OfParts):
                     clear(ring[None, None, stage], self.keys, cl.thread_idx.x, GROUP)
 
     def consume_share(
-        self, q: Any, storage: Any, pipes: tuple[Any, Any], shares: Shares, own: tuple[At, Any, Any], scale: Any, results: Any,
+        self, q: Any, storage: Any, pipes: tuple[Any, Any], shares: Shares, own: tuple[At, Any], scale: Any,
+        results: tuple[Any, ...],
     ) -> None:  # fmt: skip
         """Compute the parts of a share, and write each. Who: the warpgroup.
 
         results   the output and logsumexps of whole tiles, the same of other parts, and sinks
         """
-        (at, end, _), state, (o, lse, parts, sums, sinks) = own, pipes[0].consumer_state(), results
+        (at, end), state, (o, lse, parts, sums, sinks) = own, pipes[0].consumer_state(), results
         begin, number = at.unit, i32(cl.block_idx.x)
         while at.unit < end:
             late = cl.where(at.unit > begin, 1, 0)
@@ -123,8 +124,8 @@ def build(
     """Return the kernel of these fields of `Plan`. `split`: it writes parts, for the kernel that combines them.
 
     even   blocks of threads have equal `shares`
-    Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts);
-           of shares any (count,)
+    Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts)
+           of blocks of threads; of shares (as many as there are,)
     """
     shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)

@@ -86,14 +86,14 @@ class Shares:
         """Return the blocks of a share."""
         return (total + self.count - 1) // self.count
 
-    def own(self, number: Any) -> tuple[At, Any, Any]:
-        """Return where the share of this number begins and ends, and the blocks of each. Who: a warp."""
+    def own(self, number: Any) -> tuple[At, Any]:
+        """Return where the share of this number begins and ends. Who: a warp."""
         _, total = self.before(i32(0))
         each = self.each(total)
         unit = min(number * each, total)
         end = min(unit + each, total)
         if self.uniform:
-            return At(unit, unit // self.units(i32(0)), i32(0)), end, each
+            return At(unit, unit // self.units(i32(0)), i32(0)), end
         batch, before, passed = i32(0), i32(0), i32(0)
         for first in range(0, i32(B), 32):
             other = first + cl.lane_idx()
@@ -103,7 +103,7 @@ class Shares:
             batch = batch + warp_reduce(cl.where(here & (other < i32(B)), 1, 0))
             before = before + warp_reduce(cl.where(here, units, 0))
             passed = cl.shuffle(ends, 31)
-        return At(unit, batch, before), end, each
+        return At(unit, batch, before), end
 
     def part(self, at: At, end: Any) -> tuple[Part, At, Any]:
         """Return the part of a share that begins at a place, the next place, and whether the part is a whole tile."""
@@ -121,10 +121,9 @@ class Shares:
         following = At(unit, at.batch + cl.where(passed, 1, 0), cl.where(passed, behind, at.before))
         return part, following, (start == low) & (stop == last)
 
-
-    def produce(self, rings: tuple[Any, ...], table: Any, own: tuple[At, Any, Any]) -> None:
+    def produce(self, rings: tuple[Any, ...], table: Any, own: tuple[At, Any]) -> None:
         """Load the blocks of a share, part after part: `OfParts.produce` explains the parameters. Who: one thread."""
-        at, end, _ = own
+        at, end = own
         state = rings[0][2].producer_state()
         while at.unit < end:
             part, at, _ = self.part(at, end)
@@ -160,14 +159,15 @@ def combining(plan: OfParts, sharing: int, warps: int) -> Any:
         first = before + (head // plan.together * shares.tiles[0] + rank // ROWS) * (end - low)
         each = shares.each(total)
         share, last = first // each, (first + (end - low) - 1) // each
+        count = cl.where(last > share, last - share + 1, 0)
         late = cl.where(first > share * each, 1, 0)  # the first part is not the first of its share
         sink = None if sinks is None else sinks[head]
         to = o[batch, query, head, None], lse[batch, head, None]
         of_rank = parts[None, rank % ROWS, None], sums[None, rank % ROWS]
         cl.griddepcontrol_wait()
         combined(
-            *of_rank, lambda split: 2 * (share + split) + cl.where(split == 0, late, 0),
-            cl.where(last > share, last - share + 1, 0), sink, *to, query, chunk, there & (last > share), sharing, warps,
+            *of_rank, lambda split: 2 * (share + split) + cl.where(split == 0, late, 0), count, sink, *to, query, chunk,
+            there & (count > 0), sharing, warps,
         )  # fmt: skip
 
     return combine

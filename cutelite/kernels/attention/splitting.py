@@ -17,9 +17,14 @@ CLUSTERS = 2, 4
 of three take a tenth longer, as if some multiprocessors had two blocks while others have none."""
 
 
-UNEVEN = 1.06
-"""Where sequences may differ in length, equal shares may be predicted to take so many times the time of others: what
-these take if a sequence is long is not predicted."""
+EVEN, UNEVEN = 0.98, 1.06
+"""Equal shares are taken if they are predicted to take less than so many times the time of other splits: `UNEVEN` where
+sequences may differ in length, as what others take where one is long is not predicted."""
+
+
+AHEAD = 1.2
+"""Beside equal shares: a multiprocessor reads at most so many times its part of what all read, so that those with two
+blocks of threads are late where others have one."""
 
 
 class Numbers(NamedTuple):
@@ -106,13 +111,17 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
     best = min(times, key=times.__getitem__)
     if work.each:
         even = Split(min(runs[0] * work.beside, work.tiles * work.blocks, (MOST_SPLITS - 2) * work.each), even=True)
-        if predicted(even, work, numbers, runs[0]) < times[best] * (UNEVEN if work.uneven else 1.0):
+        least = predicted(best, work, numbers, runs[0], AHEAD) * (UNEVEN if work.uneven else EVEN)
+        if predicted(even, work, numbers, runs[0]) < least:
             return even
     return best
 
 
-def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int) -> float:
-    """Return the time in us, without what all splits cost alike: of one round of blocks of threads after the other."""
+def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int, ahead: float = math.inf) -> float:
+    """Return the time in us, without what all splits cost alike: of one round of blocks of threads after the other.
+
+    ahead   how many times its part of what all read a multiprocessor can read: see `AHEAD`
+    """
     if split.even:
         blocks, count, parts = -(-work.tiles * work.blocks // split.parts), split.parts, 1 + split.parts / work.tiles
     else:
@@ -124,7 +133,8 @@ def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int) 
         column = numbers.lone if some <= multiprocessors else numbers.beside
         own = numbers.start + (numbers.gather if split.cluster else 0.0) - (numbers.alone if blocks == 1 else 0.0)
         own += blocks * work.columns * column / 1000
-        loads = numbers.first + work.bytes / count * some / numbers.rate
+        as_many = max(some, at_once / ahead) if some > multiprocessors else some
+        loads = numbers.first + work.bytes / count * as_many / numbers.rate
         return math.sqrt(math.sqrt(math.hypot(own**4, loads**4))) if some else 0.0
 
     time = count // at_once * together(at_once) + together(count % at_once)
