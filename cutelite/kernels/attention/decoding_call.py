@@ -44,7 +44,7 @@ def decode(
              and on a GPU with assertions; without, they count as pages of zeros
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
     splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
-    Memory   4 bytes for each element of `out` and each split, while it runs
+    Memory   4 bytes for each element of `out` and each split, while it runs; of equal shares 128 KB a multiprocessor
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if type(q).__module__.startswith("torch"):
