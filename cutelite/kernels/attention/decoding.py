@@ -117,6 +117,21 @@ class Plan(OfParts):
         self.write(cl.scale_rows(out, inverse), o, part, sums, lse)
 
 
+def storage_of(plan: Plan) -> Any:
+    """Return the type of the kernel's shared memory."""
+    (D, DV), BN, STAGES, dtype = plan.dims, plan.config.columns, plan.config.stages, plan.problem.dtype
+
+    class Loaded(cl.SharedStorage):
+        q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
+        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
+        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, STAGES))]
+
+    class Storage(cl.SharedStorage):
+        memory: cl.SmemUnion[Loaded, held_of(plan.problem.dim_v)] if plan.cluster else Loaded
+
+    return Storage
+
+
 @lru_cache(maxsize=256)
 def build(
     config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False, even: bool = False
@@ -129,18 +144,10 @@ def build(
     """
     shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
-    (D, DV), BN, STAGES = shaped.dims, config.columns, config.stages
+    (D, DV), STAGES, Storage = shaped.dims, config.stages, storage_of(shaped)
     K, V = shaped.cached(problem.dim), shaped.cached(problem.dim_v)
     O, LSE = shaped.result(split)  # noqa: E741
     HELD, SUMS = held_parts(problem.dim_v)
-
-    class Loaded(cl.SharedStorage):
-        q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
-        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
-        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, STAGES))]
-
-    class Storage(cl.SharedStorage):
-        memory: cl.SmemUnion[Loaded, held_of(problem.dim_v)] if cluster else Loaded
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
@@ -149,12 +156,7 @@ def build(
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
         parts: HELD | None = None, sums: SUMS | None = None,
     ) -> None:  # fmt: skip
-        """
-        offset ... blocks   `Plan.part` explains them
-        table               each sequence's pages
-        tables              arrays that functions captured
-        parts, sums         of shares
-        """
+        """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)

@@ -111,40 +111,57 @@ def attend_decode(
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
     count = -(-keys // block)
-    uneven = lengths is not None or starts is not None
-    split = picked(q, v, keys, tiles, count, config.beside, uneven) if splits is None else Split(splits)
+    alike = lengths is starts is None
+    split = picked(q, v, keys, tiles, count, config.beside, alike) if splits is None else Split(splits)
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
-        ranks, numbers = min(ROWS, sq * together), (*places, 0)
-        parts, sums = empty(q, (2 * split.parts, ranks, dim_v), "f32"), empty(q, (2 * split.parts, ranks), "f32")
-        rest = lengths, starts, table, sinks, problem.factor(scale), *numbers, tuple(arrays), parts, sums
-        kernel = build(config, problem, together, plan.page, False, False, True)
-        kernel[cl.Launch(split.parts, THREADS, pdl=True)](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
-        most = split.parts * batch // tiles + 2 if uneven else -(-split.parts // tiles) + 2
-        sharing, warps, grid = combining.chosen(batch * sq * heads, dim_v, most, clusters_at_once(1, out))
-        combine_shares(plan, sharing, warps)[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *places)
+        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), places, tuple(arrays)
+        attend_shares(plan, split.parts, q, k, v, *rest)
         return (out, lse) if return_lse else out
     blocks, splits = shares(count, split.parts)
-    through_memory = splits > 1 and not split.cluster
-    kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
-    rest = lengths, starts, table, sinks, problem.factor(scale), *places, blocks, tuple(arrays)
+    kernel = build(config, problem, together, plan.page, through_memory := splits > 1 and not split.cluster, split.cluster)
+    more = lengths, starts, table, sinks, problem.factor(scale), *places, blocks, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
-    kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *rest)
+    kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *more)
     if through_memory:
         low = None if left is None or causal == "top-left" else left + sq
         combine(*to, out, lse, lengths, sinks, keys, low, blocks, block, starts)
     return (out, lse) if return_lse else out
 
 
-def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int, uneven: bool) -> Split:
-    """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting.Work` has others."""
+def attend_shares(
+    plan: Plan, count: int, q: Any, k: Any, v: Any, out: Any, lse: Any, lengths: Any, starts: Any, table: Any,
+    sinks: Any, factor: float, places: tuple[int, ...], arrays: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """Launch the kernel by `count` equal shares, and the one that combines parts.
+
+    factor   of products; `places`: what says which keys a query sees, as `OfParts.seen` takes it
+    """
+    (batch, sq, heads, _), dim_v = q.shape, plan.problem.dim_v
+    kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True)
+    ranks = min(ROWS, sq * plan.together)
+    parts, sums = empty(q, (2 * count, ranks, dim_v), "f32"), empty(q, (2 * count, ranks), "f32")
+    rest = lengths, starts, table, sinks, factor, *places, 0, arrays, parts, sums
+    kernel[cl.Launch(count, THREADS, pdl=True)](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
+    most = count // (heads // plan.together * -(-sq * plan.together // ROWS)) + 2  # if one sequence has nearly all keys
+    sharing, warps, grid = combining.chosen(batch * sq * heads, dim_v, most, clusters_at_once(1, out))
+    pages, page, *_ = k.shape
+    keys = room_for(pages, page, table)
+    combine_shares(plan, sharing, warps)[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *places)
+
+
+def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int, alike: bool) -> Split:
+    """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting.Work` has others.
+
+    alike   all sequences have as many keys: where lengths are looked up, equal shares take longer than predicted
+    """
     (batch, sq, heads, dim), (*_, kv_heads, dim_v) = q.shape, v.shape
     read, outputs = 2 * batch * keys * kv_heads * (dim + dim_v), batch * heads * sq * dim_v
     numbers = HEADS[min(known for known in HEADS if known >= dim)]
     runs = tuple(clusters_at_once(size, q) for size in (1, *CLUSTERS))
-    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, tiles // batch, uneven), numbers, runs)
+    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, alike * tiles // batch), numbers, runs)
 
 
 def shares(blocks: int, splits: int) -> tuple[int, int]:

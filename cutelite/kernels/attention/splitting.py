@@ -17,9 +17,8 @@ CLUSTERS = 2, 4
 of three take a tenth longer, as if some multiprocessors had two blocks while others have none."""
 
 
-EVEN, UNEVEN = 0.98, 1.06
-"""Equal shares are taken if they are predicted to take less than so many times the time of other splits: `UNEVEN` where
-sequences may differ in length, as what others take where one is long is not predicted."""
+EVEN = 0.98
+"""Equal shares are taken if they are predicted to take less than so many times the time of other splits."""
 
 
 AHEAD = 1.2
@@ -70,8 +69,7 @@ class Work(NamedTuple):
     outputs  columns of all rows of the output
     bytes    of keys and values that are read from memory
     beside   blocks of threads that run on one multiprocessor
-    each     tiles of a sequence; 0: the kernel has no equal shares
-    uneven   sequences may have other lengths than `blocks` says, which is the longest
+    each     tiles of a sequence; 0: equal shares are not to be taken
     """
 
     tiles: int
@@ -81,7 +79,6 @@ class Work(NamedTuple):
     bytes: int
     beside: int
     each: int = 0
-    uneven: bool = False
 
 
 class Split(NamedTuple):
@@ -111,7 +108,7 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
     best = min(times, key=times.__getitem__)
     if work.each:
         even = Split(min(runs[0] * work.beside, work.tiles * work.blocks, (MOST_SPLITS - 2) * work.each), even=True)
-        least = predicted(best, work, numbers, runs[0], AHEAD) * (UNEVEN if work.uneven else EVEN)
+        least = predicted(best, work, numbers, runs[0], AHEAD) * EVEN
         if predicted(even, work, numbers, runs[0]) < least:
             return even
     return best
