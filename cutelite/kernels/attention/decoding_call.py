@@ -111,8 +111,7 @@ def attend_decode(
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
     count = -(-keys // block)
-    alike = lengths is starts is None
-    split = picked(q, v, keys, tiles, count, config.beside, alike) if splits is None else Split(splits)
+    split = Split(splits) if splits else picked(q, v, keys, tiles, count, config.beside, lengths is starts is None)
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
@@ -120,7 +119,8 @@ def attend_decode(
         attend_shares(plan, split.parts, q, k, v, *rest)
         return (out, lse) if return_lse else out
     blocks, splits = shares(count, split.parts)
-    kernel = build(config, problem, together, plan.page, through_memory := splits > 1 and not split.cluster, split.cluster)
+    through_memory = splits > 1 and not split.cluster
+    kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
     more = lengths, starts, table, sinks, problem.factor(scale), *places, blocks, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
