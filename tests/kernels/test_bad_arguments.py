@@ -455,6 +455,10 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: mixed.pack(some(2, 8), np.ones((2, 1)), "i8"),
         "values are integers from -128 to 127, and not bfloat16",
     ),
+    "codes of a list": (
+        lambda: moe_narrow.pack([[[1]]], np.ones((1, 1, 1)), "i4"),
+        "values is a list, but must be an array of NumPy",
+    ),
     "one scale for two": (
         lambda: mixed.pack(places(2, 200), np.ones((2, 1)), "i4"),
         r"scales have shape \(2, 1\), but must be \(2, 2\)",

@@ -240,6 +240,7 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
             `cl.narrow_place` says
     Errors  ValueError for kinds, shapes and numbers that there are not
     """
+    check_numpy(values=values, scales=scales)
     (n, k), bits = values.shape, KINDS[one_of("kind", kind, KINDS)][0]
     if scales.shape != (wanted := (n, -(-k // DEPTH))):
         raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: N and K / {DEPTH} of values")
@@ -258,6 +259,15 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
     of_tiles[:n] = scales
     held = of_tiles.astype(ml_dtypes.bfloat16).reshape(nt, ROWS, kt).swapaxes(1, 2)
     return np.concatenate([words, np.ascontiguousarray(held).view(np.uint32)], axis=2).view(np.int32)
+
+
+def check_numpy(**given: Any) -> None:
+    """Check that arrays are NumPy's, as packing is done on the host. Errors: `ArrayError`."""
+    for name, x in given.items():
+        if not isinstance(x, np.ndarray):
+            raise ArrayError(
+                f"{name} is a {type(x).__name__}, but must be an array of NumPy: of torch, `x.cpu().numpy()`"
+            )
 
 
 def codes(values: Any, least: int, most: int) -> Any:

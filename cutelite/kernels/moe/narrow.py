@@ -34,7 +34,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
-from cutelite.kernels.gemm.mixed import codes
+from cutelite.kernels.gemm.mixed import check_numpy, codes
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
@@ -231,7 +231,7 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
     Errors  ValueError for kinds, shapes and numbers of scales that there are not
     """
-
+    check_numpy(values=values, scales=scales)
     count, n, k = values.shape
     problem = Problem(kind, each, gated=gated)
     if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
