@@ -28,7 +28,7 @@ def held_parts(dim_v: int) -> tuple[Any, Any]:
 
 
 class Keys(NamedTuple):
-    """What decides about the keys that a sequence sees: `OfParts.seen` explains the fields."""
+    """Facts that decide which keys a sequence sees: `OfParts.seen` explains the fields."""
 
     lengths: Any
     keys: Any
