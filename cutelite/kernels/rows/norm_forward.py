@@ -34,7 +34,7 @@ STRANDS = 4  # independent partial sums of `dot`
 
 
 class Line(NamedTuple):
-    """The form in which ``(x - mean) * by`` is computed: ``(x - mean) * by + plus``, by one multiply-add where `mean` is 0."""
+    """A form of ``(x - mean) * by``: ``(x - mean) * by + plus``, which is one multiply-add where `mean` is 0."""
 
     mean: Any
     by: Any
