@@ -76,6 +76,18 @@ def added(held: Any, each: Any) -> Any:
     return out
 
 
+def place_of(DV: int, sharing: int, warps: int) -> tuple[Any, ...]:
+    """Return what this warp combines: its sequence, query and head, its chunk of `WIDE` columns, whether there is one.
+
+    Where there is none, they are those of the last row. `of_rows` explains the parameters, and the grid.
+    """
+    place, chunks = i32(cl.block_idx.x) * (warps // sharing) + cl.thread_idx.x // 32 // sharing, -(-DV // WIDE)
+    row, chunk = place // chunks, place % chunks
+    there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
+    head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
+    return batch, query, head, chunk, there
+
+
 def combined(
     parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any,
     chunk: Any, there: Any, sharing: int, warps: int,
@@ -118,7 +130,6 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
     warps    of a block of threads, a multiple of that
     Grid     (rows of all sequences, queries and heads, times DV / WIDE and `sharing`,), of warps
     """
-    CHUNKS = -(-DV // WIDE)
 
     @cl.kernel(block=warps * 32)
     def combine(
@@ -132,10 +143,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
-        place = i32(cl.block_idx.x) * (warps // sharing) + cl.thread_idx.x // 32 // sharing
-        row, chunk = place // CHUNKS, place % CHUNKS
-        there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
-        head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
+        batch, query, head, chunk, there = place_of(DV, sharing, warps)
         first, count = i32(0), i32(SPLITS)
         if lengths is not None or starts is not None or left:
             length = keys if lengths is None else min(keys, lengths[batch])

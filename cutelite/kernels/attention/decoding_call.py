@@ -115,7 +115,7 @@ def attend_decode(
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
-        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), places, tuple(arrays)
+        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), keys, places, tuple(arrays)
         attend_shares(plan, split.parts, q, k, v, *rest)
         return (out, lse) if return_lse else out
     blocks, splits = shares(count, split.parts)
@@ -133,11 +133,13 @@ def attend_decode(
 
 def attend_shares(
     plan: Plan, count: int, q: Any, k: Any, v: Any, out: Any, lse: Any, lengths: Any, starts: Any, table: Any,
-    sinks: Any, factor: float, places: tuple[int, ...], arrays: tuple[Any, ...],
+    sinks: Any, factor: float, keys: int, places: tuple[int, ...], arrays: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """Launch the kernel by `count` equal shares, and the one that combines parts.
 
-    factor   of products; `places`: what says which keys a query sees, as `OfParts.seen` takes it
+    factor   of products
+    keys     that a sequence may have
+    places   what says which keys a query sees, as `OfParts.seen` takes it
     """
     (batch, sq, heads, _), dim_v = q.shape, plan.problem.dim_v
     kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True)
@@ -147,8 +149,6 @@ def attend_shares(
     kernel[cl.Launch(count, THREADS, pdl=True)](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
     most = count // (heads // plan.together * -(-sq * plan.together // ROWS)) + 2  # if one sequence has nearly all keys
     sharing, warps, grid = combining.chosen(batch * sq * heads, dim_v, most, clusters_at_once(1, out))
-    pages, page, *_ = k.shape
-    keys = room_for(pages, page, table)
     combine_shares(plan, sharing, warps)[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *places)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.attention.combining import LENGTHS, OB, OH, OS, SQ, WIDE, B, H, combined
+from cutelite.kernels.attention.combining import LENGTHS, OB, OH, OS, SQ, B, H, combined, place_of
 from cutelite.kernels.attention.parts import OfParts, Part
 from cutelite.kernels.attention.scores import ROWS
 from cutelite.lib.reduce import warp_reduce, warp_scan
@@ -137,7 +137,7 @@ def combining(plan: OfParts, sharing: int, warps: int) -> Any:
     Grid   (rows of all sequences, queries and heads, times DV / WIDE and `sharing`,), of warps
     """
     DV, dtype = plan.problem.dim_v, plan.problem.dtype
-    CHUNKS, (PARTS, SUMS) = -(-DV // WIDE), held_parts(plan.problem.dim_v)
+    PARTS, SUMS = held_parts(DV)
 
     @cl.kernel(block=warps * 32)
     def combine(
@@ -148,10 +148,7 @@ def combining(plan: OfParts, sharing: int, warps: int) -> Any:
     ) -> None:  # fmt: skip
         """`keys`: the most of a sequence; `offset`, `left` and `right` are those of `OfParts.seen`."""
         cl.griddepcontrol_launch_dependents()
-        place = i32(cl.block_idx.x) * (warps // sharing) + cl.thread_idx.x // 32 // sharing
-        row, chunk = place // CHUNKS, place % CHUNKS
-        there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
-        head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
+        batch, query, head, chunk, there = place_of(DV, sharing, warps)
         shares = Shares(plan, Keys(lengths, keys, offset, left, right, starts), i32(HELD) // 2)
         before, total = shares.before(batch)
         low, end, _ = plan.seen(batch, *shares.given)
