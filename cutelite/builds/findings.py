@@ -44,7 +44,7 @@ def _spills(build: Build, cubin: toolchain.Cubin) -> list[str]:
         "`min_blocks=`",
         severity="warning",
     )
-    return [render(mistake, Span(code.co_filename, code.co_firstlineno, function=code.co_name))]
+    return [render(mistake, Span.of_code(code))]
 
 
 def _where(build: Build, cubin: toolchain.Cubin) -> str:

@@ -51,8 +51,7 @@ def warned(build: Build) -> CompileError:
 
 def _place_of(build: Build) -> Span:
     """Return the place of the kernel's definition."""
-    code = build.source.function.__code__
-    return Span(code.co_filename, code.co_firstlineno, function=code.co_name)
+    return Span.of_code(build.source.function.__code__)
 
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from types import CodeType
 from typing import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
@@ -35,6 +36,11 @@ class Span(NamedTuple):
     end_col: int | None = None
     function: str = ""
     caller: Span | None = None
+
+    @staticmethod
+    def of_code(code: CodeType) -> Span:
+        """Return the line where a function begins."""
+        return Span(code.co_filename, code.co_firstlineno, function=code.co_name)
 
     def inlined_at(self, call: Span | None) -> Span:
         """Return this span with the caller `call`, which may have one too; for a span in the library, `call` itself."""

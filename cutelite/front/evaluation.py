@@ -150,9 +150,7 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     return _refused(error, name, {name: found[name] for name in names if name in found})
 
 
-def _not_taken_by(
-    error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]
-) -> Mistake | None:  # fmt: skip
+def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Mistake | None:
     """Return the same for a call, of a function that may have a wrapper; None for one without a signature."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments

@@ -14,11 +14,11 @@ from cutelite.lang.emit import describe, mistake
 from cutelite.lang.values import full
 
 
-def given_by(name: str, x: Any, like: Any, function: Any = None) -> Any:
+def given_by(name: str, x: Any, like: Any, function: Any) -> Any:
     """Return the numbers that the function passed as `name` returned, converted to the dtype of `like`.
 
     Floats of other dtypes are converted. Smaller shapes are broadcast, except those of bools.
-    Errors  `CompileError` for anything else, such as None, a tuple, or integers: at `function`, where it is known
+    Errors  `CompileError` for anything else, such as None, a tuple, or integers: at `function`, if Python defines it
     """
     asked, dtype = like.dtype, getattr(x, "dtype", None)
     literal = isinstance(x, bool if asked is boolean else int | float)
@@ -28,7 +28,7 @@ def given_by(name: str, x: Any, like: Any, function: Any = None) -> Any:
         error = mistake("given", f"`{name}` gives {describe(x)}, but must give {wanted}")
         code = getattr(function, "code", None) or getattr(function, "__code__", None)  # `Closure`, or Python's
         if code is not None:
-            raise CompileError(error.diagnostic, Span(code.co_filename, code.co_firstlineno, function=code.co_name))
+            raise CompileError(error.diagnostic, Span.of_code(code))
         raise error
     if asked is boolean:
         return x

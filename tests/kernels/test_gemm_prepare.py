@@ -125,7 +125,8 @@ def test_what_does_not_fit_is_refused() -> None:
         gemm(a[0], np.zeros((64, 16), np.int8), prepare=prepare)
     with pytest.raises(cl.ArgumentError, match=r"prepare must be a function of \(chunk, tensors\[0\]\), and this one"):
         gemm(a[0], b[0], prepare=Prepare(lambda c: c.values, (np.zeros(64, np.float32),)))
-    with pytest.raises(cl.CompileError, match="`prepare` gives None, but must give numbers of f32"):
+    gives = r"`prepare` gives None, but must give numbers of f32\n +--> .*test_gemm_prepare.py"
+    with pytest.raises(cl.CompileError, match=gives):
         gemm(a[0], b[0], prepare=Prepare(lambda c: None, within=False))
     with pytest.raises(cl.CompileError, match="for each 96 columns, a chunk of 64 columns may need several a row"):
         gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (np.zeros((16, 1), np.float32),)))

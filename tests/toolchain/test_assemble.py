@@ -176,9 +176,7 @@ def test_the_next_assembler_steps_in(monkeypatch: pytest.MonkeyPatch, hopper: Ta
 
 
 @pytest.mark.parametrize("at", ["/nowhere/ptxas", "/", __file__])
-def test_a_named_ptxas_that_is_no_program_is_an_error(
-    at: str, monkeypatch: pytest.MonkeyPatch, hopper: Target
-) -> None:  # fmt: skip
+def test_a_named_ptxas_that_is_no_program_is_an_error(at: str, monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
     monkeypatch.setenv("CUTELITE_PTXAS", at)
     with pytest.raises(ConfigError, match=f"^CUTELITE_PTXAS={re.escape(at)}: takes the path of a program"):
         to_cubin(SHARED, hopper)

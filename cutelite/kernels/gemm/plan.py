@@ -300,7 +300,8 @@ class Plan(Tiling):
         pipe.consumer_loaded(state)
         column = step * self.depth
         chunk = cl.Chunk(found.reshape((len(found),)), row, column, (M, K), cl.thread_idx.x % GROUP)
-        made = given_by("prepare", self.problem.prepare.function(chunk, *ahead), chunk.values)  # type: ignore[union-attr]
+        function = self.problem.prepare.function  # type: ignore[union-attr]
+        made = given_by("prepare", function(chunk, *ahead), chunk.values, function)
         if column + self.depth > K:
             made = chunk.inside(made)
         return made.to(self.problem.b)
@@ -344,5 +345,5 @@ class GatedRows:
     half: int
 
     def __getitem__(self, part: slice) -> Any:
-        gate = given_by("gate", self.gate(self.x[part]), self.x[part])
+        gate = given_by("gate", self.gate(self.x[part]), self.x[part], self.gate)
         return gate * self.x[part.start + self.half : part.stop + self.half]

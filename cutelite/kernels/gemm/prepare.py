@@ -41,7 +41,8 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
         chunk = Chunk(nothing, row, column, (M, K), cl.thread_idx.x)
         found = cl.make_rmem_tensor(made, cl.make_layout((2, 2, 2 * chunk.steps)))
         known = Chunk(chunk.inside(chunk.by_element(source)), row, column, (M, K), cl.thread_idx.x)
-        found.store(given_by("prepare", prepare.function(known, *(tensors or ())), known.values).to(made))
+        values = prepare.function(known, *(tensors or ()))
+        found.store(given_by("prepare", values, known.values, prepare.function).to(made))
         (down, right), groups = chunk.place, 2 * chunk.steps
         for i in cl.static_range(2):
             for j in cl.static_range(groups):
