@@ -417,8 +417,14 @@ def compare_folded(left: tuple[int, ...], right: tuple[int, ...]) -> None:
         expected = reference(to_numpy(a), to_numpy(b), c=to_numpy(c), beta=2.0)
         assert np.linalg.norm(to_numpy(d) - expected) <= BF16 * np.linalg.norm(expected)
     if len(right) == 2:
+        gemm(a, b, wide[..., : left[-2], :], config=SMALL)  # rows are evenly apart within batches alone
+        d, rest = to_numpy(wide[..., : left[-2], :]), to_numpy(wide[..., left[-2] :, :])
+        expected = reference(to_numpy(a), to_numpy(b))
+        assert np.linalg.norm(d - expected) <= BF16 * np.linalg.norm(expected)
+        assert np.isnan(rest).all()
+        apart = poisoned(left[0], left[1] + 1, *left[2:-1], right[-1], dtype="bfloat16")[:, : left[1]]
         with pytest.raises(ValueError, match="not evenly apart"):
-            gemm(a, b, wide[..., : left[-2], :], config=SMALL)
+            gemm(a, b, apart, config=SMALL)
 
 
 def test_an_activation_written_in_place_is_one_kernel_however_often_it_is_made() -> None:
