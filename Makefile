@@ -40,7 +40,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 # What depends on there being no lock: launches.
 THREAD_TESTS := $(wildcard tests/dispatch tests/rt tests/test_threads.py)
-PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
+PIP := -m pip install --quiet --no-compile --config-settings editable_mode=compat --editable
 
 .PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
 .NOTPARALLEL:
@@ -55,8 +55,8 @@ pythons:
 lint: $(INSTALLED)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy cutelite cutelite_rt tests $(wildcard examples)
-	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY))
+	$(PY) -m mypy cutelite cutelite_rt tests $(wildcard examples) & typed=$$!; \
+	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY),:); found=$$?; wait $$typed && exit $$found
 
 front-tests-%: .venv/%/.test
 	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: skips on machines without a GPU or a tool, and `--update` for golden files."""
+"""Fixtures of all tests: what is left out without a GPU or a tool, and `--update` for golden files."""
 
 from __future__ import annotations
 
@@ -160,16 +160,32 @@ def capability() -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip tests whose GPU is missing: `gpu`, and `sm(n)` for compute capability n // 10 . n % 10 or above."""
+def capability_needed(item: pytest.Item) -> int | None:
+    """Return what a test needs, as `sm(n)` has it; 0 where any GPU will do, None where none is needed."""
     asked = [mark.args[0] for mark in item.iter_markers("sm")]
-    if not asked and item.get_closest_marker("gpu") is None:
+    return max(asked, default=0 if item.get_closest_marker("gpu") else None)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a GPU where there is none: a fifth of all, each else set up and reported."""
+    if capability() is not None:
         return
-    there = capability()
-    if there is None:
-        pytest.skip("needs a GPU")
-    lowest = max(asked, default=0)
-    if there < divmod(lowest, 10):
+    left_out = [item for item in items if capability_needed(item) is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if capability() is None:
+        terminalreporter.write_line("No GPU here: the tests that need one are left out.")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests that need a newer GPU: `sm(n)` is compute capability n // 10 . n % 10 or above."""
+    lowest, there = capability_needed(item), capability()
+    if lowest and there is not None and there < divmod(lowest, 10):
         pytest.skip(f"needs compute capability {lowest // 10}.{lowest % 10}; this GPU has {there[0]}.{there[1]}")
 
 
