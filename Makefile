@@ -37,7 +37,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What depends on the version of Python: bytecode, and all that reads it.
-FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
+FRONT_TESTS := $(wildcard tests/front tests/diag tests/golden/test_golden_front.py tests/test_errors.py \
+	tests/run/test_examples.py)
 # What depends on there being no lock: launches.
 THREAD_TESTS := $(wildcard tests/dispatch tests/rt tests/test_threads.py)
 PIP := -m pip install --quiet --no-compile --config-settings editable_mode=compat --editable

@@ -46,7 +46,7 @@ class Span(NamedTuple):
         """Return this span with the caller `call`, which may have one too; for a span in the library, `call` itself."""
         if call is None:
             return self
-        return call if self.filename.startswith(LIBRARY) else self._replace(caller=call)
+        return call if self.filename.startswith(LIBRARY) else Span(*self[:6], call)  # `_replace` takes twice as long
 
     def first_line(self) -> Span:
         """Return only its first line, which is enough to point at a compound statement."""

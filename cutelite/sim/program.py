@@ -63,23 +63,23 @@ class BlockCode:
     needs: Callable[[object], bool]
     needs_within: Callable[[object], bool]
 
-    def __init__(self, block: Block, watch: Watch | None, sums: Mapping[Op, Contracted]) -> None:
+    def __init__(
+        self, block: Block, watch: Watch | None, sums: Mapping[Op, Contracted], fixed: Mapping[Op, int]
+    ) -> None:
         self.label = block.label
         self.params = tuple(block.params)
         self.defined = frozenset([value for op in block.ops for value in op.results])
-        self.steps = tuple([_step(op, watch, sums.get(op)) for op in block.ops])
-        self.bind()
+        self.steps = tuple([_step(op, watch, sums.get(op), fixed.get(op)) for op in block.ops])
+        self.rows = tuple(
+            [
+                (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
+                for step in self.steps
+            ]
+        )
         self.meet: BlockCode | None = None
 
-    def bind(self) -> None:
-        """Compute `rows` from the steps."""
-        self.rows = tuple(
-            (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
-            for step in self.steps
-        )
 
-
-def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
+def _step(op: Op, watch: Watch | None, sum: Contracted | None, reach: int | None) -> Step:
     members = op.members
     simulate = (direct(op) or op.simulate) if sum is None else sum.simulate
     return Step(
@@ -91,6 +91,8 @@ def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
         UNITS[op.scope],
         members if isinstance(members, Value) else None,
         op.semantic is not None and op.name != "fence",
+        None if reach is None else op.result,
+        reach or 0,
     )
 
 
@@ -115,18 +117,16 @@ class Program:
     def __init__(self, function: Function, watch: Watch | None = None) -> None:
         self.function = function
         order = reverse_postorder(function.entry)
-        sums = contracted(function, order)
-        self.codes: dict[Block, BlockCode] = {block: BlockCode(block, watch, sums) for block in order}
+        ops = [op for block in order for op in block.ops]
+        sums, fixed = contracted(function, order), fixed_of(function, ops) if watch is None else {}
+        self.codes: dict[Block, BlockCode] = {block: BlockCode(block, watch, sums, fixed) for block in order}
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]
-        ops = [op for block in order for op in block.ops]
         dims = {op.dim.name for op in ops if isinstance(op, DimBind) and isinstance(op.dim, NamedDim)}
         for block, live_in in liveness(order, sums).items():
             code, entering = self.codes[block], frozenset((*live_in, *block.params, *dims))
             code.needs, code.needs_within = entering.__contains__, entering.union(code.defined).__contains__
-        if watch is None:
-            self._find_fixed(ops)
         self.in_warpgroups = any(UNITS[op.scope] == WARPGROUP for op in ops)  # has instructions of warpgroups
         self.names = frozenset(op.name for op in ops)
         self.strong = tuple(op for op in ops if op.semantic is not None)  # accesses and fences
@@ -137,29 +137,25 @@ class Program:
     def deciders(self) -> Deciders:
         return Deciders(self.function)
 
-    def _find_fixed(self, ops: list[Op]) -> None:
-        """Mark the steps whose results depend on constants, arguments and thread indices alone."""
-        if any(isinstance(op, DimBind) for op in ops):
-            return  # values computed from dims may differ each time
-        reach = dict.fromkeys(self.function.params, OF_ALL)
-        for code in self.codes.values():
-            steps = list(code.steps)
-            for at, step in enumerate(steps):
-                op = step.op
-                if isinstance(op, RmemAlloc):  # its address is fixed; its content is undefined each time
-                    reach[op.result] = OF_THREADS
-                elif _is_fixed(step) and all(value in reach for value in op.operands):
-                    found = reach[op.result] = max([_own_reach(op), *(reach[value] for value in op.operands)])
-                    steps[at] = step._replace(fixed=op.result, reach=found)
-            code.steps = tuple(steps)
-            code.bind()
+
+def fixed_of(function: Function, ops: list[Op]) -> dict[Op, int]:
+    """Return the ops whose results depend on constants, arguments and thread indices alone, each with its reach."""
+    found: dict[Op, int] = {}
+    if any(isinstance(op, DimBind) for op in ops):
+        return found  # values computed from dims may differ each time
+    reach = dict.fromkeys(function.params, OF_ALL)
+    for op in ops:
+        if isinstance(op, RmemAlloc):  # its address is fixed; its content is undefined each time
+            reach[op.result] = OF_THREADS
+        elif _is_fixed(op) and all(value in reach for value in op.operands):
+            found[op] = reach[op.result] = max([_own_reach(op), *[reach[value] for value in op.operands]])
+    return found
 
 
-def _is_fixed(step: Step) -> bool:
-    """Tell whether a step gives the same threads the same result for the same operands, and does nothing else."""
-    op = step.op
+def _is_fixed(op: Op) -> bool:
+    """Tell whether an op gives the same threads the same result for the same operands, and does nothing else."""
     pure = op.effects == Effect.PURE or isinstance(op, SmemAlloc)
-    return pure and not step.collective and not op.terminator and len(op.results) == 1
+    return pure and op.scope == "thread" and not op.terminator and len(op.results) == 1
 
 
 def _own_reach(op: Op) -> int:

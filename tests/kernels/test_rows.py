@@ -29,6 +29,7 @@ from cutelite.kernels.rows.plans import (
     plan_two,
 )
 from cutelite.kernels.rows.quantise import quantise
+from tests.pairs import in_pairs
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -107,9 +108,12 @@ def normed(s: Array, center: bool, eps: float) -> tuple[Array, Array, Array]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype"), [(s, t) for s in SHAPES[1:-1] for t in (np.float32, BF16)] + [((3, 16500), BF16)]
+    ("shape", "dtype", "center"),
+    [
+        *in_pairs(SHAPES[1:-1], (np.float32, BF16), (False, True)),
+        *(((3, 16500), BF16, center) for center in (False, True)),
+    ],
 )
-@pytest.mark.parametrize("center", [False, True])
 def test_norms_with_residual_and_their_gradients(shape: tuple[int, ...], dtype: Any, center: bool) -> None:
     x, residual, dy, add = (random(shape, dtype, seed) for seed in range(4))
     w, b = (random(shape[-1:], dtype, seed) for seed in (4, 5))
@@ -199,10 +203,9 @@ def test_norms_without_weight_and_gradients_without_weights() -> None:
     assert found.bias is None
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
-@pytest.mark.parametrize(("smoothing", "z"), [(0.0, 0.0), (0.1, 1e-3)])
-def test_cross_entropy_and_its_gradient(shape: tuple[int, ...], dtype: Any, smoothing: float, z: float) -> None:
+@pytest.mark.parametrize(("shape", "dtype", "more"), in_pairs(SHAPES, (np.float32, BF16), ((0.0, 0.0), (0.1, 1e-3))))
+def test_cross_entropy_and_its_gradient(shape: tuple[int, ...], dtype: Any, more: tuple[float, float]) -> None:
+    smoothing, z = more
     x, n = random(shape, dtype, scale=2), shape[-1]
     target = np.random.default_rng(1).integers(0, n, shape[:-1])
     target.flat[0] = -100

@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.rows.rope import rope
 from tests.kernels.test_rows import BF16, close, random
+from tests.pairs import in_pairs
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -30,10 +31,14 @@ def turned(x: Array, cosines: Array, sines: Array, positions: Array, interleaved
     return y
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
-@pytest.mark.parametrize(("heads", "n", "half"), [((5, 2), 64, 32), ((3, 1), 20, 10), ((4, 4), 24, 4), ((1, 1), 6, 3)])
-def test_queries_and_keys(interleaved: bool, dtype: Any, heads: tuple[int, int], n: int, half: int) -> None:
+SIZES = [((5, 2), 64, 32), ((3, 1), 20, 10), ((4, 4), 24, 4), ((1, 1), 6, 3)]
+
+
+@pytest.mark.parametrize(
+    ("interleaved", "dtype", "sizes"), in_pairs((False, True), (np.float32, np.float16, BF16), SIZES)
+)
+def test_queries_and_keys(interleaved: bool, dtype: Any, sizes: tuple[tuple[int, int], int, int]) -> None:
+    heads, n, half = sizes
     q, k = (random((2, 7, h, n), dtype, h) for h in heads)
     cosines, sines = tables(16, half)
     positions = np.random.default_rng(1).integers(0, 16, (2, 7))

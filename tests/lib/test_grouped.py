@@ -8,19 +8,17 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor
+from tests.pairs import in_pairs
 from tests.places import Place
 
 G, T, C = cl.dims("G T C")
 ROWS = 16
 
 
-@pytest.mark.parametrize("cluster", [False, True])
-@pytest.mark.parametrize("swizzle", [1, 3])
-@pytest.mark.parametrize(
-    "counts",
-    [(1,), (0,), (0, 0, 5, 0), (16, 32, 1, 0, 0, 47, 300, 0), tuple(n % 20 for n in range(36))],
-    ids=lambda c: str(len(c)),
-)
+COUNTS = [(1,), (0,), (0, 0, 5, 0), (16, 32, 1, 0, 0, 47, 300, 0), tuple(n % 20 for n in range(36))]
+
+
+@pytest.mark.parametrize(("counts", "swizzle", "cluster"), in_pairs(COUNTS, (1, 3), (False, True)))
 def test_tiles_of_groups(scheduled: Place, counts: tuple[int, ...], swizzle: int, cluster: bool) -> None:
     columns, units = 5, 6
 

@@ -23,6 +23,7 @@ from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, swapped
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
+from tests.pairs import covering
 
 SHAPE = 136, 264, 208
 BF16 = 4e-3
@@ -81,16 +82,7 @@ def pairs_of(config: Config) -> set[Any]:
     return {(columns, config.pingpong), *combinations(enumerate((rows, *others)), 2)}
 
 
-def covering(configs: list[Config]) -> list[Config]:
-    """Return some of the configurations that together try all that all of them try."""
-    chosen, left = [], set[Any]().union(*map(pairs_of, configs))
-    while left:
-        chosen.append(max(configs, key=lambda config: len(pairs_of(config) & left)))
-        left -= pairs_of(chosen[-1])
-    return chosen
-
-
-COVERING = covering(list(UNLIKE.values()))
+COVERING = covering(list(UNLIKE.values()), pairs_of)
 
 
 @pytest.mark.parametrize(
