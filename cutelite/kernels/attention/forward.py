@@ -113,12 +113,10 @@ class Plan(OfScores):
         """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
         (wide, buffers), thread = self.piece, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
-        op = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide)
+        op, first = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.PipelineState(here.queries.stages, group, 0)
         ring = cl.ResultRing.create(pieces, op, thread, cl.NamedBarrier(1 + group, GROUP))
-        first = cl.PipelineState(here.queries.stages, group, 0)
-        states = States(first, here.keys.consumer_state(), order)
-        if here.terms is not None:
-            states = states._replace(terms=here.terms.pipe.consumer_state())
+        terms = None if here.terms is None else here.terms.pipe.consumer_state()
+        states = States(first, here.keys.consumer_state(), order, terms)
         tiles = tiles.advance()
         while tiles.is_valid():
             if not self.problem.ragged or tiles.place.end > 0:
@@ -152,10 +150,7 @@ class Plan(OfScores):
         return inverse
 
     def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
-        """Return the powers of a tile's first block, with which nothing overlaps, and whether `blocks` holds few texts.
-
-        These have a function that is more than `Added`, which may be of many instructions.
-        """
+        """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`."""
         here.queries.consumer_wait(states.queries)
         here.keys.consumer_wait(states.keys)
         added, states = self.added(tile.end - 1, tile, states, here, group)
@@ -165,8 +160,7 @@ class Plan(OfScores):
         here.keys.consumer_release(states.keys)
         clear_behind(self, tile, states.keys, here, group)
         p, softmax = self.first(s, added, tile, here, group)
-        states = release_terms(states, here)
-        long = added is None and self.problem.score_mod is not None
+        states, long = release_terms(states, here), added is None and self.problem.score_mod is not None
         return p, softmax, states._replace(keys=states.keys.advance()), long
 
     def scores(self, added: Added | None, states: States, here: Here) -> Any:
@@ -199,7 +193,7 @@ class Plan(OfScores):
         """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
 
         p      powers of the first block
-        long   one text serves for all blocks, and a branch in it for masks
+        long   there is a function that is more than `Added`: one text serves for all blocks, and a branch for masks
         """
 
         def step(j: Any, so_far: Any, masked: Any) -> Any:
@@ -216,12 +210,10 @@ class Plan(OfScores):
 
         so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 2
         low, high = self.tiles.clear(tile, here.given)
+        for i in range(last + 1 - (tile.start if long else high)):
+            so_far = step(last - i, so_far, (last - i >= high) | (last - i < low) if long else True)
         if long:
-            for i in range(last + 1 - tile.start):
-                so_far = step(last - i, so_far, (last - i >= high) | (last - i < low))
             return so_far
-        for i in range(last + 1 - high):
-            so_far = step(last - i, so_far, True)
         for i in cl.range(high - low, unroll=2 if self.config.pairs else 1):
             so_far = step(high - 1 - i, so_far, False)
         if self.problem.left:
@@ -256,7 +248,6 @@ def build(config: Config, problem: Problem) -> Any:
     G, BN, STAGES, (D, DV), (WIDE, BUFFERS) = config.groups, config.columns, config.stages, plan.dims, plan.piece
     Q, O = plan.box(H, SQ, problem.dim, ROWS), plan.box(H, SQ, problem.dim_v, ROWS)  # noqa: E741
     K, V = plan.box(HK, SK, problem.dim, BN), plan.box(HK, SK, problem.dim_v, BN)
-
     ROW = Tensor[dtype, (B, H, SQ, problem.dim_v), (OB, OH, OS, 1)]
 
     class Storage(cl.SharedStorage):
