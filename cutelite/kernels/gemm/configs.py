@@ -197,6 +197,15 @@ WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224,
 """Rows of the result that a swapped tile has: an n of wgmma, for every type."""
 
 
+ROOM = 228_000
+"""Bytes of shared memory for stages and pieces of results; what a block has besides is for scales and biases."""
+
+
+def deepest(high: int, wide: int, piece: int, buffers: int = 1) -> int:
+    """Return the stages of a tile that fit beside `buffers` pieces of 16 bits of each warpgroup, 12 at most."""
+    return min(12, (ROOM - 256 * piece * buffers) // (128 * (high + wide)))
+
+
 def slim(
     wide: int, high: int, pingpong: bool = False, cluster: int = 1, together: int = 1, turned: bool = False
 ) -> Config:  # fmt: skip
@@ -215,7 +224,7 @@ def slim(
         pieces.insert(0, part)
     several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (part // pieces[0]) % 2 == 0 else (1,)
     ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
-    deep = {way: min(12, (228_000 - 256 * way[0] * way[1]) // (128 * (high + wide))) for way in ways}
+    deep = {way: deepest(high, wide, *way) for way in ways}
     piece, buffers = next((way for way in ways if deep[way] > 3), ways[0])  # three stages are too few
     regs = (24, 240) if halves * part > 384 or across else (40, 232)
     return Config(
@@ -317,16 +326,18 @@ CONFIGS += [
 """Small products, by 64 rows, and those of a few hundred rows or columns, by 128."""
 
 
+def full(high: int, columns: int, cluster: tuple[int, int], turned: bool, piece: int = 0) -> Config:
+    """A tile whose sums fill the registers, with four stages. piece: half of its columns, or a quarter beyond 208."""
+    piece = piece or columns // (2 if columns <= 208 else 4)
+    return Config((high, columns), False, cluster, 4, piece, buffers=1, regs=(24, 240), swapped=turned)
+
+
 CONFIGS += [
     *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 136, 8) for turned in (False, True)),
     *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
     *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
     *(replace(swapped(rows, 192, False, 2), stages=4, piece=piece) for rows, piece in ((224, 56), (240, 40))),
-    *(
-        Config((192, columns), False, (1, 2), 4, piece, buffers=1, regs=(24, 240), swapped=turned)
-        for columns, piece in ((144, 72), (160, 80), (176, 88), (192, 96), (208, 104), (224, 56))
-        for turned in (False, True)
-    ),
+    *(full(192, columns, (1, 2), turned) for columns in range(144, 240, 16) for turned in (False, True)),
 ]
 """Tiles of 192 rows: each warpgroup has all of them, of a tile of its own or of half of its columns."""
 
@@ -350,7 +361,7 @@ CONFIGS += [
 def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> Config:
     """A tile in clusters of `along` blocks along its rows and two along its columns, which share both operands."""
     narrow = 16 if columns % 16 == 0 else 8
-    deep = {piece: min(12, (228_000 - 256 * piece) // (128 * (high + columns))) for piece in (columns, narrow)}
+    deep = {piece: deepest(high, columns, piece) for piece in (columns, narrow)}
     piece, stages = max(deep.items(), key=lambda each: each[1])  # the narrow one if it leaves room for a stage more
     return Config((high, columns), pingpong, (along, 2), stages, piece, buffers=1, swapped=turned)
 
@@ -363,8 +374,8 @@ CONFIGS += [
     for turned in (False, True)
 ]
 CONFIGS += [
-    Config((192, columns), False, (along, 2), 4, piece, buffers=1, regs=(24, 240), swapped=turned)
-    for columns, piece in ((144, 72), (160, 80), (176, 88), (192, 96), (208, 104))
+    full(192, columns, (along, 2), turned)
+    for columns in range(144, 224, 16)
     for along in (2, 4)
     for turned in (False, True)
 ]
@@ -380,7 +391,7 @@ CONFIGS += [
         for turned in (False, True)
     ),
     *(
-        Config((128, columns), False, cluster, 4, 8, buffers=1, regs=(24, 240), swapped=turned)
+        full(128, columns, cluster, turned, 8)
         for columns in (272, 288, 304, 320)
         for cluster in ((1, 1), (1, 2), (2, 1))
         for turned in (False, True)
