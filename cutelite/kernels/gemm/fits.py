@@ -126,48 +126,74 @@ def threads_of(problem: Problem) -> int:
 def made_for(config: Config, problem: Problem) -> bool:
     """Tell whether a kernel of the configuration exists for these types."""
     config, problem = settled(config, problem), problem.swapped if config.swapped else problem
-    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
-    if problem.acc.is_int and bn > 32 and bn % 16:
-        return False  # an n of wgmma of integers
-    piece, each = wide(config, problem), bn // 2 if config.across else bn
+    return (
+        finishes(config, problem)
+        and divides(config, problem)
+        and brings(config, problem)
+        and stores(config, problem)
+        and held(config, problem) < SHARED
+        and None not in boxes_of(config, problem, config.tile[0])
+    )
+
+
+def sums_of_thread(config: Config) -> int:
+    """Return how many sums of a tile a thread holds."""
+    high, across = config.tile
+    return (high if config.pingpong else high // 2) * across // 128
+
+
+def finishes(config: Config, problem: Problem) -> bool:
+    """Tell whether a gate, or a function that finishes sums, can have the tile's sums, if the problem has one."""
+    (bm, bn), piece, finish = config.tile, wide(config, problem), problem.finish
     if problem.gate is not None:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
             return False
-    if problem.finish is not None:
-        several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
-        if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
-            return False
-        if problem.finish.apart and brought(bn, problem) % (problem.finish.columns // 2):
-            return False  # a piece's columns are of one head
-    alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
-    of_thread = (bm if config.pingpong else bm // 2) * bn // 128
-    if problem.finish is not None and not problem.groups and problem.finish.columns > 64 and of_thread > 128:
-        return False  # registers hold a tile's sums, or a wide piece's with what belongs to them, not both
-    if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:
-        return False  # for what stores and loads elements there are no registers left
-    if problem.prepare is not None and (config.swapped or not alone):
-        return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
-    if problem.loaded and (config.cluster != (1, 1) or of_thread > 64 or config.stream):
-        return False  # others read a tile too that this block brings, or there are no registers left
-    if problem.loaded and steps_ahead(config, problem) < 2:
+    if finish is None:
+        return True
+    several = config.together > 1 and (finish.paired or problem.halves or problem.groups)
+    if config.swapped or config.splits > 1 or several or bn % finish.columns:
         return False
-    each_of = zip("AB", (bm, bn), problem.majors, strict=True)
-    if any(name in problem.loaded and major == "MN" and rows > 128 for name, rows, major in each_of):
-        return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
+    if finish.apart and brought(bn, problem) % (finish.columns // 2):
+        return False  # a piece's columns are of one head
+    # Registers hold a tile's sums, or a wide piece's with what belongs to them, not both.
+    return bool(problem.groups) or finish.columns <= 64 or sums_of_thread(config) <= 128
+
+
+def divides(config: Config, problem: Problem) -> bool:
+    """Tell whether the work of such a problem can be divided so."""
+    if problem.acc.is_int and config.tile[1] > 32 and config.tile[1] % 16:
+        return False  # an n of wgmma of integers
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
     if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
         return False
-    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
-        return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
-    if config.stages < needed(config):
+    # What a group's end clears in shared memory, no block of a cluster may bring to another.
+    return problem.groups != "K" or not (config.swapped or config.splits > 1 or config.blocks > 1)
+
+
+def brings(config: Config, problem: Problem) -> bool:
+    """Tell whether operands come to the tile as the problem has it: by TMA, threads, or a function that makes A."""
+    if problem.prepare is not None:  # a warpgroup has 64 rows of A in registers, which this block alone brings
+        alone = config.cluster[1] == 1 and not config.across and config.tile[0] == (64 if config.pingpong else 128)
+        if config.swapped or not alone:
+            return False
+    if problem.loaded:  # no other block reads what this one brings, and there are registers left
+        if config.cluster != (1, 1) or sums_of_thread(config) > 64 or config.stream or steps_ahead(config, problem) < 2:
+            return False
+        each = zip("AB", config.tile, problem.majors, strict=True)
+        if any(name in problem.loaded and major == "MN" and rows > 128 for name, rows, major in each):
+            return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
+    return config.stages >= needed(config)
+
+
+def stores(config: Config, problem: Problem) -> bool:
+    """Tell whether pieces of the tile's results can leave: whole swizzles, and rows of 16 bytes in shared memory."""
+    piece, each = wide(config, problem), config.tile[1] // 2 if config.across else config.tile[1]
+    out = 4 if config.splits > 1 else problem.d.bytes
+    if problem.direct and config.splits == 1 and not config.swapped and sums_of_thread(config) > 192:
+        return False  # for what stores and loads elements there are no registers left
+    if problem.columns(each) % piece or (piece * out % 16 and not problem.turned):
         return False
-    if piece * out % 16 and not problem.turned:
-        return False  # rows of a piece in shared memory
-    return (
-        held(config, problem) < SHARED
-        and problem.columns(each) % piece == 0
-        and (each % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
-        and None not in boxes_of(config, problem, bm)
-    )
+    whole = problem.turned or problem.finish is not None or config.together > 1
+    return whole or each % 64 > 0 or piece * out <= 128
