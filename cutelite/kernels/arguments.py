@@ -294,6 +294,8 @@ def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl
 
 def argument_of(error: cl.ArgumentError) -> Any:
     """Return the argument of a kernel that an error is about, or None."""
+    if error.name in error.arguments:
+        return error.arguments[error.name]
     name, *within = error.name.split(".")
     found: Any = error.arguments.get(name)
     for part in within:
@@ -302,7 +304,9 @@ def argument_of(error: cl.ArgumentError) -> Any:
 
 
 def start_of(x: Any) -> int | None:
-    """Return the address of an array's first element; None for what is no array."""
+    """Return the address of the first element of an array, or of a view of one; None for what is none."""
+    if isinstance(x, rt.ArrayView):
+        return x.pointer
     with suppress(rt.UnreadableArray, ValueError, TypeError):
         return int(rt.read(x).pointer)
     return None
