@@ -84,7 +84,7 @@ def build(config: Config, kind: str) -> Any:
     @cl.kernel(block=(1 + GROUPS) * GROUP)
     def gemm(
         x: TmaTensor[bf16, (T, K), (BT, 64)],
-        w: Tensor[i32, (NT, KT, SIZE)],
+        w: Tensor[i32, (NT, KT, SIZE), cl.align(16)],
         d: TmaTensor[OUT, (S, T, N), (1, WIDE, 128 // OUT.bytes)],
     ) -> None:
         if cl.thread_idx.x == 0:

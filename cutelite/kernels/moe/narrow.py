@@ -110,7 +110,7 @@ def build(config: Config, problem: Problem) -> Any:
 
     @cl.kernel(block=(1 + GROUPS) * GROUP)
     def gemm(
-        x: Tensor[bf16, (T, K), (P, 1)], w: Tensor[i32, (E, NT, KT, SIZE)], ends: Tensor[i32, (E,)],
+        x: Tensor[bf16, (T, K), (P, 1)], w: Tensor[i32, (E, NT, KT, SIZE), cl.align(16)], ends: Tensor[i32, (E,)],
         rows: Tensor[i32, (M,)] | None, d: Tensor[bf16, (M, N)],
     ) -> None:  # fmt: skip
         storage = Storage.allocate()
