@@ -5,6 +5,7 @@ Every function here takes the frame that calls it first.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math as python_math
@@ -219,13 +220,13 @@ def _next(frame: Frame, x: Any, *default: Any) -> Any:
 
 @special(int)
 @own_method("int")
-def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
-    if _known(x, *base):
-        return int(x, *base)
+def _int(frame: Frame, x: Any = 0, /, base: Any = None) -> Any:
+    if _known(x, base):
+        return int(x) if base is None else int(x, base)
     if isinstance(x, DimExpr):
         return x
-    if not isinstance(x, Scalar) or base:
-        raise mistake("builtin", f"int() takes a number, not {describe(x)}{' and a base' if base else ''}")
+    if not isinstance(x, Scalar) or base is not None:
+        raise mistake("builtin", f"int() takes a number, not {describe(x)}{'' if base is None else ' and a base'}")
     if x.dtype.is_int and x.dtype.bits >= 32:
         return x
     return to_dtype(x, i64 if x.dtype == f64 else i32)
@@ -253,12 +254,12 @@ def _not(frame: Frame, x: Any) -> Any:
 
 
 @special(pow)
-def _pow(frame: Frame, a: Any, b: Any, modulus: Any = None) -> Any:
-    if modulus is None:
-        return binary(frame, "**", a, b)
-    if not _known(a, b, modulus):
+def _pow(frame: Frame, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return binary(frame, "**", base, exp)
+    if not _known(base, exp, mod):
         raise mistake("builtin", "pow() of run-time values takes no modulus")
-    return pow(a, b, modulus)
+    return pow(base, exp, mod)
 
 
 @special(divmod)
@@ -278,18 +279,18 @@ def _abs(frame: Frame, x: Any) -> Any:
 
 @special(round)
 @own_method("round")
-def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
-    if _known(x, digits):
-        return round(x, digits)
-    x = _number(x)
-    if digits not in (None, 0):
+def _round(frame: Frame, number: Any, ndigits: Any = None) -> Any:
+    if _known(number, ndigits):
+        return round(number, ndigits)
+    x = _number(number)
+    if ndigits not in (None, 0):
         help = 'scale it: `cl.math.rint(x * 100) / 100`; a `print` takes digits, `f"{x:.2f}"`'
         raise mistake("builtin", "round() of a run-time value takes 0 digits at most", help=help)
     if not isinstance(x, Scalar) or not x.dtype.is_float:
         return x
     from cutelite.lang import math  # late: few kernels need it
 
-    return _int(frame, math.rint(x)) if digits is None else math.rint(x)
+    return _int(frame, math.rint(x)) if ndigits is None else math.rint(x)
 
 
 _MATH = """
@@ -304,9 +305,9 @@ MATH = tuple(name for name in _MATH.split() if hasattr(python_math, name))  # fm
 def _of_math(name: str) -> Callable[..., Any]:
     python = getattr(python_math, name)
 
-    def function(frame: Frame, *args: Any) -> Any:
-        if _known(*args):
-            return python(*args)
+    def function(frame: Frame, *args: Any, **options: Any) -> Any:
+        if options or _known(*args):  # of compile-time values alone, as steps of `nextafter`
+            return python(*args, **options)
         from cutelite.lang import math  # late: few kernels need it
 
         if name == "log" and len(args) == 2:
@@ -386,6 +387,27 @@ def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
         return dataclasses.replace(obj, **changes)
     names = [field.name for field in dataclasses.fields(obj) if field.init]
     return call(frame, cls, [], {name: getattr(obj, name) for name in names} | changes)
+
+
+@special(copy.copy)
+@own_method("copy")
+def _copy(frame: Frame, x: Any) -> Any:
+    """Return a copy, which is the kernel's own."""
+    result = copy.copy(x)
+    return result if result is x else frame.evaluation.mutables.made(result, frame.share)
+
+
+@special(copy.deepcopy)
+def _deepcopy(frame: Frame, x: Any, memo: Any = None) -> Any:
+    """Return a copy, which is the kernel's own with all that was copied within."""
+    copies: dict[int, Any] = frame.made({}) if memo is None else memo
+    if (own := overloads(type(x)).get("deepcopy")) is not None:
+        return call(frame, own, [x, copies], {})
+    known = {*copies}
+    result = copy.deepcopy(x, copies)
+    for key in copies.keys() - known:
+        frame.evaluation.mutables.made(copies[key], frame.share)
+    return result
 
 
 @special(callable)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 import os
@@ -50,12 +49,9 @@ INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
 TAKES_FUNCTIONS: frozenset[Any] = frozenset(
-    (map, filter, sorted, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
+    (map, filter, sorted, functools.reduce, itertools.filterfalse, *_ITERTOOLS)
 )
 """Functions of Python that call a function argument: they are given one that evaluates the call in the kernel."""
-
-MAKERS = (sorted, copy.copy, copy.deepcopy)
-"""Functions of Python whose result is a new object."""
 
 STDLIB = os.path.dirname(os.__file__)
 
@@ -166,13 +162,13 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     return _native(frame, function, args, kwargs)
 
 
-def evaluate_in(evaluation: Evaluation) -> Callable[[Closure, list[Any], dict[str, Any]], Any]:
-    """Return the function by which native code calls functions made in the kernel. Errors: `closure`."""
+def evaluate_in(evaluation: Evaluation) -> Callable[[Any, list[Any], dict[str, Any]], Any]:
+    """Return the function by which native code calls functions that are evaluated in the kernel. Errors: `closure`."""
 
-    def evaluate(closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def evaluate(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if evaluation.frame is None:
-            raise mistake("closure", f"{closure.__name__}() was made in a kernel, and can be called only there")
-        return call(evaluation.frame, closure, args, kwargs)
+            raise mistake("closure", f"{function.__name__}() was made in a kernel, and can be called only there")
+        return call(evaluation.frame, function, args, kwargs)
 
     return evaluate
 
@@ -250,6 +246,8 @@ def _inline(
             help="recursion must end at compile time: let it depend on a Constexpr",
         )
     instrs, graph = read(code)
+    if instrs.varkw:
+        frame.made(bound[instrs.varkw])
     callee = Frame(evaluation, instrs, graph, globals, cells, span, frame.site())
     entry = evaluation.entry
     if not code.co_filename.startswith(LIBRARY):
@@ -377,8 +375,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         if own is not None:
             return frame.native(_special, own, function, frame, args, kwargs)
         if function in TAKES_FUNCTIONS:
-            args = [_callable(frame, arg) for arg in args]
-            kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}
+            args = [_evaluated(frame, arg) for arg in args]
+            kwargs = {name: _evaluated(frame, arg) for name, arg in kwargs.items()}
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     if ours:
@@ -442,12 +440,22 @@ def _expanded(function: Any, arg: Any) -> list[Any]:
 def _callable(frame: Frame, x: Any) -> Any:
     """Wrap a function of the user so that native code can call it."""
     function = getattr(x, "__cutelite_function__", x)
+    if isinstance(x, functools.partial | types.MethodType):
+        return _evaluated(frame, x)
     if not is_inlined(function):
         return x
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     defaults, kwdefaults = function.__defaults__ or (), function.__kwdefaults__ or {}
     return Closure(evaluate_in(frame.evaluation), code, function.__globals__, cells, defaults, kwdefaults)
+
+
+def _evaluated(frame: Frame, x: Any) -> Any:
+    """Return a function argument as one whose calls are evaluated in the kernel, a builtin or a class too."""
+    if not callable(x) or isinstance(x, Runtime | Closure) or hasattr(type(x), "__iter__"):  # as an enumeration has
+        return x
+    evaluate = evaluate_in(frame.evaluation)
+    return lambda *args, **kwargs: evaluate(x, list(args), kwargs)
 
 
 def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -502,5 +510,5 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
-    is_new = copied or of_text or isinstance(function, type) or function in MAKERS
+    is_new = copied or of_text or isinstance(function, type) or function is sorted
     return frame.made(result) if is_new else result

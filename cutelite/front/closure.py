@@ -40,9 +40,11 @@ class Closure:
     """A function made in a kernel: a lambda, nested `def` or comprehension, or a function that native code calls.
 
     evaluate  called when native code calls this function: evaluates the call at the kernel's current place
+
+    As any function it may be given attributes, which `functools.wraps` does.
     """
 
-    __slots__ = ("__name__", "cells", "code", "defaults", "evaluate", "globals", "kwdefaults")
+    __slots__ = ("__dict__", "__name__", "cells", "code", "defaults", "evaluate", "globals", "kwdefaults")
 
     def __init__(
         self,
@@ -65,7 +67,9 @@ class Closure:
         return (self.code, id(self.globals), cells), [self.defaults, self.kwdefaults]
 
     def with_parts(self, children: list[Any]) -> Closure:
-        return Closure(self.evaluate, self.code, self.globals, self.cells, *children)
+        made = Closure(self.evaluate, self.code, self.globals, self.cells, *children)
+        made.__dict__.update(self.__dict__)
+        return made
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}>"

@@ -26,7 +26,7 @@ COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_di
 """Methods of `CONTAINERS` that make a new one."""
 
 
-KINDS = {"StaticIter": "iterator"}
+KINDS = {"StaticIter": "iterator", "Closure": "function"}
 """From the names of our stand-in classes to the names of what they stand for."""
 
 

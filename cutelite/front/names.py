@@ -177,7 +177,8 @@ def _function(frame: Frame, state: State, instr: Instr) -> None:
     given = {kind: state.stack.pop() for kind in reversed(instr.arg)}
     cells = dict(zip(code.co_freevars, given.get("closure", ()), strict=True))
     defaults, kwdefaults = given.get("defaults", ()), given.get("kwdefaults", {})
-    state.stack.append(Closure(calls.evaluate_in(frame.evaluation), code, frame.globals, cells, defaults, kwdefaults))
+    made = Closure(calls.evaluate_in(frame.evaluation), code, frame.globals, cells, defaults, kwdefaults)
+    state.stack.append(frame.evaluation.mutables.made(made, state.share))
 
 
 # Attributes and imports.
@@ -228,7 +229,7 @@ def _getattr(frame: Frame, obj: Any, name: str) -> Any:
 @handles("STORE_ATTR")
 def _store_attr(frame: Frame, state: State, instr: Instr) -> None:
     obj, value = state.stack.pop(), state.stack.pop()
-    if isinstance(obj, Runtime) or tree.take_apart(obj) is not None:
+    if isinstance(obj, Runtime) or (tree.take_apart(obj) is not None and not isinstance(obj, Closure)):
         raise mistake(
             "mutation",
             f"the attribute `{instr.arg}` of {describe(obj)} cannot be assigned",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import Any
@@ -332,6 +333,17 @@ def _subscr(frame: Frame, state: State, instr: Instr) -> None:
     state.stack.append(subscript(frame, obj, key))
 
 
+def _missing(frame: Frame, obj: Any, key: Any) -> Any:
+    """Return what a dict gives for a key that it lacks. A `defaultdict` is changed, and its item the kernel's own."""
+    own = overloads(type(obj)).get("missing")
+    if own is not None:
+        return calls.call(frame, own, [obj, key], {})
+    if not isinstance(obj, defaultdict) or obj.default_factory is None:
+        return frame.native(operator.getitem, obj, key)
+    frame.evaluation.mutables.changing(obj, frame.share, "looking up a key that is missing")
+    return obj.setdefault(key, calls.call(frame, obj.default_factory, [], {}))
+
+
 def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     """Return ``obj[key]``."""
     own = overloads(type(obj)).get("getitem")
@@ -348,6 +360,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         if not obj:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
         return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not frame.native(operator.contains, obj, key):
+        return _missing(frame, obj, key)
     if isinstance(obj, Runtime) and not hasattr(type(obj), "__getitem__"):
         raise _no_elements(obj)
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)

@@ -4,13 +4,16 @@
 """Calls of all kinds: nested functions, closures, methods, recursion, arguments by position, name, star and default."""
 
 import functools
+import inspect
 import itertools
 import operator
+from contextlib import suppress
 
 import pytest
 
 import cutelite as cl
 from cutelite.diag import CompileError
+from cutelite.front.calls import SPECIAL
 from cutelite.ir.types import i32
 from tests.front.differential import array, compiled, pairs, same, singles
 
@@ -179,6 +182,79 @@ def test_partial_reduce_map_filter_sorted():
         )
 
     same(f, *pairs(-1, 0, 2))
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+    def of(self, x):
+        return x * self.by if x > 0 else -x
+
+    def __call__(self, x):
+        return self.of(x) + 1
+
+
+def test_functions_of_all_kinds_are_given_to_functions_of_python():
+    def f(a, b):
+        s = Scale(3)
+        return (
+            functools.reduce(max, (a, b, 3)), functools.reduce(min, (a, b)), list(map(abs, (a, b))),
+            list(map(int, (a, True))), list(map(bool, (a, b))), list(map(divmod, (a, b), (3, -2))),
+            list(itertools.accumulate((a, b, 2), max)), list(itertools.starmap(max, ((a, b), (b, 1)))),
+            list(map(s.of, (a, b))), list(map(s, (a, b))), [x.of(a) for x in map(Scale, (1, 2))],
+            list(map(functools.partial(divmod, a), (3, 4))), sorted((3, 1, 2), key=s.of),
+        )  # fmt: skip
+
+    same(f, *pairs(-1, 0, 2))
+
+
+def test_replaced_builtins_have_pythons_parameters():
+    """Those that Python takes by name too."""
+    for builtin, own in SPECIAL.items():
+        with suppress(ValueError):  # of those without a signature
+            theirs, ours = ([*inspect.signature(each).parameters.values()] for each in (builtin, own))
+            named = {p.name for p in theirs if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            anything = any(p.kind == p.VAR_KEYWORD for p in ours)
+            left_out = {"_nil", *(("file", "flush") if builtin is print else ())}
+            assert anything or named - left_out <= {p.name for p in ours}, builtin
+
+    def f(a):
+        return pow(base=a, exp=2), int("ff", base=16), int("11", 2), round(2.56, ndigits=1) > 2.5
+
+    same(f, *singles())
+
+
+def test_functions_made_in_kernels_have_attributes():
+    def doubled(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args) * 2
+
+        wrapper.by = 2
+        return wrapper
+
+    def f(a, b):
+        @doubled
+        def plus(x):
+            return x + b
+
+        plus.calls = 3
+        return plus(a), plus.by, plus.calls, plus.__name__ == "plus"
+
+    same(f, *pairs())
+
+
+def test_named_arguments_are_a_dict_of_the_functions_own():
+    def f(a, b):
+        def g(**options):
+            by = options.pop("by", 1)
+            options["more"] = a
+            return by * b + options["more"]
+
+        return g(by=a), g()
+
+    same(f, *pairs())
 
 
 def test_generator_expressions():

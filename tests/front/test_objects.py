@@ -6,7 +6,7 @@
 import copy
 import dataclasses
 import enum
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -480,6 +480,39 @@ def test_copies_of_objects_hold_the_same_values():
         return dataclasses.astuple(s), dataclasses.asdict(s), listed[0], deep[0], deep[1][0].y, shallow.x
 
     same(f, *singles())
+
+
+@dataclass
+class Notes:
+    first: Any
+    rest: list = field(default_factory=list)
+
+
+class Filled(dict):
+    def __missing__(self, key):
+        self[key] = [key]
+        return self[key]
+
+
+def test_what_a_kernel_copies_or_looks_up_first_is_its_own():
+    def f(a, b):
+        notes, counts, lists, filled = Notes(a, [b]), defaultdict(int), defaultdict(list), Filled()
+        shallow, deep, rows = copy.copy(notes), copy.deepcopy([notes, [a]]), list(map(list, ((a, b), (1, 2))))
+        shallow.first = 5
+        deep[0].first += 1
+        deep[0].rest.append(a)
+        deep[1].append(3)
+        rows[0][0] = 7
+        counts["a"] += a
+        lists["a"].append(a)
+        lists["b"] += [b]
+        filled[3].append(b)
+        return (
+            notes.first, notes.rest, shallow.first, deep[0].first, deep[0].rest, deep[1], rows,
+            counts["a"], len(counts), lists["a"], lists["b"], filled[3], len(filled),
+        )  # fmt: skip
+
+    same(f, *pairs(0, 1))
 
 
 def test_fields_that_are_not_parameters_of_init():
