@@ -48,9 +48,7 @@ INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 """The modules of cutelite that are written in the language of kernels itself."""
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
-TAKES_FUNCTIONS: frozenset[Any] = frozenset(
-    (map, filter, sorted, functools.reduce, itertools.filterfalse, *_ITERTOOLS)
-)
+TAKES_FUNCTIONS: frozenset[Any] = frozenset((map, filter, sorted, functools.reduce, itertools.filterfalse, *_ITERTOOLS))
 """Functions of Python that call a function argument: they are given one that evaluates the call in the kernel."""
 
 STDLIB = os.path.dirname(os.__file__)
