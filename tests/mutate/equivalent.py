@@ -1060,6 +1060,23 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(f"{ORDERED} {ORDERED_WIDE}", "weaken", "red", "", "cl.red(", "blocks add in turn: nobody else adds meanwhile"),
     Row(
+        f"{ORDERED} {ORDERED_WIDE}",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "cl.syncwarp() < self.at(tiles.place, 0).serve_tile()",
+        "each lane has waited for the turn itself, and the barrier behind it is for whole warps",
+    ),
+    Row(
+        ORDERED,
+        "stage",
+        "tensor.ptr",
+        "",
+        "tiles = tiles.advance() < Turns(",
+        "the next place is told later, when all queries of the first tile are loaded: these three blocks need no turn",
+        (0,),
+    ),
+    Row(
         IN_ONE,
         "weaken",
         "red",

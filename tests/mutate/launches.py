@@ -373,15 +373,17 @@ def attention_backward(
     sk: int,
     dim: int,
     first: tuple[int, int] | None = None,
-    causal: bool = True,
+    window: tuple[int | None, int | None] = (None, 0),
     ordered: bool = False,
     dim_v: int = 0,
     which: int = 1,
     heads: int = 1,
+    batch: int = 1,
     score_mod: Any = None,
 ) -> Run:
     """A kernel of attention's backward pass.
 
+    window   the keys before a query's place, and behind it, that it sees; None: all
     dim_v    columns of values; 0: as many as of keys
     which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it, for dq and dk
     heads    of queries, which are split, for one of keys
@@ -390,38 +392,40 @@ def attention_backward(
     """
 
     def run() -> None:
-        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, score_mod=score_mod, ragged=first is not None)
+        left, right = (1 << 30 if n is None else n for n in window)
+        masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
+        problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
         made = backward_plan.chosen(problem)
         plan, ragged = backward_plan.Plan(made, problem, heads > 1), int(first is not None)
         random = of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
-        q, k = (random(1, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
-        do, v = (random(1, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+        q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+        do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         kind = "bfloat16" if plan.extended else "float32"
-        base = random(1, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
-        sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
-        last = [min(made.rows * (m + 1), sk) - 1 for m in range(blocks)] if causal else [sk - 1] * blocks
-        turns = np.array([[[[x // plan.keys] * 2 for x in last]] * heads], np.int32) if ordered else None
+        base = random(batch, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
+        sums = np.zeros((batch, heads, blocks, 2, 64 * plan.columns), np.float32)
+        last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
+        turns = np.array([[[[x] * 2 for x in last]] * heads] * batch, np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
-        dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, 1 << 30, 0, 1)
+        dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, left, right, 1)
         starts = Starts(None, None)
         parts: tuple[Any, ...] = (None, None)
         if first:
             starts = Starts(*(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True)))
         arrays = (dk, dv) if first else (None, None)
         if plan.split:
-            shape = 1, heads, -(-sk // plan.keys)
+            shape = batch, heads, -(-sk // plan.keys)
             parts = tuple(
                 np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
             )
-        kernels, grid, dq = backward.build(plan), blocks * heads, np.empty_like(q)
+        kernels, grid, dq = backward.build(plan), batch * blocks * heads, np.empty_like(q)
         if which == 0:
-            lse = np.zeros((1, heads, sq), np.float32)
+            lse = np.zeros((batch, heads, sq), np.float32)
             kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
         elif which == 2:
             kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
         elif which == 3:
-            kernels.of_keys[0][cl.Launch(-(-sk // plan.keys), 256, pdl=True)](dk, parts[0], 0.1, None, starts)
+            kernels.of_keys[0][cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)](dk, parts[0], 0.1, None, starts)
         own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
         kernels.gradients[cl.Launch(1 + ordered, 384)](*own)
 
@@ -576,13 +580,15 @@ LARGE: dict[str, Run] = {
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128),
-    "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
+    "attention_backward_chosen": attention_backward(270, 384, 128, window=(None, None)),
     "attention_backward_apart": attention_backward(270, 512, 136, dim_v=128),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True),
+    "attention_backward_ordered": attention_backward(  # of each batch tiles with 3, 2, 1 blocks of queries, and none
+        300, 512, 64, window=(-150, None), ordered=True, batch=2
+    ),
     "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
-    "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),
+    "attention_backward_split_128": attention_backward(270, 256, 128, window=(None, None), heads=2),
     "attention_backward_split_wide": attention_backward(150, 384, 136, heads=2),
     "attention_backward_prepare": attention_backward(150, 256, 64, which=0),
     "attention_backward_finish": attention_backward(150, 256, 64, which=2),
