@@ -16,7 +16,8 @@ from cutelite.kernels.attention import (
     attention_varlen_backward,
     backward_call,
 )
-from cutelite.kernels.attention.backward import build
+from cutelite.kernels.attention.backward import gradients
+from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import seen
@@ -252,13 +253,12 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     sums = np.empty((1, 1, blocks, 2, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, 2), np.int32) if ordered else None
     counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
-    kernels = build(plan)
     given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
     arrays, rows = (dk, dv) if ragged else (None, None), (q, k, v, do)
     for kernel, grid, block, args in (
-        (kernels.prepare, blocks, 256, (o, do, lse, None, base, sums, turns, given, starts, 140)),
-        (kernels.gradients, 2, 384, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, (None, None))),
-        (kernels.finish, blocks, 256, (dq, sums, 0.1, dq if ragged else None, starts)),
+        (prepare(plan), blocks, 256, (o, do, lse, None, base, sums, turns, given, starts, 140)),
+        (gradients(plan), 2, 384, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, (None, None))),
+        (finish(plan, 2), blocks, 256, (dq, sums, 0.1, dq if ragged else None, starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered or dim > 64 else 2, notes=False)
         assert not report.kinds, str(report)
@@ -282,7 +282,7 @@ def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     plan = Plan(chosen(problem), problem)
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
-    compiled = build(plan).gradients.compile(
+    compiled = gradients(plan).compile(
         of_k, of_k, of_v, of_v, (1, 2, blocks * plan.config.rows, plan.of_row[1]), (1, 2, blocks, 2, 64 * plan.columns),
         None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1), Starts(*starts), arrays, (None, None), arch="sm_90a",
     )  # fmt: skip

@@ -817,7 +817,7 @@ ROWS: tuple[Row, ...] = (
         "it has read none of these queries",
     ),
     *(
-        Row(SKIPPING, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
+        Row(SKIPPING, kind, "mbarrier.wait", detail, "ds_pipe.producer_acquire( < self.skip(so_far)", THREE_HELD)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
     Row(IN_ONE, "weaken", "atom", "", "tiles", ONE_BLOCK),
@@ -853,14 +853,14 @@ ROWS: tuple[Row, ...] = (
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
     ),
-    Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
-    Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state)", WHOLE_WARP),
+    Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(self.kv_state)", WHOLE_WARP),
     Row(
         SPLIT_WIDE,
         "drop",
         "bar.warp.sync",
         "",
-        "values.consumer_release(once)",
+        "values.consumer_release(self.kv_state)",
         "the warp has met at the release of keys just before, and read nothing since",
     ),
     *(
@@ -868,14 +868,14 @@ ROWS: tuple[Row, ...] = (
         for kernels, reason in ((f"{SPLIT} {SPLIT_EARLY} {SPLIT_WIDE}", FROM_REGISTERS), (RAGGED_BACKWARD, BY_ROWS))
         for kind in ("drop", "pending")
     ),
-    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
-    Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(self.kv_state)", READS_DONE),
+    Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(self.kv_state)", READS_DONE),
     Row(
         f"attention_backward_wide {ORDERED_WIDE}",
         "weaken",
         ARRIVE,
         RELAXED,
-        "values.consumer_release(once) < replace(self, group=1)",
+        "values.consumer_release(self.kv_state) < replace(self, group=1)",
         READS_DONE,
     ),
     Row(
@@ -897,7 +897,7 @@ ROWS: tuple[Row, ...] = (
         (1,),
     ),
     *(
-        Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.bring(k, v, once)", ROWS_ALONE, (0,))
+        Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.load_keys(k, v)", ROWS_ALONE, (0,))
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
         for line in ("bring(v, self.storage", "bring(k, self.storage")
     ),
@@ -906,8 +906,8 @@ ROWS: tuple[Row, ...] = (
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(COVERED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
-    Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
-    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "ds_pipe.consumer_release(", WHOLE_WARP),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "ds_pipe.consumer_release(", READS_DONE),
     Row(
         COVERED.replace(f" {ORDERED}", ""),
         "early",
@@ -929,7 +929,7 @@ ROWS: tuple[Row, ...] = (
         "drop",
         "mbarrier.wait",
         "",
-        "changes.producer_acquire(change)",
+        "ds_pipe.producer_acquire(ds_state)",
         THREE_HELD,
     ),
     Row(
@@ -937,15 +937,15 @@ ROWS: tuple[Row, ...] = (
         "weaken",
         "mbarrier.wait",
         RELAXED,
-        "changes.producer_acquire(change)",
+        "ds_pipe.producer_acquire(ds_state)",
         THREE_HELD,
     ),
     *(
-        Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
+        Row(NARROWER, kind, "mbarrier.wait", detail, "ds_pipe.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave((grads[1],), 1, self.own(1))", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave((grads[1],), 1, self.own(1))", LARGER_GROUP),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
     Row(
         LOADED,
         "late",
@@ -954,16 +954,16 @@ ROWS: tuple[Row, ...] = (
         "dp",
         "what it moves over, a copy has brought",
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", f"changes.producer_acquire( < {HAS_DV}", READ_FIRST),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", f"ds_pipe.producer_acquire( < {HAS_DV}", READ_FIRST),
     Row(
         f"{WIDE} {ORDERED_WIDE}",
         "weaken",
         "mbarrier.wait",
         RELAXED,
-        f"changes.producer_acquire( < {HAS_DV}",
+        f"ds_pipe.producer_acquire( < {HAS_DV}",
         READ_FIRST,
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", f"changes.producer_acquire( < {HAS_DV}", READ_FIRST),
+    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", f"ds_pipe.producer_acquire( < {HAS_DV}", READ_FIRST),
     *(
         Row(
             kernels,
@@ -1000,7 +1000,7 @@ ROWS: tuple[Row, ...] = (
             kind,
             op,
             detail,
-            "changes.producer_acquire(change) < self.skip(so_far)",
+            "ds_pipe.producer_acquire(ds_state) < self.skip(so_far)",
             "both warpgroups have met since, at the end of the tile before",
         )
         for kind, op, detail in (
@@ -1051,12 +1051,18 @@ ROWS: tuple[Row, ...] = (
         "drop",
         "bar.sync",
         "",
-        "self.settle()",
+        "self.await_stores()",
         "the thread that waits for stores releases the tile too",
     ),
     Row(APART, "drop", "wgmma.commit_group", "", "dv = multiply(held.to(", LARGER_GROUP),
     Row(
-        APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
+        APART,
+        "drop",
+        "bar.sync",
+        "",
+        "self.await_stores()",
+        "the thread that waits for stores releases the tile too",
+        (-1,),
     ),
     Row(f"{ORDERED} {ORDERED_WIDE}", "weaken", "red", "", "cl.red(", "blocks add in turn: nobody else adds meanwhile"),
     Row(
@@ -1064,7 +1070,7 @@ ROWS: tuple[Row, ...] = (
         "drop",
         "bar.warp.sync",
         "",
-        "cl.syncwarp() < self.at(tiles.place, 0).serve_tile()",
+        "cl.syncwarp() < self.at(tiles.place).serve_tile()",
         "each lane has waited for the turn itself, and the barrier behind it is for whole warps",
     ),
     Row(

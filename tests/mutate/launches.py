@@ -19,7 +19,7 @@ from cutelite import sim
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
-from cutelite.kernels.attention import backward, backward_plan
+from cutelite.kernels.attention import backward, backward_outer, backward_plan
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.attention.tiles import Given
@@ -418,16 +418,17 @@ def attention_backward(
             parts = tuple(
                 np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
             )
-        kernels, grid, dq = backward.build(plan), batch * blocks * heads, np.empty_like(q)
+        grid, dq = batch * blocks * heads, np.empty_like(q)
         if which == 0:
             lse = np.zeros((batch, heads, sq), np.float32)
-            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
+            backward_outer.prepare(plan)[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
         elif which == 2:
-            kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
+            backward_outer.finish(plan, 2)[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
         elif which == 3:
-            kernels.of_keys[0][cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)](dk, parts[0], 0.1, None, starts)
+            launch = cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)
+            backward_outer.finish(plan, 0)[launch](dk, parts[0], 0.1, None, starts)
         own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
-        kernels.gradients[cl.Launch(1 + ordered, 384)](*own)
+        backward.gradients(plan)[cl.Launch(1 + ordered, 384)](*own)
 
     return run
 

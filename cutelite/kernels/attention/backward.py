@@ -27,11 +27,10 @@ Where registers do not suffice there are two other forms: `Apart`, at the end of
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
-from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Wide
@@ -40,22 +39,6 @@ from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
-
-
-class Kernels(NamedTuple):
-    """The kernels, in the order of their launches."""
-
-    prepare: Any
-    gradients: Any
-    finish: Any
-    of_keys: tuple[Any, ...]  # `finish` of dk and dv, where heads of queries are split
-
-
-@lru_cache(maxsize=256)
-def build(plan: Plan) -> Kernels:
-    """Return the kernels."""
-    of_keys = tuple(finish(plan, which) for which in range(2)) if plan.split else ()
-    return Kernels(prepare(plan), gradients(plan), finish(plan, 2), of_keys)
 
 
 def shared_memory(plan: Plan) -> Any:
@@ -79,6 +62,7 @@ def shared_memory(plan: Plan) -> Any:
     return Storage
 
 
+@lru_cache(maxsize=256)
 def gradients(plan: Plan) -> Any:
     """Return the kernel that computes all five products."""
     config, dtype, BM, BN = plan.config, plan.problem.dtype, plan.config.rows, plan.keys
@@ -112,7 +96,7 @@ def gradients(plan: Plan) -> Any:
         )
         row = sum(plan.dims) * dtype.bytes + count * kind.bytes
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
-        changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
+        ds_pipe = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None),
             plan.tiles.count(), counter, threads + (0 if turns is None else 32 * WORKERS),
@@ -121,13 +105,13 @@ def gradients(plan: Plan) -> Any:
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
         results = Results(by_block(sums), by_block(turns), grads, arrays, parts, starts)
-        shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes), given, results
+        shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, ds_pipe), given, results
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(40 if plan.wide else 24)
             warp = cl.make_warp_uniform(cl.warp_idx())
             if warp == 0:
                 if cl.elect_one():
-                    Loads(*shared).load(tiles, q, k, v, do, base)
+                    Loads(*shared).load(tiles, (q, k, v, do, base))
             elif turns is not None and warp <= WORKERS:
                 Turns(*shared, warp - 1).serve(tiles)
         else:
@@ -147,23 +131,20 @@ def by_block(array: Any) -> Any:
 
 
 class Loads(Block):
-    """The thread that loads."""
+    """The thread that loads `arrays`: q, k, v, do, and the logsumexps and sums of rows."""
 
-    def load(self, tiles: Any, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
+    def load(self, tiles: Any, arrays: Any) -> None:
         """Load tiles until none is left."""
-        once, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
+        kv_state, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
         tiles = tiles.begin()
         while tiles.is_valid():
-            once, state = once.advance(), self.at(tiles.place, once.index).load_tile(q, k, v, do, base, once, state)
+            kv_state, state = kv_state.advance(), self.at(tiles.place, kv_state).load_tile(arrays, state)
             tiles = tiles.tell(tiles.take())  # as late as loads allow, so that no tile waits for a long one
 
-    def load_tile(self, q: Any, k: Any, v: Any, do: Any, base: Any, once: Any, state: Any) -> Any:
-        """Load the blocks of queries in their order, values and keys behind the first; return the next state of `rows`.
-
-        once, state   of `keys` and `values`, and of `rows`
-        """
-        (_, _, rows, _), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.sequence
-        place = self.first
+    def load_tile(self, arrays: Any, state: Any) -> Any:
+        """Load a tile: values and keys behind the first block of queries. Return the next state of `rows`."""
+        (q, k, v, do, base), storage, sequence = arrays, self.storage, self.sequence
+        rows, config, place = self.pipes.rows, self.plan.config, self.first
         for i in range(self.steps):
             m, head, _ = place
             rows.producer_acquire(state)
@@ -173,18 +154,18 @@ class Loads(Block):
             of_rows = sequence.batch, head, (sequence.block + m) * config.rows, 0
             cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
             if i == 0:
-                self.bring(k, v, once)
+                self.load_keys(k, v)
             place, state = self.following(place), state.advance()
         if self.plan.tiles.gaps and self.steps == 0:
-            self.bring(k, v, once)
+            self.load_keys(k, v)
         return state
 
-    def bring(self, k: Any, v: Any, once: Any) -> None:
+    def load_keys(self, k: Any, v: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
         head = self.tile.kv // i32(self.plan.tiles.heads // HK)
         at = self.sequence.batch, head, self.sequence.key + self.tile.key, 0
-        bring(v, self.storage.v, self.pipes.values, once, at)
-        bring(k, self.storage.k, self.pipes.keys, once, at)
+        bring(v, self.storage.v, self.pipes.values, self.kv_state, at)
+        bring(k, self.storage.k, self.pipes.keys, self.kv_state, at)
 
 
 class Turns(Block):
@@ -197,7 +178,7 @@ class Turns(Block):
         """Serve tiles until none is left."""
         tiles = tiles.advance()
         while tiles.is_valid():
-            self.at(tiles.place, 0).serve_tile()
+            self.at(tiles.place).serve_tile()
             tiles = tiles.advance()
 
     def serve_tile(self) -> None:
@@ -218,14 +199,10 @@ class Turns(Block):
 class Narrow(Worker):
     """A warpgroup with keys of its own, for head dims up to 128."""
 
-    def run(self, once: Any, number: Any) -> Any:
-        """Compute a tile.
-
-        once    state of the pipelines of keys and values
-        number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
-        """
+    def run(self, number: Any) -> Any:
+        """Compute a tile; return the number of blocks of queries computed so far, which was `number` before."""
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in self.plan.dims)
-        self.await_keys(once)
+        self.await_keys()
         so_far = dk, dv, number, self.first, self.first[2]
         skipped: Any = i32(0)
         problem, rows = self.plan.problem, self.plan.config.rows
@@ -238,17 +215,17 @@ class Narrow(Worker):
         for i in range(skipped, self.steps):
             so_far = self.step(so_far, i > 0)
         dk, dv, number, _, last = so_far
-        self.finish((dk, dv), once, (number - 1, last))
+        self.finish((dk, dv), (number - 1, last))
         return number
 
-    def step(self, so_far: Any, behind: Any) -> Any:
-        """Compute a block of queries; behind the first one (`behind`), also dq of the block before.
+    def step(self, so_far: Any, later: Any) -> Any:
+        """Compute a block of queries; if it is not the tile's first (`later`), also dq of the block before.
 
         so_far  dk, dv, the number of blocks before in all tiles, the block's place, and the index of the one before
         """
-        (dk, dv, number, place, last), dtype, (*_, rows, changes) = so_far, self.plan.problem.dtype, self.pipes
-        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
-        before = changes.consumer_state_at(number - 1)
+        (dk, dv, number, place, last), dtype, (*_, rows, ds_pipe) = so_far, self.plan.problem.dtype, self.pipes
+        state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
+        before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
         s, dp = self.product(0, q, state), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
@@ -256,31 +233,31 @@ class Narrow(Worker):
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
         ds = self.score_gradients(p, dp, rates, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
-        changes.producer_acquire(change)
-        if behind:
-            changes.consumer_wait(before)
+        ds_pipe.producer_acquire(ds_state)
+        if later:
+            ds_pipe.consumer_wait(before)
             dq = self.start_dq(before)
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
-            dk = self.start_dk(ds, q, dk, change)
+            dk = self.start_dk(ds, q, dk, ds_state)
             dq, dv, dk = cl.wgmma.wait_group(2, dq, keep=(dv, dk))
-            changes.consumer_release(before)
+            ds_pipe.consumer_release(before)
             self.add(dq, last)
             dv, dk = cl.wgmma.wait_group(0, dv, dk)
         else:
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
-            dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
+            dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, ds_state))
         rows.consumer_release(state)
         return dk, dv, number + 1, self.following(place), place[2]
 
     def skip(self, so_far: Any) -> Any:
         """Pass by the first block, with zeros for dS."""
-        (dk, dv, number, place, _), (*_, rows, changes) = so_far, self.pipes
-        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        (dk, dv, number, place, _), (*_, rows, ds_pipe) = so_far, self.pipes
+        state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         self.await_queries(state, place)
-        changes.producer_acquire(change)
-        self.lay(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), change)
+        ds_pipe.producer_acquire(ds_state)
+        self.store_ds(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), ds_state)
         cl.fence_proxy_async("shared::cta")
-        changes.producer_commit(change)
+        ds_pipe.producer_commit(ds_state)
         rows.consumer_release(state)
         return dk, dv, number + 1, self.following(place), place[2]
 
@@ -307,45 +284,44 @@ class Narrow(Worker):
             held[4 * which + i] = own.to(dtype)
         return held.load()
 
-    def start_dk(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
+    def start_dk(self, ds: Any, q: Any, dk: Any, ds_state: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroup."""
-        self.lay(ds, change)
+        self.store_ds(ds, ds_state)
         dk = multiply(ds, cl.select(q, (1, 0)), dk)
         cl.fence_proxy_async("shared::cta")
-        self.pipes.changes.producer_commit(change)
+        self.pipes.ds.producer_commit(ds_state)
         return dk
 
-    def lay(self, ds: Any, change: Any) -> None:
+    def store_ds(self, ds: Any, ds_state: Any) -> None:
         """Write this warpgroup's part of dS to shared memory."""
-        self.plan.put(ds, self.storage.ds[None, None, change.index], self.group, turned=True)
+        self.plan.put(ds, self.storage.ds[None, None, ds_state.index], self.group, turned=True)
 
-    def conclude(self, last: Any) -> None:
+    def add_last_dq(self, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block."""
         if not self.plan.tiles.gaps or self.steps > 0:
-            self.add_dq(self.pipes.changes.consumer_state_at(last[0]), last[1])
+            self.add_dq(self.pipes.ds.consumer_state_at(last[0]), last[1])
 
-    def add_dq(self, change: Any, at: Any) -> None:
+    def add_dq(self, ds_state: Any, at: Any) -> None:
         """Compute this warpgroup's part of dq of a block, and add it."""
-        changes = self.pipes.changes
-        changes.consumer_wait(change)
-        dq = cl.wgmma.wait_group(0, self.start_dq(change))
-        changes.consumer_release(change)
+        ds_pipe = self.pipes.ds
+        ds_pipe.consumer_wait(ds_state)
+        dq = cl.wgmma.wait_group(0, self.start_dq(ds_state))
+        ds_pipe.consumer_release(ds_state)
         self.add(dq, at)
 
-    def finish(self, grads: Any, once: Any, last: Any) -> None:
+    def finish(self, grads: Any, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block, and write dk and dv of its own.
 
         dv and dk leave by way of the same shared memory, while the next tile's values and keys come.
         """
-        self.pipes.values.consumer_release(once)
-        self.conclude(last)
-        self.pipes.keys.consumer_release(once)
+        self.pipes.values.consumer_release(self.kv_state)
+        self.add_last_dq(last)
+        self.pipes.keys.consumer_release(self.kv_state)
         for which in (1, 0):
-            layout, own = self.plan.laid((ROWS, self.plan.dims[which]), self.plan.spans[which]), None
-            if not self.plan.split:
-                own = cl.with_layout(self.storage.grads[self.group, None], layout)
-                self.settle()
-            self.leave((grads[which],), which, own)
+            layout = self.plan.laid((ROWS, self.plan.dims[which]), self.plan.spans[which])
+            room = None if self.plan.split else cl.with_layout(self.storage.grads[self.group, None], layout)
+            self.await_stores()
+            self.write((grads[which],), which, room)
 
 
 class Apart(Narrow):
@@ -355,11 +331,11 @@ class Apart(Narrow):
     dv leave by way of the memory of keys and values.
     """
 
-    def step(self, so_far: Any, behind: Any) -> Any:
-        """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
-        (dk, dv, number, place, last), (*_, rows, changes) = so_far, self.pipes
-        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
-        before = changes.consumer_state_at(number - 1)
+    def step(self, so_far: Any, later: Any) -> Any:
+        """Do what `Narrow.step` does."""
+        (dk, dv, number, place, last), (*_, rows, ds_pipe) = so_far, self.pipes
+        state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
+        before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
         lse = self.of_rows(state, 0)
         s = cl.wgmma.wait_group(0, self.product(0, q, state))
@@ -368,19 +344,19 @@ class Apart(Narrow):
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))
         ds = cl.wgmma.fence_operand(self.score_gradients(held.to(f32), dp, rates, total), held=False)
         dv = multiply(held.to(self.plan.problem.dtype), cl.select(do, (1, 0)), dv)
-        changes.producer_acquire(change)
-        dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, change))
+        ds_pipe.producer_acquire(ds_state)
+        dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, ds_state))
         rows.consumer_release(state)
-        if behind:
+        if later:
             self.add_dq(before, last)
         return dk, dv, number + 1, self.following(place), place[2]
 
-    def finish(self, grads: Any, once: Any, last: Any) -> None:
+    def finish(self, grads: Any, last: Any) -> None:
         """Do what `Narrow.finish` does."""
-        self.leave((grads[1],), 1, self.own(1))
-        self.conclude(last)
+        self.write((grads[1],), 1, self.own(1))
+        self.add_last_dq(last)
         EVERYONE.sync()  # the others have read these keys
-        self.leave((grads[0],), 0, self.own(0))
-        self.settle()
-        self.pipes.keys.consumer_release(once)
-        self.pipes.values.consumer_release(once)
+        self.write((grads[0],), 0, self.own(0))
+        self.await_stores()
+        self.pipes.keys.consumer_release(self.kv_state)
+        self.pipes.values.consumer_release(self.kv_state)

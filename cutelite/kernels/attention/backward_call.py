@@ -10,7 +10,8 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
-from cutelite.kernels.attention.backward import build
+from cutelite.kernels.attention.backward import gradients
+from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
@@ -49,11 +50,11 @@ def attention_backward(
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     of_q, of_k, of_v, of_out = MODES[layout]
-    check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
-    results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
+    modes = {"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}
+    _, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, dq, dk, dv)]
     differentiate(by_head, lse, dlse, causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config)
-    return results
+    return dq, dk, dv
 
 
 @untraced
@@ -72,32 +73,39 @@ def attention_varlen_backward(
     cu_seqlens_q, cu_seqlens_k  the same arguments as of `attention_varlen`. Rows behind the last sequence become 0
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
-    starts = cu_seqlens_q, cu_seqlens_k
     modes = {"q": "TQ H D", "k": "TK HK D", "v": "TK HK DV", "do": "TQ H DV", "o": "TQ H DV"}
-    check_starts(check(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out), *starts)
-    results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
-    by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
+    given, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out)
+    starts = cu_seqlens_q, cu_seqlens_k
+    check_starts(given, *starts)
+    by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, dq, dk, dv)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    mods = softcap, score_mod, mask_mod
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, starts)
-    return results
+    how = causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config
+    differentiate(by_head, lse, dlse, *how, starts)
+    return dq, dk, dv
 
 
-def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any) -> Arguments:
-    """Check the arrays of a call: those named in `modes`, logsumexp and its gradient, and results."""
-    given = Arguments()
-    for (name, own), x in zip(modes.items(), arrays, strict=True):
-        given.array(name, x, HALVES if name == "q" else "q", own, rows=True)
-    for name, x in zip(("lse", "dlse"), sums, strict=True):
-        if x is not None or name == "lse":
+def checked(
+    modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any
+) -> tuple[Arguments, Any]:
+    """Check the arrays of a call; return what is known of them, and the results, which are made where `out` is None.
+
+    arrays   those named in `modes`
+    sums     logsumexps and their gradient, or None, whose modes are `of_sums`
+    """
+    given, read = Arguments(), dict(zip((*modes, "lse", "dlse"), (*arrays, *sums), strict=True))
+    for name, x in read.items():
+        if name in modes:
+            given.array(name, x, HALVES if name == "q" else "q", modes[name], rows=True)
+        elif x is not None or name == "lse":
             given.array(name, x, "f32", of_sums)
-    read = dict(zip((*modes, "lse", "dlse"), (*arrays, *sums), strict=True))
-    for name, x in zip("qkv", () if out is None else out, strict=out is not None):
+    if out is None:
+        return given, tuple(empty(x, tuple(x.shape)) for x in arrays[:3])
+    for name, x in zip("qkv", out, strict=True):
         given.array(f"d{name} of out", x, "q", modes[name], written=True)
         views = {other: rt.read(each) for other, each in read.items() if each is not None}
         check_apart(f"d{name} of out", rt.read(x), views)
         read[f"d{name}"] = x
-    return given
+    return given, tuple(out)
 
 
 def differentiate(
@@ -167,13 +175,13 @@ def launch(
     if plan.split:
         shape = batch, kv_heads * parts, tiles
         of_parts = tuple(empty(lse, (*shape, plan.pieces(n), plan.keys * n // plan.pieces(n))) for n in plan.dims)
-    kernels = build(plan)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
-    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
+    prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
     own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
-    kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*own)
-    kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
-    for kernel, grad, part, scale in zip(kernels.of_keys, (dk, dv), of_parts, scales, strict=False):
-        kernel[cl.Launch(tiles * kv_heads * batch, threads, pdl=True)](grad, part, scale, None, starts)
+    gradients(plan)[cl.Launch(resident, threads + GROUP, pdl=True)](*own)
+    finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
+    if plan.split:
+        for which, (grad, part, scale) in enumerate(zip((dk, dv), of_parts, scales, strict=True)):
+            finish(plan, which)[cl.Launch(tiles * kv_heads * batch, threads, pdl=True)](grad, part, scale, None, starts)

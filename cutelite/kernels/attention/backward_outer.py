@@ -5,6 +5,7 @@ dv.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
@@ -28,6 +29,7 @@ def place(heads: Any, blocks: Any) -> tuple[Any, Any, Any]:
     return x % blocks, x // blocks % heads, x // blocks // heads
 
 
+@lru_cache(maxsize=256)
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
     dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dims[0]
@@ -93,6 +95,7 @@ def split(value: Any, pieces: Any, first: int) -> None:
         value = value - pieces[first + i].to(f32) * factor
 
 
+@lru_cache(maxsize=256)
 def finish(plan: Plan, which: int) -> Any:
     """Return the kernel that adds up parts of dk (0) or dv (1), or converts the sums of dq (2), a block at a time."""
     dim, of_queries = plan.problem.dim_v if which == 1 else plan.problem.dim, which == 2

@@ -20,21 +20,21 @@ class Wide(Worker):
     It computes scores of all queries for half of the keys; P and dS go through shared memory.
     """
 
-    def run(self, once: Any, number: Any) -> Any:
+    def run(self, number: Any) -> Any:
         """Compute a tile; see `Narrow.run`. From here on the group is known when the kernel is compiled."""
         if self.group == 0:
-            number = replace(self, group=0).compute_tile(once, number)
+            number = replace(self, group=0).compute_tile(number)
         else:
-            number = replace(self, group=1).compute_tile(once, number)
+            number = replace(self, group=1).compute_tile(number)
         return number
 
-    def compute_tile(self, once: Any, number: Any) -> Any:
+    def compute_tile(self, number: Any) -> Any:
         """Compute a tile."""
         plan, which = self.plan, 1 - self.group
         (keys, values, *_) = self.pipes
         columns = plan.keys if plan.turned else plan.dims[which]
         own = tuple(cl.wgmma.zeros_accumulator(columns) for _ in range(plan.pieces(plan.dims[which])))
-        self.await_keys(once)
+        self.await_keys()
         so_far = own, number, self.first, (cl.full((plan.columns // 2,), 0.0, f32), self.first[2])
         for i in range(self.steps):
             so_far = self.step(so_far, i > 0)
@@ -42,10 +42,10 @@ class Wide(Worker):
         if not plan.tiles.gaps or self.steps > 0:
             self.add(last[0], last[1], self.early)
         EVERYONE.sync()  # both have read these keys and values
-        self.leave(own, which, self.kv(which))
-        self.settle()
-        keys.consumer_release(once)
-        values.consumer_release(once)
+        self.write(own, which, self.kv(which))
+        self.await_stores()
+        keys.consumer_release(self.kv_state)
+        values.consumer_release(self.kv_state)
         return number
 
     @property
@@ -54,25 +54,25 @@ class Wide(Worker):
         groups = self.plan.columns // 8
         return groups if self.results.turns is not None else groups * 3 // 4
 
-    def step(self, so_far: Any, behind: Any) -> Any:
-        """Compute a block of queries; behind the first one (`behind`), also add the rest of dq of the block before.
+    def step(self, so_far: Any, later: Any) -> Any:
+        """Compute a block of queries; if it is not the tile's first (`later`), also add the rest of dq of that before.
 
         Tensor cores have dP while P is made, dv while dS is made, and dk while dq is added.
         """
         (own, number, place, last), plan, storage = so_far, self.plan, self.storage
-        *_, rows, changes = self.pipes
-        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
-        full, has_dv = changes.consumer_state_at(number), self.group == 0
+        *_, rows, ds_pipe = self.pipes
+        state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
+        full, has_dv = ds_pipe.consumer_state_at(number), self.group == 0
         q, do = self.await_queries(state, place)
         s = multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False)
         dp = multiply(do, self.own(1), cl.wgmma.zeros_accumulator(plan.width), False)
-        if behind:
+        if later:
             self.add(last[0], last[1], self.early)
         lse, total = (self.of_rows(state, which) for which in range(2))
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, rates = self.powers(s, lse, place)
-        of_p, of_ds = (t[None, None, change.index] for t in (storage.p, storage.ds))
-        changes.producer_acquire(change)
+        of_p, of_ds = (t[None, None, ds_state.index] for t in (storage.p, storage.ds))
+        ds_pipe.producer_acquire(ds_state)
         plan.put(p, of_p, self.group)
         cl.fence_proxy_async("shared::cta")
         if has_dv:
@@ -83,8 +83,8 @@ class Wide(Worker):
             dp = cl.wgmma.wait_group(0, dp)
         plan.put(self.score_gradients(p, dp, rates, total), of_ds, self.group)
         cl.fence_proxy_async("shared::cta")
-        changes.producer_commit(change)
-        changes.consumer_wait(full)
+        ds_pipe.producer_commit(ds_state)
+        ds_pipe.consumer_wait(full)
         dq = self.start_dq(full)
         if has_dv:
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
@@ -95,7 +95,7 @@ class Wide(Worker):
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
         rows.consumer_release(state)
-        changes.consumer_release(full)
+        ds_pipe.consumer_release(full)
         # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's
         return tuple(own), number + 1, self.following(place), (dq + 0.0, place[2])
 

@@ -38,12 +38,12 @@ OWN, TURN, ADDED = 2, 5, 7
 
 
 class Pipes(NamedTuple):
-    """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS."""
+    """Pipelines: keys and values, a tile at a time; blocks of queries, and of dS."""
 
     keys: Any
     values: Any
     rows: Any
-    changes: Any
+    ds: Any
 
 
 class Results(NamedTuple):
@@ -65,10 +65,10 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """State of a thread block, at a tile.
+    """What threads of a thread block share, at a tile.
 
-    group  the index of a warpgroup that computes
-    tile   a place, whose keys and values are those of number `held`
+    group     the number of a computing warpgroup
+    tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
     """
 
     plan: Plan
@@ -78,11 +78,11 @@ class Block:
     results: Results
     group: Any = None
     tile: Any = None
-    held: Any = None
+    kv_state: Any = None
 
-    def at(self, place: Any, held: Any) -> Any:
-        """Return the state for the tile at a place, whose keys and values are in buffer `held`."""
-        return replace(self, tile=place, held=held)
+    def at(self, place: Any, kv_state: Any = None) -> Any:
+        """Return the same at another tile."""
+        return replace(self, tile=place, kv_state=kv_state)
 
     @property
     def sequence(self) -> Sequence:
@@ -91,7 +91,7 @@ class Block:
 
     def kv(self, which: int) -> Any:
         """Return the tile's keys (0) or its values (1) in shared memory."""
-        return (self.storage.k, self.storage.v)[which][None, None, self.held]
+        return (self.storage.k, self.storage.v)[which][None, None, self.kv_state.index]
 
     @property
     def steps(self) -> Any:
@@ -130,10 +130,10 @@ class Worker(Block):
         """Compute tiles until none is left."""
         number, tiles = cl.u32(0), tiles.advance()
         while tiles.is_valid():
-            # keys and values go as the queue does, which has two places
+            # keys and values of this tile have the place that it had in the queue, which has two, and is one further
             at, turns = tiles.state.index ^ 1, tiles.state.phase
-            once = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
-            number = self.at(tiles.place, once.index).run(once, number)
+            kv_state = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
+            number = self.at(tiles.place, kv_state).run(number)
             tiles = tiles.advance()
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
@@ -147,11 +147,11 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
 
-    def await_keys(self, once: Any) -> None:
+    def await_keys(self) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
         plan, tile = self.plan, self.tile
-        self.pipes.keys.consumer_wait(once)
-        self.pipes.values.consumer_wait(once)
+        self.pipes.keys.consumer_wait(self.kv_state)
+        self.pipes.values.consumer_wait(self.kv_state)
         if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
             self.clear_behind((self.kv(0), self.kv(1)), plan.keys, self.sequence.keys - tile.key)
 
@@ -291,10 +291,10 @@ class Worker(Block):
         cl.fence_proxy_async("shared::cta")
         EVERYONE.sync()
 
-    def leave(self, grads: tuple[Any, ...], which: int, own: Any) -> None:
+    def write(self, grads: tuple[Any, ...], which: int, room: Any) -> None:
         """Write dk (0) or dv (1), of keys of this warpgroup alone or (`Wide`) of all, of which it has these pieces.
 
-        own  shared memory for the gradient, which no warp reads any more
+        room  shared memory for the gradient, which no warp reads any more
         """
         plan, tile, sequence, starts, results = self.plan, self.tile, self.sequence, self.results.starts, self.results
         if plan.split:
@@ -305,21 +305,21 @@ class Worker(Block):
             return
         factor: Any = self.given.scale if which == 0 else 1.0
         for c, grad in enumerate(grads):
-            plan.put(grad * (factor * 2.0**-plan.lift), own, c, plan.turned)
+            plan.put(grad * (factor * 2.0**-plan.lift), room, c, plan.turned)
         key = tile.key if plan.wide else self.key
         length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
         self.barrier(OWN).sync()
-        if not plan.problem.ragged or key + cl.size(own.shape[0]) <= sequence.keys:
+        if not plan.problem.ragged or key + cl.size(room.shape[0]) <= sequence.keys:
             if cl.thread_idx.x % GROUP == 0 and key < length:
-                cl.tma_store(own, results.tensors[which], at=(sequence.batch, tile.kv, sequence.key + key, 0))
+                cl.tma_store(room, results.tensors[which], at=(sequence.batch, tile.kv, sequence.key + key, 0))
                 cl.cp_async_bulk_commit_group()
         else:
             at = 0, tile.kv, sequence.key + key
-            plan.store_rows(own, results.arrays[which], at, length - key, sequence.keys - key, GROUP)
+            plan.store_rows(room, results.arrays[which], at, length - key, sequence.keys - key, GROUP)
 
-    def settle(self) -> None:
-        """Wait until what this warpgroup has sent by TMA has been read from shared memory: nothing of split heads."""
+    def await_stores(self) -> None:
+        """Wait until TMA has read what this warpgroup stores by it, which is nothing where heads are split."""
         if self.plan.split:
             return
         if cl.thread_idx.x % GROUP == 0:
