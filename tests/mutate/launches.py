@@ -387,7 +387,7 @@ def attention_backward(
     dim_v    columns of values; 0: as many as of keys
     which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it, for dq and dk
     heads    of queries, which are split, for one of keys
-    ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
+    ordered  it adds up dq in the order of keys, in one thread block more than batches; otherwise one has all tiles
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
     """
 
@@ -428,7 +428,7 @@ def attention_backward(
             launch = cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)
             backward_outer.finish(plan, 0)[launch](dk, parts[0], 0.1, None, starts)
         own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
-        backward.gradients(plan)[cl.Launch(1 + ordered, 384)](*own)
+        backward.gradients(plan)[cl.Launch(1 + batch * ordered, 384)](*own)
 
     return run
 
