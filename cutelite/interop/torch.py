@@ -23,6 +23,7 @@ from cutelite.interop.torch_levels import batch_one_by_one, check_tangents, deri
 from cutelite_rt import ArgumentError
 
 Function = Callable[..., Any]
+Results = str | tuple[str, ...] | Function | None
 WIDE = torch.float32, torch.float16, torch.bfloat16
 """Dtypes that autocast casts."""
 DEVICES = "cuda", "cpu"
@@ -74,6 +75,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
+    results: Results = None,
 ) -> Any: ...
 @overload
 def custom_op(
@@ -83,6 +85,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
+    results: Results = None,
 ) -> Callable[[Function], Any]: ...
 def custom_op(
     name: str,
@@ -92,16 +95,20 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
+    results: Results = None,
 ) -> Any:
     """Make an operator as `torch.library.custom_op` does, whose fake implementation is `function` without launches.
 
     name          'namespace::name', its name in torch.ops
     mutates_args  names of the arguments that it writes to
     device_types, schema   as for torch
-    Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`, or a `register_fake` of
-                  your own where the function looks at what is in a tensor
+    results       what serves as fake implementation where the function looks at what is in a tensor or where it is: the
+                  name of an argument that the result is like, in shape and dtype, a tuple of names if it gives more, or
+                  a function of the operator's arguments that allocates its results
+    Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`
 
-    The function must do with tensors only what torch can do without their values: allocate by shape, view, and launch.
+    Without `results` the function must do with tensors only what torch can do without their values: allocate by shape,
+    view, and launch.
     Kernels are launched in torch's current stream. A grid may be computed from sizes that torch.compile keeps symbolic.
     """
 
@@ -110,15 +117,17 @@ def custom_op(
             name, function, mutates_args=mutates_args, device_types=device_types, schema=schema
         )
 
+        told = made._opoverload._schema
+        giving = results_like(told, results) if isinstance(results, str | tuple) else results or function
+
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
             with diverted(nothing):
-                found = function(*args, **kwargs)
+                found = giving(*args, **kwargs)
             check_places(made, args, found)
             return found
 
         made.register_fake(fake)
-        told = made._opoverload._schema
         if not told.is_mutable:
             derive_in_levels(made, DEVICES)
             if told.returns and all(str(each.type) == "Tensor" for each in told.returns):
@@ -126,6 +135,14 @@ def custom_op(
         return made
 
     return decorate if function is None else decorate(function)
+
+
+def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
+    """Return the function that allocates results like the arguments of these names of an operator, one or a tuple."""
+    every = [argument.name for argument in schema.arguments]
+    if isinstance(names, str):
+        return lambda *args: args[every.index(names)].new_empty(args[every.index(names)].shape)
+    return lambda *args: tuple(args[every.index(name)].new_empty(args[every.index(name)].shape) for name in names)
 
 
 def check_places(operator: Any, args: Iterable[Any], results: Any) -> None:

@@ -61,7 +61,12 @@ def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add
     return dense(x, list(weights), bias, add)
 
 
-@custom_op("cutelite::linear", mutates_args=())
+def of_weights(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """Return a tensor without contents for the products of x, (..., K), and all rows of `weights`."""
+    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+
+
+@custom_op("cutelite::linear", mutates_args=(), results=lambda x, weights, *_: of_weights(x, weights))
 def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
@@ -70,7 +75,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     bias     (N,)
     add      (..., N): a residual, added before the result is rounded
     """
-    out = x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+    out = of_weights(x, weights)
     add, bias = None if add is None else whole(add), None if bias is None else whole(bias)
     every, start = joined(weights), 0
     for weight in weights if every is None else [every]:
@@ -83,7 +88,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     return out
 
 
-@custom_op("cutelite::gated_linear", mutates_args=())
+@custom_op("cutelite::gated_linear", mutates_args=(), results=lambda x, weights, _: of_weights(x, weights[:1]))
 def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
     """Return ``activation(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
@@ -100,12 +105,13 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tenso
     return gates.gated(gate, up, activation, out=gate)
 
 
-@gated_linear.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
-    return x.new_empty((*x.shape[:-1], len(weights[0])))
+def _sums(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+    n, lead = len(weight), x.shape[:-1]
+    squares = x.new_empty((*lead, n // WIDE), dtype=torch.float32)
+    return x.new_empty((*lead, n)), x.new_empty((*lead, n)), squares
 
 
-@custom_op("cutelite::summed_linear", mutates_args=())
+@custom_op("cutelite::summed_linear", mutates_args=(), results=_sums)
 def summed_linear(
     x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -114,14 +120,12 @@ def summed_linear(
     return found
 
 
-@summed_linear.register_fake
-def _(x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float) -> tuple[Tensor, Tensor, Tensor]:
-    n, lead = len(weight), x.shape[:-1]
-    squares = x.new_empty((*lead, n // WIDE), dtype=torch.float32)
-    return x.new_empty((*lead, n)), x.new_empty((*lead, n)), squares
+def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
+    rows = sum(len(weight) for weight in weights)
+    return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
 
 
-@custom_op("cutelite::normed_linear", mutates_args=())
+@custom_op("cutelite::normed_linear", mutates_args=(), results=_normed)
 def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
     """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
 
@@ -134,13 +138,11 @@ def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], 
     return found
 
 
-@normed_linear.register_fake
-def _(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
-    rows = sum(len(weight) for weight in weights)
-    return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
+def _queries(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, *_: Any) -> Tensor:
+    return of_weights(x, weights[:1]).unflatten(-1, (-1, keys.shape[-1]))
 
 
-@custom_op("cutelite::appended_linear", mutates_args={"keys", "values", "length"})
+@custom_op("cutelite::appended_linear", mutates_args={"keys", "values", "length"}, results=_queries)
 def appended_linear(
     x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
     squares: Tensor | None, eps: float,
@@ -159,15 +161,7 @@ def appended_linear(
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 
-@appended_linear.register_fake
-def _(
-    x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
-    squares: Tensor | None, eps: float,
-) -> Tensor:  # fmt: skip
-    return x.new_empty((*x.shape[:-1], len(weights[0]) // keys.shape[-1], keys.shape[-1]))
-
-
-@custom_op("cutelite::rotated_linear", mutates_args=())
+@custom_op("cutelite::rotated_linear", mutates_args=(), results=lambda x, weights, *_: of_weights(x, weights))
 def rotated_linear(
     x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int
 ) -> Tensor:  # fmt: skip
@@ -181,12 +175,11 @@ def rotated_linear(
     return rotated_product(x, (torch.cat(list(weights)) if whole is None else whole).T, cosines, sines, heads, dim)
 
 
-@rotated_linear.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int) -> Tensor:
-    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
-
-
-@custom_op("cutelite::rotated_linear_backward", mutates_args=())
+@custom_op(
+    "cutelite::rotated_linear_backward",
+    mutates_args=(),
+    results=lambda dq, dk, dv, x, weights, c, s, needs: unwritten(x, sum(map(len, weights)), needs),
+)
 def rotated_linear_backward(
     dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
     needs: Sequence[bool],
@@ -203,20 +196,11 @@ def rotated_linear_backward(
     return list(linear_backward(grad, x, weights, needs))
 
 
-@rotated_linear_backward.register_fake
-def _(
-    dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
-    needs: Sequence[bool],
-) -> list[Tensor]:  # fmt: skip
-    return unwritten(x, sum(len(weight) for weight in weights), needs)
-
-
-@dense.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
-    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
-
-
-@custom_op("cutelite::linear_backward", mutates_args=())
+@custom_op(
+    "cutelite::linear_backward",
+    mutates_args=(),
+    results=lambda grad, x, weights, needs: unwritten(x, grad.shape[-1], needs),
+)
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
     """Return the gradients of x and of all weights, as one matrix; those that `needs` does not ask for are empty."""
     of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
@@ -229,11 +213,6 @@ def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: S
         of_weights = x.new_empty((rows.shape[1], x.shape[-1]))
         multiply(rows.T, x.flatten(0, -2), of_weights, fused_of())
     return [of_x, of_weights]
-
-
-@linear_backward.register_fake
-def _(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
-    return unwritten(x, grad.shape[-1], needs)
 
 
 def unwritten(x: Tensor, rows: int, needs: Sequence[bool]) -> list[Tensor]:
@@ -261,7 +240,12 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 dense.register_autograd(_differentiate, setup_context=_remember)
 
 
-@custom_op("cutelite::gated_mlp", mutates_args=())
+def _gated(x: Tensor, weights: Sequence[Tensor], down: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+    n, lead = down.shape[1], x.shape[:-1]
+    return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
+
+
+@custom_op("cutelite::gated_mlp", mutates_args=(), results=_gated)
 def gated_mlp(
     x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -281,15 +265,15 @@ def gated_mlp(
     return dense(h, [down], None, add), halves, h
 
 
-@gated_mlp.register_fake
-def _(
-    x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    n, lead = down.shape[1], x.shape[:-1]
-    return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
+def _gradients(
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
+    activation: str,
+) -> list[Tensor]:  # fmt: skip
+    of_down = x.new_empty(down.shape if needs[2] else (0,))
+    return [*unwritten(x, halves.shape[-1], needs[:2]), of_down]
 
 
-@custom_op("cutelite::gated_mlp_backward", mutates_args=())
+@custom_op("cutelite::gated_mlp_backward", mutates_args=(), results=_gradients)
 def gated_mlp_backward(
     grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
     activation: str,
@@ -308,15 +292,6 @@ def gated_mlp_backward(
         gate, up = halves.chunk(2, dim=-1)
         gates.gated_backward(of_h, gate, up, activation, out=of_halves.chunk(2, dim=-1))
     return [*linear_backward(of_halves, x, weights, needs[:2]), of_down]
-
-
-@gated_mlp_backward.register_fake
-def _(
-    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
-    activation: str,
-) -> list[Tensor]:  # fmt: skip
-    shapes = x.shape, (halves.shape[-1], x.shape[-1]), down.shape
-    return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
 
 
 def _remember_mlp(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:

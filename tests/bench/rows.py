@@ -10,7 +10,8 @@
 
 Plans are those that the library chooses; `rows_sweep.py` tries others. Inputs are normal random numbers in rotating
 buffers, larger than L2 together; calls are captured in CUDA graphs. What is counted is what an operation has to read
-and write; `copy` is torch's copy of as many bytes as x has. Results are compared with float64 before anything is timed.
+and write; `copy` is torch's copy of `COPIED` bytes, of one size in all cells: copies of 512 MiB have two thirds of its
+speed. Results are compared with float64 before anything is timed.
 QuACK and Liger take part where they can be imported.
 """
 
@@ -48,6 +49,7 @@ from tests.bench.timing import L2_BYTES, Replay, rounds
 
 ROWS = {1024: 32768, 4096: 32768, 16384: 16128, 32768: 8192, 65536: 4096, 131072: 2048, 262144: 1024}
 EPS = 1e-6
+COPIED = 504 << 20  # bytes of the copy: no size that was tried is copied faster
 SAMPLE = 128  # rows that are compared with float64
 BARS = 0.97, 0.94  # of the fastest copy: forward from 4k columns on; below, and backward
 LAST_CELL = 15  # seconds that a process has for the cell it is at when time is over
@@ -370,7 +372,6 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
     rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
     wanted = None if small or known or op.exact is None else exact(op, sets[0], rows)
-    each = op.moved(size, m) / 4e12
     calls: dict[str, Callable[[int], Any]] = {}
     try:
         off = 0.0 if wanted is None else error(op.ours(None, *sets[0]), wanted, rows)
@@ -395,17 +396,17 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
             print(f"    {name} {n} {package}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
     if warm:
         return {}
-    other = [torch.empty_like(s[0]) for s in sets]
-    calls["copy"] = lambda i: other[i].copy_(sets[i][0])
+    source, target = random(2, COPIED // dtype.itemsize, dtype=dtype)
+    calls["copy"] = lambda _: target.copy_(source)
+    moved = {k: 2 * COPIED if k == "copy" else op.moved(size, m) for k in calls}
     replays: dict[str, Replay] = {}
     for k, call in calls.items():
         try:
-            replays[k] = Replay(call, count, 5e-3, each)
+            replays[k] = Replay(call, count, 5e-3, moved[k] / 4e12)
         except Exception as problem:  # a call that waits for the GPU is in no graph
             print(f"    {name} {n} {k}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
     taken = rounds(replays, options.rounds)
-    bytes = {k: 2 * size if k == "copy" else op.moved(size, m) for k in taken}
-    speed = {k: bytes[k] / statistics.median(times) * 1e-9 for k, times in taken.items()}
+    speed = {k: moved[k] / statistics.median(times) * 1e-9 for k, times in taken.items()}
     print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)
     return {"operation": name, "rows": m, "columns": n, "dtype": str(dtype), "gb_per_s": speed}
 

@@ -244,6 +244,11 @@ def test_gradients_samples_and_numbers_of_8_bits_are_operators_where_they_are_tr
         assert [(tuple(x.shape), x.dtype) for x in found if x is not None] == [(tuple(s), d) for s, d in wanted]
 
 
+def test_tensors_without_data_are_refused_beside_others() -> None:
+    with pytest.raises(cl.ArgumentError, match="softmax_backward: a tensor is on 'meta'"):
+        softmax_backward(torch.zeros(3, 16, device="meta"), torch.zeros(3, 16))
+
+
 def called(function: Any, x: Any, w: Any) -> Any:
     return function(x) if function in (softmax, log_softmax) else function(x, w)
 

@@ -90,16 +90,15 @@ def scaled_experts(
     return fp8.scaled_experts(x, gate_up, gate_up_scale, down, down_scale, index, weights)
 
 
-@custom_op("cutelite::route", mutates_args=())
+def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
+    shape = len(logits), k
+    return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int64)
+
+
+@custom_op("cutelite::route", mutates_args=(), results=_routed)
 def route(logits: Tensor, k: int, normalise: bool) -> tuple[Tensor, Tensor]:
     """`cutelite.kernels.moe.route`: weights, f32, and experts, i64."""
     return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64"))
-
-
-@route.register_fake
-def _(logits: Tensor, k: int, normalise: bool) -> tuple[Tensor, Tensor]:
-    shape = len(logits), k
-    return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int64)
 
 
 def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -108,15 +107,10 @@ def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]
     ctx.save_for_backward(logits, *output)
 
 
-@custom_op("cutelite::route_backward", mutates_args=())
+@custom_op("cutelite::route_backward", mutates_args=(), results="logits")
 def route_backward(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
     """`cutelite.kernels.moe.route_backward`."""
     return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
-
-
-@route_backward.register_fake
-def _(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
-    return torch.empty_like(logits)
 
 
 def _differentiate_route(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:

@@ -59,26 +59,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-@custom_op("cutelite::softmax", mutates_args=())
+@custom_op("cutelite::softmax", mutates_args=(), results="x")
 def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute softmax over the last mode, or its logarithm."""
     return soft.apply(x, None, log, None)
 
 
-@softmax.register_fake
-def _(x: torch.Tensor, log: bool) -> torch.Tensor:
-    return x.new_empty(x.shape)
-
-
-@custom_op("cutelite::softmax_backward", mutates_args=())
+@custom_op("cutelite::softmax_backward", mutates_args=(), results="y")
 def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
-
-
-@softmax_backward.register_fake
-def _(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
-    return y.new_empty(y.shape)
 
 
 def _keep_softmax(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -94,7 +84,13 @@ def _differentiate_softmax(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
 softmax.register_autograd(_differentiate_softmax, setup_context=_keep_softmax)
 
 
-@custom_op("cutelite::norm", mutates_args=())
+def _norm_results(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    rows = x.new_empty(x.shape[:-1], dtype=torch.float32)
+    total = x.new_empty((0,) if residual is None else x.shape)
+    return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
+
+
+@custom_op("cutelite::norm", mutates_args=(), results=_norm_results)
 def norm_forward(
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -113,22 +109,13 @@ def norm_forward(
     return made.y, total, made.rstd.new_empty((0,)) if made.mean is None else made.mean, made.rstd
 
 
-@norm_forward.register_fake
-def _(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    eps: float,
-    offset: float,
-    center: bool,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    rows = x.new_empty(x.shape[:-1], dtype=torch.float32)
-    total = x.new_empty((0,) if residual is None else x.shape)
-    return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
+def _norm_gradients(dy: Any, s: Any, weight: Any, mean: Any, rstd: Any, add: Any, bias: bool, offset: float) -> Any:
+    like, n = s if weight is None else weight, s.shape[-1:]
+    dw = s.new_empty((0,)) if weight is None else like.new_empty(n)
+    return s.new_empty(s.shape), dw, like.new_empty(n) if bias else s.new_empty((0,))
 
 
-@custom_op("cutelite::norm_backward", mutates_args=())
+@custom_op("cutelite::norm_backward", mutates_args=(), results=_norm_gradients)
 def norm_backward(
     dy: torch.Tensor,
     s: torch.Tensor,
@@ -143,26 +130,6 @@ def norm_backward(
     made = norm.norm_backward(dy, norm.Normed(None, s, mean, rstd), weight, bias=bias, add=add, offset=offset)
     dw, db = (s.new_empty((0,)) if each is None else each for each in (made.weight, made.bias))
     return made.x, dw, db
-
-
-@norm_backward.register_fake
-def _(
-    dy: torch.Tensor,
-    s: torch.Tensor,
-    weight: torch.Tensor | None,
-    mean: torch.Tensor | None,
-    rstd: torch.Tensor,
-    add: torch.Tensor | None,
-    bias: bool,
-    offset: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    kind = s if weight is None else weight
-    n = s.shape[-1:]
-    return (
-        s.new_empty(s.shape),
-        s.new_empty((0,)) if weight is None else kind.new_empty(n),
-        (kind.new_empty(n) if bias else s.new_empty((0,))),
-    )
 
 
 def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
@@ -186,7 +153,11 @@ def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor 
 norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
 
 
-@custom_op("cutelite::cross_entropy", mutates_args=())
+@custom_op(
+    "cutelite::cross_entropy",
+    mutates_args=(),
+    results=lambda x, *_: tuple(x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(2)),
+)
 def cross_entropy(
     x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -194,15 +165,7 @@ def cross_entropy(
     return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore))
 
 
-@cross_entropy.register_fake
-def _(
-    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    loss = x.new_empty(x.shape[:-1], dtype=torch.float32)
-    return loss, loss.new_empty(loss.shape)
-
-
-@custom_op("cutelite::cross_entropy_backward", mutates_args=())
+@custom_op("cutelite::cross_entropy_backward", mutates_args=(), results="x")
 def cross_entropy_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -215,20 +178,6 @@ def cross_entropy_backward(
 ) -> torch.Tensor:
     """Compute the gradient of the logits; with `part` of a part of each row's."""
     return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore, part=part)
-
-
-@cross_entropy_backward.register_fake
-def _(
-    gradient: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    lse: torch.Tensor,
-    smoothing: float,
-    z: float,
-    ignore: int,
-    part: bool = False,
-) -> torch.Tensor:
-    return x.new_empty(x.shape)
 
 
 def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:

@@ -21,26 +21,16 @@ from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
 
 
-@custom_op("cutelite::activated", mutates_args=())
+@custom_op("cutelite::activated", mutates_args=(), results="x")
 def activated(x: Tensor, activation: str) -> Tensor:
     """An activation of every element: 'silu', 'gelu', 'gelu_tanh', 'relu'."""
     return gates.activated(x, activation)
 
 
-@activated.register_fake
-def _(x: Tensor, activation: str) -> Tensor:
-    return x.new_empty(x.shape)
-
-
-@custom_op("cutelite::activated_backward", mutates_args=())
+@custom_op("cutelite::activated_backward", mutates_args=(), results="x")
 def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     return gates.activated_backward(dy, x, activation)
-
-
-@activated_backward.register_fake
-def _(dy: Tensor, x: Tensor, activation: str) -> Tensor:
-    return dy.new_empty(x.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -53,26 +43,16 @@ activated.register_autograd(
 )
 
 
-@custom_op("cutelite::gated", mutates_args=())
+@custom_op("cutelite::gated", mutates_args=(), results="gate")
 def gated(gate: Tensor, up: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up``: SwiGLU with 'silu', GeGLU with 'gelu' or 'gelu_tanh'."""
     return gates.gated(gate, up, activation)
 
 
-@gated.register_fake
-def _(gate: Tensor, up: Tensor, activation: str) -> Tensor:
-    return gate.new_empty(gate.shape)
-
-
-@custom_op("cutelite::gated_backward", mutates_args=())
+@custom_op("cutelite::gated_backward", mutates_args=(), results=("gate", "up"))
 def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
     """The gradients of gate and up."""
     return gates.gated_backward(dy, gate, up, activation)
-
-
-@gated_backward.register_fake
-def _(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
-    return gate.new_empty(gate.shape), up.new_empty(up.shape)
 
 
 gated.register_autograd(
@@ -80,19 +60,18 @@ gated.register_autograd(
 )
 
 
-@custom_op("cutelite::gated_halves", mutates_args=())
+@custom_op(
+    "cutelite::gated_halves",
+    mutates_args=(),
+    results=lambda x, _: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)),
+)
 def gated_halves(x: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
     gate, up = x.chunk(2, dim=-1)
     return gates.gated(gate, up, activation)
 
 
-@gated_halves.register_fake
-def _(x: Tensor, activation: str) -> Tensor:
-    return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
-
-
-@custom_op("cutelite::gated_halves_backward", mutates_args=())
+@custom_op("cutelite::gated_halves_backward", mutates_args=(), results="x")
 def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     dx = x.new_empty(x.shape)
@@ -101,29 +80,17 @@ def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     return dx
 
 
-@gated_halves_backward.register_fake
-def _(dy: Tensor, x: Tensor, activation: str) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 gated_halves.register_autograd(
     lambda ctx, dy: (gated_halves_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
 )
 
 
-@custom_op("cutelite::rope", mutates_args=())
+@custom_op("cutelite::rope", mutates_args=(), results=("q", "k"))
 def rope(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> tuple[Tensor, Tensor]:
     """Queries and keys turned by the angles of their positions."""
     return rotary.rope(whole(q), whole(k), cosines, sines, positions, interleaved=interleaved, inverse=inverse)
-
-
-@rope.register_fake
-def _(
-    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
-) -> tuple[Tensor, Tensor]:
-    return q.new_empty(q.shape), k.new_empty(k.shape)
 
 
 def _keep_rope(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -146,7 +113,7 @@ def rope_(
     rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
 
 
-@torch.library.custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
+@custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"}, results="q")
 def rope_append(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
@@ -154,24 +121,16 @@ def rope_append(
     return rope_cache.rope_append(q, k, v, cosines, sines, keys, values, length.reshape(1))
 
 
-@rope_append.register_fake
-def _(
-    q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
-) -> Tensor:
-    return q.new_empty(q.shape)
+def _tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
+    made = positions.new_empty((*positions.shape, 2 * len(frequencies)), dtype=dtype)
+    return made, torch.empty_like(made)
 
 
-@custom_op("cutelite::rope_tables", mutates_args=())
+@custom_op("cutelite::rope_tables", mutates_args=(), results=_tables)
 def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
     code = code_of(positions.new_empty((0,), dtype=dtype))
     return angles.rope_tables(positions.contiguous(), frequencies.contiguous(), code, scale=scale)
-
-
-@rope_tables.register_fake
-def _(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
-    made = positions.new_empty((*positions.shape, 2 * len(frequencies)), dtype=dtype)
-    return made, torch.empty_like(made)
 
 
 def whole(x: Tensor) -> Tensor:

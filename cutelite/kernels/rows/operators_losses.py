@@ -53,7 +53,13 @@ def linear_cross_entropy(
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
 
-@custom_op("cutelite::linear_cross_entropy", mutates_args=())
+def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any) -> tuple[Tensor, Tensor, Tensor]:
+    loss = x.new_empty(x.shape[:-1] if reduction == "none" else (), dtype=torch.float32)
+    shapes = (x.shape, weight.shape) if how[-1] else ((0,), (0,))
+    return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
+
+
+@custom_op("cutelite::linear_cross_entropy", mutates_args=(), results=_losses)
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
@@ -70,17 +76,7 @@ def linear_loss(
     return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
 
 
-@linear_loss.register_fake
-def _(
-    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
-    rows: int | None, gradients: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    loss = x.new_empty(x.shape[:-1] if reduction == "none" else (), dtype=torch.float32)
-    shapes = (x.shape, weight.shape) if gradients else ((0,), (0,))
-    return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
-
-
-@custom_op("cutelite::linear_cross_entropy_backward", mutates_args=())
+@custom_op("cutelite::linear_cross_entropy_backward", mutates_args=(), results=("x", "weight"))
 def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
     rows: int | None,
@@ -90,14 +86,6 @@ def linear_gradients(
         x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore, rows=rows, sums=code_of(x)
     )
     return made.x, made.weight
-
-
-@linear_gradients.register_fake
-def _(
-    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
-    rows: int | None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    return x.new_empty(x.shape), weight.new_empty(weight.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:

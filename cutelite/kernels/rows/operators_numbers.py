@@ -25,26 +25,24 @@ from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
 
 
-@custom_op("cutelite::embedding", mutates_args=())
+@custom_op(
+    "cutelite::embedding",
+    mutates_args=(),
+    results=lambda table, places, _: table.new_empty((*places.shape, table.shape[1])),
+)
 def embedding(table: Tensor, places: Tensor, padding: int) -> Tensor:
     """Rows of a table. `padding`: a row that gets no gradient, or -1."""
     return tables.embedding(table, places)
 
 
-@embedding.register_fake
-def _(table: Tensor, places: Tensor, padding: int) -> Tensor:
-    return table.new_empty((*places.shape, table.shape[1]))
-
-
-@custom_op("cutelite::embedding_backward", mutates_args=())
+@custom_op(
+    "cutelite::embedding_backward",
+    mutates_args=(),
+    results=lambda dy, places, words, _: dy.new_empty((words, dy.shape[-1])),
+)
 def embedding_backward(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
     """The gradient of the table, the same in every run."""
     return tables.embedding_backward(dy, places, words, padding=padding)
-
-
-@embedding_backward.register_fake
-def _(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
-    return dy.new_empty((words, dy.shape[-1]))
 
 
 def _keep_places(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -59,16 +57,15 @@ embedding.register_autograd(
 )
 
 
-@custom_op("cutelite::top_k", mutates_args=())
+def _with_columns(x: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
+    """Return new elements of x, and new columns for them, without data."""
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+
+
+@custom_op("cutelite::top_k", mutates_args=(), results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)))
 def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k greatest elements of each row in descending order, and their columns."""
     return tuple(select.top_k(x, k))
-
-
-@top_k.register_fake
-def _(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    found = x.new_empty((*x.shape[:-1], k))
-    return found, found.new_empty(found.shape, dtype=torch.int64)
 
 
 def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -85,16 +82,10 @@ def _scattered(ctx: Any, dy: Tensor) -> Tensor:
 top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@custom_op("cutelite::argmax", mutates_args=())
+@custom_op("cutelite::argmax", mutates_args=(), results=lambda x: _with_columns(x, x.shape[:-1]))
 def argmax(x: Tensor) -> tuple[Tensor, Tensor]:
     """The greatest element of each row, and its column."""
     return tuple(select.argmax(x))
-
-
-@argmax.register_fake
-def _(x: Tensor) -> tuple[Tensor, Tensor]:
-    found = x.new_empty(x.shape[:-1])
-    return found, found.new_empty(found.shape, dtype=torch.int64)
 
 
 def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -106,29 +97,23 @@ def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
 
 
-@custom_op("cutelite::sort", mutates_args=())
+@custom_op("cutelite::sort", mutates_args=(), results=lambda x, _: _with_columns(x, x.shape))
 def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
     """The sorted elements of a vector and their indices (a stable sort)."""
     return tuple(sorting.sort(x, descending=descending))
 
 
-@sort.register_fake
-def _(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int64)
-
-
 sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@custom_op("cutelite::reduced", mutates_args=())
+@custom_op(
+    "cutelite::reduced",
+    mutates_args=(),
+    results=lambda x, _, mode: x.new_empty(() if mode is None else (x.shape[1 - mode % 2],)),
+)
 def reduced(x: Tensor, operation: str, mode: int | None) -> Tensor:
     """The 'sum', 'mean', 'max' or 'min' of all elements, or along a mode of a matrix."""
     return reductions.reduced(x, operation, mode)
-
-
-@reduced.register_fake
-def _(x: Tensor, operation: str, mode: int | None) -> Tensor:
-    return x.new_empty(() if mode is None else (x.shape[1 - mode % 2],))
 
 
 def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -155,42 +140,31 @@ def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
 reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 
 
-@custom_op("cutelite::sample", mutates_args=())
+@custom_op("cutelite::sample", mutates_args=(), results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64))
 def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
     """A column of each row by chance, among the greatest."""
     return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
 
 
-@sample.register_fake
-def _(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
-    return x.new_empty(x.shape[:-1], dtype=torch.int64)
-
-
-@custom_op("cutelite::cumsum", mutates_args=())
+@custom_op("cutelite::cumsum", mutates_args=(), results="x")
 def cumsum(x: Tensor) -> Tensor:
     """Sums of rows up to each element."""
     return scan.cumsum(x)
 
 
-@cumsum.register_fake
-def _(x: Tensor) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
 
 
-@custom_op("cutelite::quantise", mutates_args=())
-def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
-    """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
-    return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))
-
-
-@quantise.register_fake
-def _(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
+def _quantised(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
     *leading, n = x.shape
     count = 1 if block == 1 else (n + block - 1) // block
     scale = x.new_empty((*leading, count), dtype=torch.float32)
     if len(leading) == 1 and block > 1 and n > block:
         scale = x.new_empty((count, *leading), dtype=torch.float32).T
     return empty(x, x.shape, dtype), scale
+
+
+@custom_op("cutelite::quantise", mutates_args=(), results=_quantised)
+def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
+    """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
+    return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))
