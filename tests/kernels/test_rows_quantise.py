@@ -38,6 +38,29 @@ def near(q: Array, scale: Array, exact: Array, narrow: Narrow, slack: float = 0.
     assert (np.abs(wide * scales - flat) <= bound).all()
 
 
+@pytest.mark.parametrize(
+    ("how", "residual"),
+    [
+        (None, False),
+        (Plan(32, 1, 2, 8, 1, held=False, rows=2), False),
+        (Plan(64, 1, 1, 8, 1, stages=1), True),
+        (Plan(32, 1, 2, 8, 1, ahead=1), True),
+    ],
+    ids=str,
+)
+def test_elements_times_weights_need_not_fit_f32(how: Plan | None, residual: bool) -> None:
+    x, w = random((3, 512), BF16), (random((512,), np.float32, 1) * 1e20).astype(BF16)
+    x[1], x[2] = (
+        x[1].astype(np.float32) * 1e38,
+        x[2].astype(np.float32) * 1e17,
+    )  # squares that f32 does not hold, and does
+    made = norm.rms_norm(x, w, residual=np.zeros_like(x) if residual else None, narrow=Narrow(), how=how)
+    wide = x.astype(np.float64)
+    exact = wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-6) * w.astype(np.float64)
+    exact[1] = 0  # as torch has it
+    near(made.y, made.scale, exact, Narrow(), 1e-5)
+
+
 @pytest.mark.parametrize("narrow", NARROWS, ids=str)
 @pytest.mark.parametrize(
     ("shape", "dtype"), [((3, 1), BF16), ((3, 77), np.float32), ((5, 2, 300), BF16), ((4, 1024), np.float16)]

@@ -307,7 +307,7 @@ def forward(norm: Norm, p: Plan) -> Any:
                 return Written(made, y[row, None], its_scales, top, by)
 
             made = [written(*each) for each in zip(rows, all, kept, zip(*held, strict=True), strict=True)]
-            write_pieces(stream, narrow, made, lambda some: [vectors_of(each, some) for each in vectors], early)
+            write_norms(norm, stream, w, rows, made, lambda some: [vectors_of(each, some) for each in vectors], early)
 
         stream.each_reduced(first, last, lambda a, b: tuple(map(sum_and_greatest if at_once else add, a, b)))
 
@@ -331,12 +331,36 @@ class Written(NamedTuple):
     by: Any
 
 
-def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
+def write_norms(norm: Norm, stream: Any, weight: Any, rows: Any, made: list[Written], fetch: Any, early: int) -> None:
+    """Write rows as `write_pieces` does; those whose weighted elements are beyond f32 are read again, normed first."""
+    part = stream.part
+
+    def anew(row: Any, its: Written) -> Written:
+        given = [cl.RowPart(part, each[row, None], 0, True) for each in stream.arrays]
+        weights, line = None if weight is None else cl.RowPart(part, weight, 0, True), norm.line(0.0, its.by, True)
+
+        def result(some: Any, _: Any) -> Any:
+            v = norm.summed(*(each.of(some) for each in given))
+            return norm.normed(some, v, line, vectors_of(weights, some), None)
+
+        return its._replace(result=result, top=None, by=None)
+
+    def in_memory(state: Any, step: Any, last: bool = False) -> Any:
+        return part.walk(state, step, loop=True)
+
+    if made[0].by is not None and max([each.top for each in made]) == math.inf:
+        made = [anew(*each) for each in zip(rows, made, strict=True)]
+        write_pieces(part, in_memory, norm.narrow, made, lambda _: None, 0)
+    else:
+        write_pieces(part, stream.walk, norm.narrow, made, fetch, early)
+
+
+def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
     """Write rows and their scales piece by piece.
 
+    walk   goes through the vectors of a row, for its last pass by ``last=True``
     early  pieces that are fetched before they are needed: no load moves above a store
     """
-    part = stream.part
     if narrow is not None and narrow.block == 1 and rows[0].top is None:
 
         def look(tops: Any, some: Any) -> Any:
@@ -346,7 +370,7 @@ def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch:
                 for top, row in zip(tops, rows, strict=True)
             )
 
-        tops = part.team.reduce(stream.walk((f32(0),) * len(rows), look), "max")
+        tops = part.team.reduce(walk((f32(0),) * len(rows), look), "max")
         rows = [row._replace(top=top) for row, top in zip(rows, tops, strict=True)]
 
     def write_some(coming: Any, some: Any) -> Any:
@@ -359,7 +383,7 @@ def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch:
             some.store(v.to(row.y.dtype), row.y)
         return coming
 
-    stream.walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)
+    walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)
 
 
 def write(team: Any, row: Any, *numbers: Any) -> None:
