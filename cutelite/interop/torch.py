@@ -19,7 +19,7 @@ from typing import Any, overload
 import torch
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
-from cutelite.interop.torch_levels import batch_one_by_one, check_tangents, derive_in_levels, in_levels
+from cutelite.interop.torch_levels import batch_one_by_one, check_tangents, derive_in_levels, in_levels, selected
 from cutelite_rt import ArgumentError
 
 Function = Callable[..., Any]
@@ -159,7 +159,8 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     operator  an operator that `custom_op` made
     function  takes the operator's arguments, and the keyword `out`: a tensor, or a list of one per name; returns None
     names     names of the tensors to write, which follow the operator's arguments without a default; default: 'out'
-    Gives     torch's `CustomOpDef`. There is no derivative, and tensors that need a gradient are refused
+    Gives     torch's `CustomOpDef`. There is no derivative, and tensors that need a gradient are refused. `torch.vmap`
+              calls it for each of the batch, which the tensors to write need to have
     """
     names = names or ("out",)
     schema, count = operator._opoverload._schema, len(names)
@@ -176,7 +177,17 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     made = torch.library.custom_op(
         f"{operator._qualname}.out", into, mutates_args=(*changed, *names), schema=f"({', '.join(told)}) -> ()"
     )
+
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[None, None]:
+        for name, dim in zip(names, in_dims[first : first + count], strict=True):
+            if dim is None:
+                raise ArgumentError(f"{made._opoverload}: under vmap {name} needs the batch that is written to it")
+        for i in range(info.batch_size):
+            made(*selected(args, in_dims, i))
+        return None, None
+
     made.register_fake(lambda *args: None)
+    made.register_vmap(over_batch)
     for device in "CPU", "CUDA":
         refuse_gradients(made, f"Autograd{device}")
     return made

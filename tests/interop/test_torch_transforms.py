@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 import cutelite as cl
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.kernels import gemm as kernels
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention.decoding_call import decode
@@ -62,6 +63,19 @@ def test_vmap_of_products() -> None:
     scale = random(24, 1).abs()
     found = torch.vmap(lambda a: gemm(a, b[0], None, None, scale, scale[:16].T.contiguous()))(a)
     torch.testing.assert_close(found.double(), a.double() @ b[0].double() * scale * scale[:16].T, atol=0.2, rtol=0.02)
+
+
+def test_vmap_writes_results_where_the_batch_is() -> None:
+    @custom_op("cutelite_tests::sums", mutates_args=())
+    def sums(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a + b
+
+    into = out_form(sums, lambda a, b, out: torch.add(a, b, out=out))
+    a, b, out = random(3, 4), random(4), torch.zeros(4, 3, device=DEVICE)
+    torch.vmap(into, (0, None, 1), None)(a, b, out)
+    torch.testing.assert_close(out, (a + b).T)
+    with pytest.raises(cl.ArgumentError, match="under vmap out needs the batch"):
+        torch.vmap(into, (0, None, None))(a, b, out[:, 0])
 
 
 def test_vmap_of_rows() -> None:

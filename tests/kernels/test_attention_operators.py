@@ -33,7 +33,7 @@ def test_decoding() -> None:
     def paged(q: Any, k: Any, v: Any, lengths: Any, table: Any, **how: Any) -> Any:
         return decode(q, k, v, lengths=lengths, table=table, **how)
 
-    compare(paged, (q, k, v, lengths, table), window=(20, None), softcap=5.0)
+    compare(paged, (q, k, v, lengths, table), window=(20, None), softcap=5.0, splits=2)
     operator = torch.ops.cutelite.decode.default
     torch.library.opcheck(operator, (q, k, v, lengths, table, None, "bottom-right", None, None, 0.1))
     torch.library.opcheck(operator, (q, k[:2], v[:2], None, None, torch.ones(4, device=device()), "", None, None, None))
@@ -42,7 +42,7 @@ def test_decoding() -> None:
 def test_decoding_with_latents() -> None:
     on = {"device": device(), "dtype": torch.bfloat16}
     q, latents = torch.randn(2, 1, 4, 192, **on), torch.randn(2, 40, 192, **on)
-    compare(decode_latent, (q, latents), dim_v=128, scale=0.1)
+    compare(decode_latent, (q, latents), dim_v=128, scale=0.1, splits=2)
     operator = torch.ops.cutelite.decode_latent.default
     torch.library.opcheck(operator, (q, latents, None, None, 128, "bottom-right", None))
 

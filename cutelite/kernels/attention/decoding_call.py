@@ -51,14 +51,14 @@ def decode(
         from cutelite.kernels.attention import operators
 
         q, k, v = operators.under_autocast(q, k, v)
-        left, right, _ = seen(causal, window, 0)
-        plain = (score_mod, mask_mod, splits, config) == (None,) * 4 and not right
+        (left, right, _), splits = seen(causal, window, 0), as_count("splits", splits)
+        plain = (score_mod, mask_mod, config) == (None,) * 3 and not right
         if plain and operators.fits_operator(out, return_lse, q, k, v, lengths, starts, table, sinks):
             given = q, k, v, lengths, table, sinks, operators.aligned(causal), left, softcap, scale
             if out is not None:
-                operators.decode_into(*given, out, starts)
+                operators.decode_into(*given, out, starts, splits)
                 return out
-            found = operators.decode(*given, starts)
+            found = operators.decode(*given, starts, splits)
             return found if return_lse else found[0]
     return attend_decode(
         q, k, v, out, lengths=lengths, starts=starts, table=table, causal=causal, window=window, softcap=softcap,
@@ -93,7 +93,7 @@ def attend_decode(
     given.array("out", out, "q", "B SQ H DV", written=True)
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
-    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
+    splits = as_count("splits", splits)
     keys = room_for(pages, page, table)
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
@@ -162,6 +162,11 @@ def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int, alik
     numbers = HEADS[min(known for known in HEADS if known >= dim)]
     runs = tuple(clusters_at_once(size, q) for size in (1, *CLUSTERS))
     return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, alike * tiles // batch), numbers, runs)
+
+
+def as_count(name: str, number: Any) -> int | None:
+    """Return a number of things, at least one, or None."""
+    return None if number is None else int(as_number(name, number, whole=True, least=1))
 
 
 def shares(blocks: int, splits: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.decoding_call import check_cache, combine, room, room_for, shares
+from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, room, room_for, shares
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
@@ -39,12 +39,13 @@ def decode_latent(
 
         q, latents = operators.under_autocast(q, latents)
         seen(causal, (None, None), 0)
-        if (splits, config) == (None, None) and operators.fits_operator(out, return_lse, q, latents, lengths, table):
+        splits = as_count("splits", splits)
+        if config is None and operators.fits_operator(out, return_lse, q, latents, lengths, table):
             given = q, latents, lengths, table, dim_v, operators.aligned(causal), scale
             if out is not None:
-                operators.latent_into(*given, out)
+                operators.latent_into(*given, out, splits)
                 return out
-            found = operators.decode_latent(*given)
+            found = operators.decode_latent(*given, splits)
             return found if return_lse else found[0]
     return attend_latent(
         q, latents, out, dim_v=dim_v, lengths=lengths, table=table, causal=causal, scale=scale, return_lse=return_lse,
@@ -66,7 +67,7 @@ def attend_latent(
     check_cache(given, lengths, table)
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     dim_v = as_number("dim_v", dim_v, whole=True)
-    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
+    splits = as_count("splits", splits)
     if dim % 8 or not dim_v <= dim <= 576:
         raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:

@@ -166,23 +166,25 @@ def attention_varlen_backward(
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
+    splits: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
     return decoding_call.attend_decode(
         q, k, v, lengths=lengths, starts=starts, table=table, causal=causal or False, window=(left, None),
-        softcap=softcap, scale=scale, sinks=sinks, return_lse=True,
+        softcap=softcap, scale=scale, sinks=sinks, return_lse=True, splits=splits,
     )  # fmt: skip
 
 
 @custom_op("cutelite::decode_latent", mutates_args=())
 def decode_latent(
     q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
-    scale: float | None,
+    scale: float | None, splits: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode_latent` with ``return_lse=True``. It has no derivative."""
     return latent_call.attend_latent(
-        q, latents, dim_v=dim_v, lengths=lengths, table=table, causal=causal or False, scale=scale, return_lse=True
-    )
+        q, latents, dim_v=dim_v, lengths=lengths, table=table, causal=causal or False, scale=scale, return_lse=True,
+        splits=splits,
+    )  # fmt: skip
 
 
 @custom_op("cutelite::attention_fp8", mutates_args=())
@@ -278,16 +280,16 @@ def _varlen_into(*given: Any, out: Tensor) -> None:
 
 def _decode_into(
     q: Any, k: Any, v: Any, lengths: Any, table: Any, sinks: Any, causal: str, left: Any, softcap: Any, scale: Any,
-    starts: Any, out: Any,
+    starts: Any, splits: Any, out: Any,
 ) -> None:  # fmt: skip
-    how = {"causal": causal or False, "window": (left, None), "softcap": softcap, "scale": scale}
+    how = {"causal": causal or False, "window": (left, None), "softcap": softcap, "scale": scale, "splits": splits}
     decoding_call.attend_decode(q, k, v, out, lengths=lengths, starts=starts, table=table, sinks=sinks, **how)
 
 
 def _latent_into(
-    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, out: Any
+    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, splits: Any, out: Any
 ) -> None:  # fmt: skip
-    how = {"causal": causal or False, "scale": scale}
+    how = {"causal": causal or False, "scale": scale, "splits": splits}
     latent_call.attend_latent(q, latents, out, dim_v=dim_v, lengths=lengths, table=table, **how)
 
 
