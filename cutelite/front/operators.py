@@ -68,6 +68,9 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+_METHODS = {symbol: (COMPARE[symbol].__name__, COMPARE[mirror].__name__) for symbol, mirror in MIRRORED.items()}
+"""The methods that compare, of the left operand and of the right one, without underscores."""
+_SYMBOLS = {method: symbol for symbol, (method, _) in _METHODS.items()}
 ON_DIMS = ("+", "-", "*", "//", "%")
 """The operators that leave an expression over dims one; with any other it becomes a run-time number."""
 
@@ -176,6 +179,8 @@ def _overloaded(frame: Frame, symbol: str, name: str, mirrored: str, a: Any, b: 
         own = overloads(type(left)).get(method)
         if own is not None:
             result = calls.call(frame, own, [left, right], {})
+        elif method in _SYMBOLS and _are_sequences(left, right):
+            result = _compare_sequences(frame, _SYMBOLS[method], list(left), list(right))
         else:
             native = getattr(type(left), f"__{method}__", None)
             result = NotImplemented if native is None else frame.native(native, left, right)
@@ -225,9 +230,10 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
             return contains(frame, b, a)
         case "not in":
             return negated(contains(frame, b, a))
-    if _are_sequences(a, b) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
+    own = {*overloads(type(a)), *overloads(type(b))}
+    if _are_sequences(a, b) and own.isdisjoint(_METHODS[symbol]) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
         return _compare_sequences(frame, symbol, list(a), list(b))
-    if overloads(type(a)) or overloads(type(b)):
+    if own:
         return _compare_overloaded(frame, symbol, a, b)
     if isinstance(a, DimExpr) or isinstance(b, DimExpr):
         check_comparison(a, b)
@@ -280,8 +286,7 @@ def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) ->
 def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     if symbol == "!=" and "ne" not in overloads(type(a)) and "ne" not in overloads(type(b)):
         return negated(truth_of(frame, _compare_overloaded(frame, "==", a, b)))
-    names = {s: function.__name__ for s, function in COMPARE.items()}
-    return _overloaded(frame, symbol, names[symbol], names[MIRRORED[symbol]], a, b)
+    return _overloaded(frame, symbol, *_METHODS[symbol], a, b)
 
 
 def _compare_dims(symbol: str, a: Any, b: Any) -> Any:

@@ -169,6 +169,37 @@ def test_operators_of_the_users_classes():
     same(f, *pairs(-1, 0, 1, 2))
 
 
+class Ranked(NamedTuple):
+    rank: Any
+    name: Any
+
+    def __eq__(self, other):
+        return self.rank == other.rank
+
+    def __lt__(self, other):
+        return self.rank > other.rank
+
+
+class Bag(list):
+    def __ge__(self, other):
+        return sum(self) >= sum(other)
+
+
+def test_sequences_compare_as_their_classes_say():
+    def f(a, b):
+        x, y, s, t = Ranked(a, b), Ranked(b, a), Bag([a, 3]), Bag([b, 2])
+        return x == y, x != y, x < y, x > y, x <= y, s >= t, s == t, s < t, x in (y, x), x in (y,)
+
+    class Names(NamedTuple):
+        rank: Any
+
+    def g(a, b):
+        return Ranked(a, 1) == Names(a), Names(a) == Names(b)
+
+    same(f, *pairs(0, 1, 2))
+    same(g, *pairs(0, 1))
+
+
 def test_dataclasses_compare_by_their_fields():
     @dataclass(frozen=True, order=True)
     class Key:
