@@ -117,7 +117,11 @@ class Evaluation:
             from cutelite.lang.foreign import ATTRIBUTES
 
             known = [each for each in dir(obj) if each[0] != "_" or name[0] == "_"]
-            help = ATTRIBUTES.get(name) or did_you_mean(name, known)
+            of_module = isinstance(obj, types.ModuleType)
+            python = (
+                f"write Python's `{name}`" if of_module and name in ("min", "max", "sum", "round", "divmod") else ""
+            )
+            help = python or (not of_module and ATTRIBUTES.get(name)) or did_you_mean(name, known)
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
 
 

@@ -106,8 +106,11 @@ def _unary(frame: Frame, state: State, instr: Instr) -> None:
     own = overloads(type(a)).get(function.__name__.strip("_"))
     if own is not None:
         state.stack.append(calls.call(frame, own, [a], {}))
-    else:
+        return
+    try:
         state.stack.append(frame.native(function, _number(a) if symbol == "~" else a))
+    except CompileError as error:
+        raise _undefined(error, symbol, a) from error.__cause__
 
 
 @handles("BINARY")
@@ -142,17 +145,18 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         raise _undefined(error, symbol, a, b) from error.__cause__
 
 
-def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError:
+def _undefined(error: CompileError, symbol: str, *operands: Any) -> CompileError:
     """Return `error`; if Python has no such operator for these operands, return an error of our own that says so."""
-    check_operands(a, b, symbol)
+    check_operands(operands, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
-    if "unsupported operand" in said or "not supported between" in said:
+    if any(words in said for words in ("unsupported operand", "not supported between", "bad operand")):
         elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
-        help = elements if isinstance(a, Tensor) or isinstance(b, Tensor) else ""
+        help = elements if any(isinstance(x, Tensor) for x in operands) else ""
         help = "`cl.gemm` multiplies tiles" if help and symbol == "@" else help
-        if isinstance(a, complex) or isinstance(b, complex):
+        if any(isinstance(x, complex) for x in operands):
             help = "keep real and imaginary parts apart, in a frozen dataclass that has the operators"
-        return mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}", help=help)
+        told = " and ".join(map(describe, operands))
+        return mistake("operator", f"`{symbol}` is not defined for {told}", help=help)
     return error
 
 

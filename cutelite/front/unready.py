@@ -103,9 +103,9 @@ def _called(instrs: Sequence[Instr], at: int) -> Any:
     return None
 
 
-def check_operands(a: Any, b: Any, symbol: str) -> None:
+def check_operands(operands: tuple[Any, ...], symbol: str) -> None:
     """Raise the error for an operator that has failed on something that is no value yet."""
-    for x in (a, b):
+    for x in operands:
         if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
             raise _error(x, f"`{symbol}` is not defined for {describe(x)}", "")
         if isinstance(x, Runtime) and not isinstance(x, RuntimeNumber) and symbol in ("<", "<=", ">", ">="):

@@ -127,7 +127,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     @property
     def ptr(self) -> Handle:
         """The address of the element at offset 0."""
-        return Handle(pointer(self.value, (as_value(0),)))
+        return Handle(pointer(self.value, (as_value(0),) if self.ndim else ()))
 
     def at(self, *key: Any) -> Handle:
         """Return the address of the element at a coordinate.
@@ -197,6 +197,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         if any(isinstance(index, tuple) for index in coord):
             modes, leaves = _flattened(coord, self.layout)
             tensor, coord = self._retyped(layouts.make_layout(*modes)), tuple(leaves)
+        elif len(coord) == 1 and self.ndim == 0:
+            tensor = self._retyped(Layout(1, 0))
         extents = [tensor.size] if len(coord) == 1 else [size(tensor.layout, i) for i in range(len(coord))]
         for mode, (index, extent) in enumerate(zip(coord, extents, strict=True)):
             _check_bounds(mode, index, extent, self.layout)
@@ -211,7 +213,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
             of = f"a tensor of {self.ndim} mode{'s' if self.ndim != 1 else ''}"
             raise mistake("rank", f"{len(coord)} indices into {of}", f"its layout is {self.layout}")
         kept, fixed = _split(coord, self.layout)
-        return self._moved(layouts.make_layout(*kept), fixed)
+        return self._moved(layouts.make_layout(*kept) if kept else Layout((), ()), fixed)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> Tensor:
         """Return a view that starts at the offset of the fixed coordinates."""

@@ -90,9 +90,10 @@ def print_tensor(x: Any, name: str = "tensor") -> None:
         raise mistake("tensor", f"print_tensor takes a tensor or a vector, not {describe(x)}", help="`print` takes all")
     else:
         printf(f"{name}: {x.dtype} {x.space} {x.layout}\n")
-        rows = size(x) // size(x.layout, rank(x) - 1)
+        columns = size(x.layout, rank(x) - 1) if rank(x) else 1
+        rows = size(x) // columns
         for row in range(rows):
-            for column in range(size(x.layout, rank(x) - 1)):
+            for column in range(columns):
                 print(f"  {shown(x[row + rows * column])}", end="")
             printf("\n")
 

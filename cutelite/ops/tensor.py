@@ -185,8 +185,9 @@ class ElementAccess(Op):
             yield Problem("t", f"{self.name} takes a tensor, not {self.t.type}")
             return
         yield from reach_problems(self.t)
-        if len(self.coord) not in (1, rank(self.t.type.layout)):
-            text = f"{len(self.coord)} indices into a tensor of {rank(self.t.type.layout)} modes, {self.t.type.layout}"
+        modes = rank(self.t.type.layout)
+        if len(self.coord) not in (min(modes, 1), modes):
+            text = f"{len(self.coord)} indices into a tensor of {modes} modes, {self.t.type.layout}"
             yield Problem("coord", text)
         for index in self.coord:
             if index.type not in INDEX_TYPES:

@@ -38,6 +38,8 @@ MISTAKES = [
     ("cl.Team.create(cluster=n)", "need a cluster whose size is known at compile time"),
     ("o[0] = np.arange(4)[n]", "`cl.constant(array, dtype)` is indexed at run time"),
     ("x * np.ones(2)", "`cl.vector(*array)` makes a vector"),
+    ("o[0] = -a", "`-` is not defined for a run-time tensor"),
+    ("x = cl.math.max(x, 1.0)", "write Python's `max`"),
     ("o[0] = a", "an element of a tensor is `t[i]`"),
     ("o[n / 2] = 1", "`//` divides integers"),
     ("t = ()\nfor i in range(n): t = (*t, i)\no[0] = t[0]", "a tuple of 1"),

@@ -9,6 +9,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Constexpr, SimError, Tensor, bf16, f32, i32, u32, u64
+from tests.places import Place
 
 N, M = cl.dims("N M")
 RANDOM = np.random.default_rng(0)
@@ -35,6 +36,25 @@ def test_gather_scatter_any_and_all() -> None:
     assert y.tolist() == [padded[i : i + 3].sum() for i in range(32)]
     assert flags.tolist() == [1, 0, 1, 0]
     assert x.tolist() == [0, 1, 2, 50, *range(4, 32)]
+
+
+@cl.kernel(block=1)
+def of_no_modes(x: Tensor[f32, ()], y: Tensor[f32, (4,)]) -> None:
+    i, shared, held = cl.thread_idx.x, cl.shared(f32, ()), cl.make_rmem_tensor(f32, ())
+    held[0] = x[0] + x[i]
+    held[()] += 1.0
+    shared[i] = held[i]
+    cl.atomic_add(x, None, 1.0)
+    cl.atomic_add(x, i, 1.0)
+    y[0], y[1], y[2] = shared[0], cl.load_acquire(x), x[...].load()[0]
+    cl.print_tensor(x)
+
+
+def test_a_tensor_of_no_modes_has_one_element(place: Place) -> None:
+    x, y = np.full((), 2, np.float32), np.zeros(4, np.float32)
+    place(of_no_modes[1], x, y)
+    assert (x.item(), y.tolist()) == (4, [5, 4, 4, 0])
+    assert of_no_modes.compile((), (4,)).cubin
 
 
 @cl.kernel(block=1)
