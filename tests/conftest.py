@@ -28,7 +28,10 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # time of a GEMM's tests, and several times as long where something else runs too.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("thorough", max_examples=1000)  # of laws that take as many examples as the profile says
+# Of laws that take as many examples as the profile says. Each run tries others.
+settings.register_profile("usual", max_examples=50)
+settings.register_profile("thorough", max_examples=1000)
+settings.load_profile("usual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from cutelite.kernels.gemm import CONFIGS, Config
 from cutelite.kernels.gemm.configs import low, slim, swapped
 from cutelite.kernels.gemm.fits import needed
+from tests.pairs import covering
 from tests.run.test_gemm import compare, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -22,7 +24,12 @@ KINDS = [replace(x, swapped=number % 2 > 0 or x.stages < needed(x)) for number, 
 SMALL = [swapped(24, 64, True), swapped(48, 128), swapped(16, 64, True, together=3), swapped(48, 128, cluster=2)]
 
 
-@pytest.mark.parametrize("config", KINDS, ids=str)
+COVERING = covering(KINDS, lambda c: set(combinations(enumerate((c.tile, c.pingpong, c.cluster, c.together)), 2)))
+
+
+@pytest.mark.parametrize(
+    "config", [pytest.param(c, marks=() if c in COVERING else pytest.mark.gpu) for c in KINDS], ids=map(str, KINDS)
+)
 def test_every_kind_of_tile(config: Config) -> None:
     compare((83, 264, 200) if config.swapped else (264, 88, 200), config=config)
 

@@ -11,6 +11,7 @@ import cutelite as cl
 from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.gates import ACTIVATIONS, activated, activated_backward, gated, gated_backward
 from tests.kernels.test_rows import BF16, close, random
+from tests.pairs import in_pairs
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -33,19 +34,19 @@ def slope(function: Any, x: Array) -> Array:
     return found
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
-def test_activations_and_gates_and_their_gradients(activation: str, dtype: Any) -> None:
+@pytest.mark.parametrize(
+    ("activation", "dtype", "shape"), in_pairs(list(ACTIVATIONS), (np.float32, np.float16, BF16), SHAPES)
+)
+def test_activations_and_gates_and_their_gradients(activation: str, dtype: Any, shape: tuple[int, ...]) -> None:
     f = EXACT[activation]
-    for seed, shape in enumerate(SHAPES):
-        x, up, dy = (random(shape, dtype, 3 * seed + i, scale=2) for i in range(3))
-        wide, u, g = (each.astype(np.float64) for each in (x, up, dy))
-        close(activated(x, activation), f(wide), dtype)
-        close(activated_backward(dy, x, activation), g * slope(f, wide), dtype)
-        close(gated(x, up, activation), f(wide) * u, dtype)
-        of_gate, of_up = gated_backward(dy, x, up, activation)
-        close(of_gate, g * u * slope(f, wide), dtype)
-        close(of_up, g * f(wide), dtype)
+    x, up, dy = (random(shape, dtype, i, scale=2) for i in range(3))
+    wide, u, g = (each.astype(np.float64) for each in (x, up, dy))
+    close(activated(x, activation), f(wide), dtype)
+    close(activated_backward(dy, x, activation), g * slope(f, wide), dtype)
+    close(gated(x, up, activation), f(wide) * u, dtype)
+    of_gate, of_up = gated_backward(dy, x, up, activation)
+    close(of_gate, g * u * slope(f, wide), dtype)
+    close(of_up, g * f(wide), dtype)
 
 
 def test_the_derivative_of_relu_is_what_torch_has_it() -> None:

@@ -15,6 +15,7 @@ from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.transpose import transposed
 from tests.kernels.test_rows import BF16, normed, random
+from tests.pairs import in_pairs
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -81,9 +82,7 @@ def test_pitches_and_clusters(narrow: Narrow, n: int, pitch: int, checked: Calla
     near(*quantise(x, narrow, how=Plan(32, 1, 4, 8, 1)), x.astype(np.float64), narrow)
 
 
-@pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
-@pytest.mark.parametrize("n", [77, 1024])
-@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(("narrow", "n", "center"), in_pairs(NARROWS[:2], (77, 1024), (False, True)))
 def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
     x, residual = random((4, n), BF16), random((4, n), BF16, 1)
     w = random((n,), BF16, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, swapped
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
-from tests.pairs import covering
+from tests.pairs import covering, in_pairs
 
 SHAPE = 136, 264, 208
 BF16 = 4e-3
@@ -94,7 +95,11 @@ def test_every_configuration(config: Config) -> None:
     compare(config=config)
 
 
-@pytest.mark.parametrize("config", [c for c in UNLIKE.values() if c.splits == 1][::9], ids=str)
+ALONE = covering(list(UNLIKE.values()), lambda c: {*enumerate((*c.tile, c.pingpong, c.cluster, c.together, c.stream))})
+"""Together they have each value of each of these."""
+
+
+@pytest.mark.parametrize("config", ALONE, ids=str)
 def test_one_row(config: Config) -> None:
     compare((1, 8, 8), config=config)
 
@@ -488,6 +493,12 @@ def test_refusals() -> None:
 def test_a_configuration_is_picked_for_every_problem() -> None:
     """Whatever the sizes, one is picked that can be had, and no far worse one than others."""
     rng = np.random.default_rng(8)
+
+    @functools.cache
+    def taken(problem: Problem) -> tuple[Any, list[int]]:
+        able = [config for config in CONFIGS if made_for(config, problem)]
+        return table_of(able), [AT_ONCE[c.blocks] for c in able]
+
     for majors in ("KK", "KN", "MK", "MN"):
         for bytes, dtypes in ((2, (bf16, bf16)), (1, (e4m3, bf16)), (4, (tf32, f32))):
             if bytes != 2 and majors != "KK":
@@ -496,8 +507,8 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
                 rows = next((r for r in (8, 16, 32, 64) if m <= r and majors[0] == "K"), None)
                 modes = majors[0], "K" if majors[1] == "K" else "MN"
                 problem = Problem(dtypes[0], dtypes[0], f32, dtypes[1], None, modes, False, rows)
-                able = [config for config in CONFIGS if made_for(config, problem)]
-                times = microseconds(table_of(able), problem, Sizes(m, n, k), [AT_ONCE[c.blocks] for c in able])
+                table, at_once = taken(problem)
+                times = microseconds(table, problem, Sizes(m, n, k), at_once)
                 moved = (m * k + n * k) * bytes + m * n * dtypes[1].bytes
                 assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
 
@@ -613,15 +624,14 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
-@pytest.mark.parametrize("types", PAIRS, ids=str)
-def test_every_type_however_it_lies(types: tuple[str, str], majors: str) -> None:
+@pytest.mark.parametrize(("types", "of_a", "of_b"), in_pairs(PAIRS, "KM", "KN"))
+def test_every_type_however_it_lies(types: tuple[str, str], of_a: str, of_b: str) -> None:
     """Tensor cores read 8 and 32 bits along K alone: what lies otherwise is copied, batches and all."""
     rng = np.random.default_rng(9)
     for lead in (), (2,):
         left = rng.integers(0 if "u" in types[0] else -3, 4, (*lead, 24, 40))
         right = rng.integers(0 if "u" in types[1] else -3, 4, (*lead, 40, 48))
-        a, b = lying(left, types[0], majors[0] == "M"), lying(right, types[1], majors[1] == "K")
+        a, b = lying(left, types[0], of_a == "M"), lying(right, types[1], of_b == "K")
         out = poisoned(*lead, 24, 48, dtype="int32" if "int" in types[0] else "float32")
         found = gemm(a, b, out, precision="tf32", config=SMALL)
         np.testing.assert_array_equal(to_numpy(found), left @ right)
