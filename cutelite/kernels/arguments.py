@@ -312,10 +312,22 @@ def start_of(x: Any) -> int | None:
     return None
 
 
-def needs_gradient(x: Any) -> bool:
-    """Tell whether an operand is a tensor of torch that needs a gradient, where gradients are enabled."""
+def needs_gradient(*operands: Any) -> bool:
+    """Tell whether one of the operands is a tensor of torch that needs a gradient, where gradients are enabled."""
     torch = sys.modules.get("torch")  # other libraries have `requires_grad` too
-    return torch is not None and isinstance(x, torch.Tensor) and bool(x.requires_grad) and torch.is_grad_enabled()
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in operands)
+
+
+def wants_operator(*operands: Any) -> bool:
+    """Tell whether a call goes to an operator of torch: an operand holds no data (`traced`), or needs a gradient."""
+    torch = sys.modules.get("torch")
+    if torch is None or not any(isinstance(x, torch.Tensor) for x in operands):
+        return False
+    from cutelite.interop.torch import traced  # late: it imports torch
+
+    return traced(*operands) or (not left_out() and needs_gradient(*operands))
 
 
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:

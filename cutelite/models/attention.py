@@ -15,8 +15,9 @@ from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention.call import attention
-from cutelite.kernels.attention.operators import decode, wants_gradient
+from cutelite.kernels.attention.operators import decode
 from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
@@ -69,7 +70,7 @@ def forward(
     decoding = (few == 1 < many) if lengths is None else not whole
     differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
     # rows of padding are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
-    own = starts is not None and differs and wants_gradient(query, key, value)
+    own = starts is not None and differs and needs_gradient(query, key, value)
     if own or not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         seen = attention_mask
         if lengths is not None:
@@ -160,7 +161,7 @@ def fits(
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and not (decoding and wants_gradient(query, key, value))
+        and not (decoding and needs_gradient(query, key, value))
     )
 
 
@@ -282,7 +283,7 @@ class Attention(Joined):
         if turned:
             x, weights = entered(x, parts[0].entered_from), [part.weight for part in parts]
             each = self.heads_of_keys(sum(map(len, weights)))
-            q, k, v = (Turned.apply if wants_gradient(x, *weights) else turned_heads)(
+            q, k, v = (Turned.apply if needs_gradient(x, *weights) else turned_heads)(
                 *tables(cos, sin), each, x, *weights
             )
         else:
@@ -373,7 +374,7 @@ def fillable(cache: Any, number: int, x: Tensor, parts: list[Any], dim: int) -> 
     if not (alone and taken(x, *(part.weight for part in parts)) and getattr(layer, "is_initialized", False)):
         return None
     layer = static(cache, number, *(x[:, :, None] for _ in range(3)))
-    if layer is None or wants_gradient(*(part.weight for part in parts)):
+    if layer is None or needs_gradient(*(part.weight for part in parts)):
         return None
     return layer if layer.keys.is_contiguous() and layer.values.is_contiguous() else None
 
@@ -426,7 +427,7 @@ def tables(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
 
 def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:
     """Return the layer of a static cache that a kernel may write to; None if there is none, or for derivatives."""
-    if type(cache) is not StaticCache or cache.offloading or wants_gradient(q, k, v):
+    if type(cache) is not StaticCache or cache.offloading or needs_gradient(q, k, v):
         return None
     layer = cache.layers[number]
     if type(layer) is not StaticLayer:

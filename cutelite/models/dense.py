@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.models.operators import beside, linear
 from cutelite.models.sums import entered, gathered, summed
 
@@ -105,7 +105,7 @@ def own(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
 
 def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
     """Return the same for a layer whose columns are split: with gradients, each process adds the residual itself."""
-    later = residual is not None and wants_gradient(x, layer.weight, residual)
+    later = residual is not None and needs_gradient(x, layer.weight, residual)
     mine = (layer.bias, None if later else residual) if layer.adds else (None, None)
     out = summed(multiplied(x, layer.weight, *mine), layer.summed_over)
     return out + residual if residual is not None and later else out

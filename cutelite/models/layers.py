@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import rope_tables
 from cutelite.models.attention import Attention
 from cutelite.models.dense import plain
@@ -29,7 +29,7 @@ class Embedding:
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows that `input` names."""
-        if self.weight.dtype in KINDS and wants_gradient(self.weight):
+        if self.weight.dtype in KINDS and needs_gradient(self.weight):
             return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
         return super().forward(input)  # type: ignore[misc]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import gated_halves
 from cutelite.models.dense import Joined, Linear, plain, project, projected, taken
 from cutelite.models.norms import KINDS
@@ -84,7 +84,7 @@ def together(x: Tensor, parts: list[Any]) -> bool:
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
         return False
     weights = [part.weight for part in parts]
-    return taken(x, *weights) and len(weights[0]) % 8 == 0 and not wants_gradient(x, *weights)
+    return taken(x, *weights) and len(weights[0]) % 8 == 0 and not needs_gradient(x, *weights)
 
 
 def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
@@ -93,7 +93,7 @@ def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
         return False
     weights = [part.weight for part in parts]
     alone = all(part.entered_from is None and part.summed_over is None for part in parts)
-    return alone and taken(x, *weights, residual) and wants_gradient(x, *weights)
+    return alone and taken(x, *weights, residual) and needs_gradient(x, *weights)
 
 
 def activation_of(function: Any) -> str | None:

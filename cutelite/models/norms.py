@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.models.dense import TYPES, plain
 
@@ -88,7 +88,7 @@ class Beside(torch.autograd.Function):  # type: ignore[misc]
 def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
     fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
-    if fits and wants_gradient(x) and wants_gradient(norm.weight):
+    if fits and needs_gradient(x) and needs_gradient(norm.weight):
         result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
         return result
     return norm(x), x

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.gemm.normed import fits as normed_fits
 from cutelite.models.dense import Linear, plain, taken
 from cutelite.models.norms import RMSNorm
@@ -79,7 +79,7 @@ def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
 def few_rows(x: Tensor, others: list[Tensor]) -> bool:
     """Tell whether the rows of x are few, bf16, and without derivatives: `kernels.gemm.normed` takes them."""
     fits = x.dtype == torch.bfloat16 and taken(x, *others) and normed_fits(x.shape[-1])
-    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not wants_gradient(x, *others)
+    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not needs_gradient(x, *others)
 
 
 def sum_and_norm(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> Summed:

@@ -83,7 +83,7 @@ def attention(
         mods = score_mod, mask_mod
         if out is not None:
             check_underived(q=q, k=k, v=v, sinks=sinks)
-        if (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, block_mask, sinks):
+        if (out is None or not return_lse) and operators.wanted(q, k, v, mods, block_mask, sinks):
             how = operators.how_of(causal, window, softcap, scale, layout)
             found = operators.attend((q, k, v), how, mods, block_mask, out=out, sinks=sinks)
             return found if return_lse else found[0]

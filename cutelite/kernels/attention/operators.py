@@ -22,12 +22,11 @@ from torch import Tensor
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form
-from cutelite.interop.torch import traced as traced
+from cutelite.interop.torch import custom_op, out_form, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
-from cutelite.kernels.arguments import needs_gradient
+from cutelite.kernels.arguments import wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import lifted
@@ -66,33 +65,22 @@ def aligned(causal: bool | str) -> str:
     return causal if isinstance(causal, str) else "bottom-right" if causal else ""
 
 
-def wanted(
-    q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None,
-    sinks: Tensor | None = None,
-) -> bool:  # fmt: skip
+def wanted(q: Tensor, k: Tensor, v: Tensor, mods: Mods, block_mask: Any = None, sinks: Tensor | None = None) -> bool:
     """Tell whether a call goes to an operator, or with functions to an autograd function.
 
     Errors  ValueError for a call with functions where calls are traced other than by Dynamo, which breaks the graph
     """
     plain = mods == (None, None) and block_mask is None
-    if torch.compiler.is_compiling() and (plain or torch.compiler.is_dynamo_compiling()):
+    if torch.compiler.is_dynamo_compiling():
         return plain
-    if left_out():
-        return False
-    without_data = traced(q, k, v)  # refuses tangents, whatever is wanted
-    if without_data and not plain and not in_levels():
+    if not plain and traced(q, k, v) and not in_levels():
         raise ValueError("attention with functions is no operator: it cannot be traced, exported or run without data")
-    return without_data or wants_gradient(q, k, v, sinks)
+    return wants_operator(q, k, v, sinks)
 
 
 def fits_operator(out: Tensor | None, return_lse: bool, *tensors: Any) -> bool:
     """Tell whether a call without a derivative goes to an operator: with `out`, only one without a logsumexp can."""
-    return (out is None or not return_lse) and traced(*tensors)
-
-
-def wants_gradient(*tensors: Tensor | None) -> bool:
-    """Tell whether one of the tensors needs a gradient."""
-    return any(map(needs_gradient, tensors))
+    return (out is None or not return_lse) and wants_operator(*tensors)
 
 
 def attend(

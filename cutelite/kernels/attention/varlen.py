@@ -42,7 +42,7 @@ def attention_varlen(
         if out is not None:
             check_underived(q=q, k=k, v=v, sinks=sinks)
         mods = score_mod, mask_mod
-        if (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, sinks=sinks):
+        if (out is None or not return_lse) and operators.wanted(q, k, v, mods, sinks=sinks):
             how = operators.how_of(causal, window, softcap, scale, "bshd")
             found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, mods, out=out, sinks=sinks)
             return found if return_lse else found[0]

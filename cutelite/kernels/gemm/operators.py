@@ -19,8 +19,9 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form, to_be_cast, traced
+from cutelite.interop.torch import custom_op, out_form, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.kernels.arguments import needs_gradient, wants_operator
 from cutelite.kernels.gemm import call
 
 
@@ -44,14 +45,14 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
     given = [x for x in (a, b, *how[:4]) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):
         return False  # arrays of other libraries beside tensors: the function on arrays checks them
-    derived = torch.is_grad_enabled() and any(x.requires_grad for x in given)
-    if callable(how.activation) or left_out():
-        if derived and not left_out():
-            raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+    if left_out():
         return False
-    if derived and out is not None:
-        raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
-    return derived or traced(*given) or to_be_cast(a, b)
+    if needs_gradient(*given):
+        if callable(how.activation):
+            raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+        if out is not None:
+            raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
+    return not callable(how.activation) and (wants_operator(*given) or to_be_cast(a, b))
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:

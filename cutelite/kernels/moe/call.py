@@ -21,6 +21,7 @@ from cutelite.kernels.arguments import (
     in_words_of_caller,
     result_like,
     underived,
+    wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
@@ -54,7 +55,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
         x, gate_up, down = operators.under_autocast(x, gate_up, down)
         if out is not None:
             check_underived(x=x, gate_up=gate_up, down=down, weights=weights)
-        elif operators.wanted(x, gate_up, down, weights):
+        elif wants_operator(x, gate_up, down, weights):
             return operators.experts(x, gate_up, down, index, weights)
     return mix(x, gate_up, down, index, weights, out)
 

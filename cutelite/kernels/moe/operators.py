@@ -10,22 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form, traced
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 
-def wanted(*tensors: Tensor) -> bool:
-    """Tell whether a call with these tensors goes to an operator."""
-    return traced(*tensors) or (not left_out() and any(map(needs_gradient, tensors)))
-
-
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     """`cutelite.kernels.moe.experts` by an operator: by one with derivatives where a gradient is wanted."""
-    if torch.is_grad_enabled() and any(each.requires_grad for each in (x, gate_up, down, weights)):
+    if needs_gradient(x, gate_up, down, weights):
         return experts_kept(x, gate_up, down, index, weights)[0]
     return experts_alone(x, gate_up, down, index, weights)
 

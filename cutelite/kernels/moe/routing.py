@@ -22,6 +22,7 @@ from cutelite.kernels.arguments import (
     one_of,
     results,
     underived,
+    wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
@@ -118,7 +119,7 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
 
         if out is not None:
             check_underived(logits=logits)
-        elif operators.wanted(logits):
+        elif wants_operator(logits):
             k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
             weights, index = operators.route(logits, k, normalise)
             return Routed(weights, index if index_dtype == "i64" else index.int())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import check_in_place, contiguous, is_array, needs_gradient, writable
+from cutelite.kernels.arguments import check_in_place, contiguous, is_array, wants_operator, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
 
@@ -20,18 +19,13 @@ RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
 def derived(*operands: Any, out: Any = None) -> Any:
-    """Return torch's operators of rows for a call that is traced or has to be differentiated; else None.
+    """Return torch's operators of rows for a call that goes to one (`wants_operator`); else None.
 
     out  where the call writes its results: such a call has no derivative, and is checked by `results`
     """
-    torch = sys.modules.get("torch")
-    if torch is None or out is not None or not any(isinstance(x, torch.Tensor) for x in operands):
+    if out is not None or not wants_operator(*operands):
         return None
-    from cutelite.interop.torch import traced  # late, as the next: they import torch
-
-    if not traced(*operands) and not any(map(needs_gradient, operands)):
-        return None
-    from cutelite.kernels.rows import operators
+    from cutelite.kernels.rows import operators  # late: it imports torch
 
     return operators
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 from cutelite.kernels.rows.elementwise import scale
@@ -48,8 +49,7 @@ def linear_cross_entropy(
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
-    derived = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    at_once = derived and reduction != "none"
+    at_once = needs_gradient(x, weight) and reduction != "none"
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
 
