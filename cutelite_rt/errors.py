@@ -13,7 +13,7 @@ class ArgumentError(TypeError):
     """Raised for an argument that does not fit. The text says for which parameter, and why.
 
     name       of a kernel's argument, with the places of what is in tuples: "x.0"; "" for other errors
-    arguments  the kernel's, by parameter; of one that TMA cannot read, its array alone, by `name`
+    arguments  the kernel's, by parameter; of one that TMA cannot access, its array alone, by `name`
     """
 
     name: str = ""

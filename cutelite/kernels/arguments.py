@@ -287,7 +287,12 @@ def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl
     Out    `error` itself if it is of none of them, or of nothing in memory
     """
     place = start_of(argument_of(error))
-    same = [name for name, x in given if place is not None and start_of(x) == place]
+    parts = [
+        (name if each is x else f"{name}[{i}]", each)
+        for name, x in given
+        for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,))
+    ]
+    same = [name for name, x in parts if place is not None and start_of(x) == place]
     text = str(error).partition(f"argument `{error.name}` ")[2]
     return ArrayError(f"{' or '.join(same)} {text}") if same and text else error
 

@@ -275,7 +275,7 @@ class MapRequest(NamedTuple):
         try:
             return function(view.pointer, self.dtype, view.shape, view.strides, self.tiling)
         except TensorMapError as error:
-            raise Call(kernel, {self.name: view}).error(self.name, f"cannot be read by TMA: {error}") from None
+            raise Call(kernel, {self.name: view}).error(self.name, f"cannot be accessed by TMA: {error}") from None
 
 
 class Address(NamedTuple):

@@ -638,7 +638,7 @@ def test_a_gpu_is_compared_with_the_simulator(cuda: FakeCuda, on_gpu: GpuArray) 
 def test_tensors_that_tma_cannot_take(where: str, cuda: FakeCuda, on_gpu: GpuArray) -> None:
     bf16 = pytest.importorskip("ml_dtypes").bfloat16
     odd = on_gpu((16, 65), "bf16") if where == "gpu" else np.zeros((16, 65), bf16)
-    with pytest.raises(cl.ArgumentError, match=r"copied\(\): argument `a` cannot be read by TMA: .*130 bytes"):
+    with pytest.raises(cl.ArgumentError, match=r"copied\(\): argument `a` cannot be accessed by TMA: .*130 bytes"):
         kernels.copied[1, 128](odd, odd)
     assert not cuda.launches
 

@@ -242,7 +242,7 @@ def add(x: Any, y: Any) -> Any:
 RIGHT = rights()
 
 
-NO_ARRAYS = "a list", "nothing", "complex"
+ALONE = "a list", "nothing", "complex", "off by an element"
 """What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
 
 
@@ -288,19 +288,22 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
     function, given = RIGHT[name]
     given = {word: value.copy() if isinstance(value, np.ndarray) else value for word, value in given.items()}
     with diverted(only_checked):
-        function(**given)
+        made = function(**given)
     wrong = []
-    for turn, (word, value) in enumerate(given.items(), len(name)):
+    result = {"out": made} if "out" in inspect.signature(function).parameters and given.get("out") is None else {}
+    for turn, (word, value) in enumerate((given | result).items(), len(name)):
         if not isinstance(value, np.ndarray):
             continue
         for what, other in others(value, turn):
+            if word in result and what not in ONLY_CHECKED:
+                continue
             try:
                 with diverted(only_checked if what in ONLY_CHECKED else None):  # what is taken computes as before
                     function(**given | {word: other})
             except (ValueError, TypeError) as error:
                 known = isinstance(error, cl.ArgumentError | cl.LaunchError) or type(error) in (ValueError, TypeError)
-                alone = what in NO_ARRAYS and not (what == "nothing" and is_optional(function, word))
-                names = [word] if alone else [n for n, x in given.items() if isinstance(x, np.ndarray)]
+                alone = what in ALONE and not (what == "nothing" and is_optional(function, word))
+                names = [word, *(n for n, x in given.items() if isinstance(x, np.ndarray) and not alone)]
                 if not known or not any(re.search(rf"\b{name}\b", str(error)) for name in names):
                     wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
             except Exception as error:

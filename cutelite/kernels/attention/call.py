@@ -17,6 +17,7 @@ from cutelite.kernels.arguments import (
     check_for_hopper,
     check_given_apart,
     check_underived,
+    in_words_of_caller,
     instance,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
@@ -101,6 +102,7 @@ def attention(
 
 
 @untraced
+@in_words_of_caller
 @planned
 def attend(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),

@@ -6,7 +6,15 @@ from typing import Any
 
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, check_given_apart, check_underived, instance
+from cutelite.kernels.arguments import (
+    HALVES,
+    Arguments,
+    ArrayError,
+    check_given_apart,
+    check_underived,
+    in_words_of_caller,
+    instance,
+)
 from cutelite.kernels.arrays import code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
@@ -53,6 +61,7 @@ def attention_varlen(
 
 
 @untraced
+@in_words_of_caller
 @planned
 def attend_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, *, causal: bool | str = False,

@@ -231,7 +231,7 @@ static int wrong_grid(const call *l, u32 axis, i64 blocks) {
                   (long long)blocks, axis ? 65535u : 0x7fffffffu);
 }
 
-#define UNTAKABLE "cannot be read by TMA: "
+#define UNTAKABLE "cannot be accessed by TMA: "
 
 static int wrong_map_address(const call *l, u64 address) {
     return wrong(l, UNTAKABLE "the tensor starts at 0x%llx; TMA needs a multiple of 16 bytes [base-alignment]",
