@@ -63,6 +63,7 @@ front-tests-%: .venv/%/.test
 	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))
 
 gpu-test: $(INSTALLED)
+	@$(PY) -m tests.bench.needs
 	$(PY) -m pytest --quiet -m "gpu or sm"
 	$(PY) -m pytest --quiet tests/run
 
@@ -70,19 +71,23 @@ bench: $(INSTALLED)
 	$(PY) tests/bench/compile_time.py
 
 bench-launch: $(INSTALLED)
+	@$(PY) -m tests.bench.needs torch
 	$(PY) tests/bench/launch.py
 
 bench-attention: $(INSTALLED)
+	@$(PY) -m tests.bench.needs torch
 	$(PY) tests/bench/attention.py
-	PYTHONPATH=. $(PY) tests/bench/attention_backward.py
+	$(PY) tests/bench/attention_backward.py
 
 SETS := large,skinny
 bench-rows: $(INSTALLED)
+	@$(PY) -m tests.bench.needs torch
 	mkdir -p build/bench-rows
 	$(PY) tests/bench/rows.py --compile --json build/bench-rows/rows.json --pictures build/bench-rows
 	$(PY) tests/bench/rows_whole.py
 
 bench-gemm: $(INSTALLED)
+	@$(PY) -m tests.bench.needs torch
 	$(PY) tests/bench/gemm.py --sets $(SETS) --out build/bench-gemm
 
 fleet: $(INSTALLED)
