@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import cutelite
+
 ROOT = Path(__file__).resolve().parents[1]
 RIDDLE = re.compile(r"(What|Whether|How|Where|Of|Which|Who|Whose|Why|So many|By which|To which|As many|That)\b")
 QUOTED = re.compile(rf"[\"']\s*{RIDDLE.pattern}")  # few files have one: the others need not be parsed
@@ -46,6 +48,17 @@ def test_docstrings_speak_of_every_argument(room: str) -> None:
             for argument in inspect.signature(function).parameters:
                 if not re.search(rf"\b{argument}\b", text):
                     missing.append(f"{function.__module__}.{name}: {argument}")
+    assert missing == []
+
+
+def test_members_of_public_classes_have_docstrings() -> None:
+    missing = []
+    for name, kind in ((name, getattr(cutelite, name)) for name in cutelite.__all__):
+        for member, x in vars(kind).items() if inspect.isclass(kind) else ():
+            public = not member.startswith("_") and (inspect.isroutine(x) or isinstance(x, (property, classmethod)))
+            said = [inspect.getdoc(vars(base)[member]) for base in kind.__mro__ if member in vars(base)]
+            if public and not any(said):
+                missing.append(f"{name}.{member}")
     assert missing == []
 
 

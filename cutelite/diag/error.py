@@ -32,6 +32,7 @@ class CompileError(Exception):
         return self
 
     def render(self, *, color: bool = False) -> str:
+        """Return the message with the lines that it points at; with ANSI colours if `color`."""
         return render(self.diagnostic, self.span, self.notes, color=color)
 
     def __str__(self) -> str:

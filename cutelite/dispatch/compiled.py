@@ -78,10 +78,12 @@ class Compiled:
 
     @property
     def name(self) -> str:
+        """The name of the kernel in the machine code, as profilers show it."""
         return self.artifact.name
 
     @property
     def arch(self) -> str:
+        """The target that it is compiled for, such as 'sm_90a'."""
         return self.artifact.arch
 
     @property
@@ -96,6 +98,7 @@ class Compiled:
 
     @property
     def llvm(self) -> str:
+        """The text of the LLVM IR."""
         return self.build.llvm
 
     @property

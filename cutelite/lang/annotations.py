@@ -230,6 +230,8 @@ _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen da
 
 
 class _Constexpr:
+    """`Constexpr[type]` declares a parameter that is known at compile time: a kernel is compiled for each value."""
+
     __iter__ = None  # by `__getitem__` alone Python would iterate for ever
 
     def __getitem__(self, type: Any) -> ConstexprSpec:

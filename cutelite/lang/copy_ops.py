@@ -48,12 +48,15 @@ class CopyOp:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def source(self, dtype: DType) -> Layout:
+        """Return which elements of an instruction each thread reads, or names: (thread, value) -> element."""
         raise NotImplementedError
 
     def target(self, dtype: DType) -> Layout:
+        """Return which it writes, as `source`; by default the same."""
         return self.source(dtype)
 
     def reference(self, dtype: DType) -> Layout:
+        """Return the one of the two by which tiled copies are laid out: by default `target`."""
         return self.target(dtype)
 
     def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:

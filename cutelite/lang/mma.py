@@ -320,6 +320,7 @@ class Accumulator:
 
     @property
     def in_flight(self) -> bool:
+        """True while a product may still write it: `wait` makes it readable."""
         return any(isinstance(part.value.type, InFlight) for part in self.parts)
 
     def wait(self, pending: int = 0) -> Accumulator:

@@ -275,6 +275,7 @@ class Vector(RuntimeNumber):
 
     @property
     def n(self) -> int:
+        """The number of elements."""
         return fragments.count(self.value)
 
     @property

@@ -60,6 +60,7 @@ class Basis(Frozen):
         return "+".join(f"{_factor(value)}@{'@'.join(map(str, reversed(path)))}" for path, value in self.terms)
 
     def map_leaves(self, function: Callable[[Any], Any]) -> Basis | Int:
+        """Return it with `function` applied to the factor of each basis."""
         return _basis([(path, function(value)) for path, value in self.terms])
 
     def along(self, path: Path) -> Int:

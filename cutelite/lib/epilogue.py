@@ -100,6 +100,7 @@ class ResultRing:
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the results."""
         return self.ring.dtype
 
     @property

@@ -59,10 +59,12 @@ class SimError(Exception):
 
     @property
     def code(self) -> str:
+        """The name of the mistake in messages, such as 'out-of-bounds'."""
         return self.mistake.code
 
     @property
     def span(self) -> Span | None:
+        """The place in the kernel's source; None where none is known."""
         return self._span
 
     def facts(self) -> list[Note]:

@@ -1,6 +1,6 @@
 """Tell what a program needs that is not here, and where it comes from: a GPU, and the modules that are named.
 
-    python -m tests.bench.needs [torch ...]
+python -m tests.bench.needs [torch ...]
 """
 
 from __future__ import annotations
