@@ -65,7 +65,7 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """What threads of a thread block share, at a tile.
+    """The values that threads of a thread block share, at a tile.
 
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
