@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, sim
+from cutelite.cli import main
 from cutelite.dispatch import Kernel, checking
 from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
@@ -160,6 +162,23 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+Check = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Run `cutelite check` in this process. Return its status, its output and its messages."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(["check", *arguments])
+        output, messages = capsys.readouterr()
+        return status, output, messages
+
+    return call
+
+
 PROGRAM = """
 import numpy as np
 import cutelite as cl
@@ -194,40 +213,38 @@ def test_every_launch_is_checked_where_the_environment_says_so(tmp_path: Path) -
     assert "error[race]" in failed.stderr and "wrong: 1 found under 1 schedule" in failed.stderr
 
 
-def test_the_command_checks_what_a_program_launches(tmp_path: Path) -> None:
+def test_the_command_checks_what_a_program_launches(tmp_path: Path, check: Check) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     both = run("-m", "cutelite.cli", "check", str(program), "--seeds", "2")
     assert both.returncode == 1
     assert "right: nothing found under 2 schedules of all blocks" in both.stdout
     assert "wrong: 1 found under 2 schedules" in both.stdout
-    assert run("-m", "cutelite.cli", "check", f"{program}:right", "--no-notes").returncode == 0
-    alone = run("-m", "cutelite.cli", "check", f"{program}:wrong", "--grid", "1", "--arg", "y=64x1")
-    assert "argument `y`" in alone.stderr and alone.returncode == 1
+    assert check(f"{program}:right", "--no-notes")[0] == 0
+    status, _, messages = check(f"{program}:wrong", "--grid", "1", "--arg", "y=64x1")
+    assert "argument `y`" in messages and status == 1
 
 
-def test_the_command_makes_up_arguments(tmp_path: Path) -> None:
+def test_the_command_makes_up_arguments(tmp_path: Path, check: Check) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.replace("(N,)", "(N, 64)").replace("y[cl", "y[0, cl").replace("def main", "def other"))
-    command = ("-m", "cutelite.cli", "check")
-    alone = run(*command, f"{program}:wrong", "--grid", "1", "--arg", "y=1x64", "--seed", "3")
-    assert alone.returncode == 1 and "schedule of seed 3" in alone.stdout
-    nothing = run(*command, str(program))
-    assert nothing.returncode == 1 and "neither a check() nor a main()" in nothing.stderr
-    missing = run(*command, f"{program}:wrong", "--grid", "1")
-    assert "argument `y` is not given: for an array its shape, as in y=1000 or y=256x128" in missing.stderr
-    assert "give --grid as well" in run(*command, f"{program}:wrong", "--arg", "y=1x64").stderr
+    status, output, _ = check(f"{program}:wrong", "--grid", "1", "--arg", "y=1x64", "--seed", "3")
+    assert status == 1 and "schedule of seed 3" in output
+    status, _, messages = check(str(program))
+    assert status == 1 and "neither a check() nor a main()" in messages
+    _, _, messages = check(f"{program}:wrong", "--grid", "1")
+    assert "argument `y` is not given: for an array its shape, as in y=1000 or y=256x128" in messages
+    assert "give --grid as well" in check(f"{program}:wrong", "--arg", "y=1x64")[2]
 
 
-def test_the_command_tells_what_is_too_large_and_leaves_a_programs_errors_alone(tmp_path: Path) -> None:
+def test_the_command_tells_what_is_too_large_and_leaves_a_programs_errors_alone(tmp_path: Path, check: Check) -> None:
     program = tmp_path / "program.py"
-    command = ("-m", "cutelite.cli", "check")
     program.write_text(PROGRAM.replace("np.zeros(128", "np.zeros(1 << 29"))
-    large = run(*command, str(program))
-    assert large.returncode == 1 and "error[too-large]: the arrays have 2048 MiB" in large.stderr
-    assert "Traceback" not in large.stderr
+    status, _, messages = check(str(program))
+    assert status == 1 and "error[too-large]: the arrays have 2048 MiB" in messages
+    assert "Traceback" not in messages
     program.write_text(PROGRAM.replace("    wrong[1, 64](y)", "    {}['missing']"))
-    assert "KeyError: 'missing'" in run(*command, str(program)).stderr
+    assert "KeyError: 'missing'" in run("-m", "cutelite.cli", "check", str(program)).stderr
 
 
 @cl.kernel(block=32)

@@ -207,7 +207,7 @@ def helper(x: Any, y: Any) -> Any:
     return y % 50
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.lists(st.tuples(st.sampled_from(VALUES), st.sampled_from(VALUES)), min_size=1, max_size=3))
 def test_random_programs(source: str, inputs: list[tuple[int, int]]) -> None:
     space: dict[str, Any] = {"cl": cl, "helper": helper, "Point": Point}

@@ -57,8 +57,10 @@ def softmaxed(x: Array) -> Array:
     return exact
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [*((shape, dtype) for shape in SHAPES for dtype in (np.float32, BF16)), (SHAPES[1], np.float16)],
+)
 def test_softmax_and_its_gradient(shape: tuple[int, ...], dtype: Any) -> None:
     x, dy = random(shape, dtype, scale=3), random(shape, dtype, 1)
     exact = softmaxed(x.astype(np.float64))

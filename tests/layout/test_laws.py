@@ -34,7 +34,7 @@ from tests.layout import oracle
 from tests.layout.strategies import M, N, bindings, expressions, layouts, shapes, swizzles, symbolic_layouts
 
 FUNCTIONS = {name: thing for name in algebra.__all__ if inspect.isfunction(thing := getattr(algebra, name))}
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=15, deadline=None)
 
 Values = dict[str, int]
 

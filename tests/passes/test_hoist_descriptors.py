@@ -89,7 +89,7 @@ def descriptor(function: Function, distances: list[Distance]) -> int:
     return int(out[0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, MEMORY // 16 - 16), st.lists(DISTANCES, min_size=1, max_size=3))
 def test_a_parted_descriptor_is_the_whole_one(unit: int, distances: list[Distance]) -> None:
     function = kernel(16 * unit, distances)

@@ -23,7 +23,7 @@ def outcome(function: Function, x: int, p: bool) -> Any:
     return out.tolist()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs(), st.sampled_from([0, 1, 5, -7, 2**31 - 1]), st.booleans())
 def test_every_pass_keeps_the_meaning(function: Function, x: int, p: bool) -> None:
     verify(function)

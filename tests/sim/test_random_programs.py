@@ -251,7 +251,7 @@ def leaves(s: Statement) -> bool:
     return s[0] == "return" or any(leaves(t) for part in s if isinstance(part, list) for t in part)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs, st.integers(2, 1 << 20))
 def test_as_the_interpreter(program: list[Statement], seed: int) -> None:
     first = next((i for i, s in enumerate(program) if leaves(s)), len(program))
