@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cutelite.kernels.attention.decoding import chosen
-from cutelite.kernels.attention.splitting import HEADS, LATENTS, Numbers, Split, Work, fastest
+from cutelite.kernels.attention.splitting import HEADS, LATENTS, Numbers, Split, Work, fastest, shares_of
 
 TIMES = Path(__file__).with_name("attention_parts.jsonl")
 RUNS = 132, 66, 30
@@ -48,10 +48,23 @@ def test_a_cluster_is_taken_where_all_run_at_once_and_have_blocks() -> None:
 
 
 def test_shares_are_equal_where_rounds_of_blocks_are_not() -> None:
-    """24 x 4096 keys are 192 tiles, for 264 blocks of threads: 97 us for 111 on an H200 (docs/lab/attention.md)."""
+    """24 x 4096 keys are 192 tiles, for 264 blocks of threads: 98 us for 111 on an H200 (docs/lab/attention.md)."""
+    assert [of_eight(batch, 4096).even for batch in (16, 24, 32, 40, 128)] == [0, 8, 0, 8, 0]
 
-    def picked(batch: int) -> Split:
-        work = Work(batch * 8, 64, 256, batch * 8 * 1024, batch * 8 * 4096 * 512, 2, 8)
-        return fastest(work, HEADS[128], RUNS)
 
-    assert [picked(batch).even for batch in (16, 24, 32, 40, 128)] == [False, True, False, True, False]
+def test_sequences_of_unknown_lengths_have_equal_shares_unless_all_are_short() -> None:
+    found = [of_eight(*cell, alike=False) for cell in ((24, 4096), (32, 4096), (128, 4096), (1, 32768), (16, 1024))]
+    assert found == [Split(264, even=8), Split(256, even=8), Split(264, even=8), Split(112, even=8), Split(1)]
+
+
+@pytest.mark.parametrize("heads", [1, 3, 8, 16, 32, 200])
+def test_shares_leave_few_blocks_of_threads_idle(heads: int) -> None:
+    found = shares_of(Work(heads * 100, 64, 256, 0, 0, 2, heads), 264)
+    assert heads % found.even == found.parts % found.even == 0
+    assert found.parts > 255
+
+
+def of_eight(batch: int, keys: int, alike: bool = True) -> Split:
+    """The split of eight heads of keys of 128 columns, each of eight heads of queries."""
+    work = Work(batch * 8, keys // 64, 256, batch * 8 * 1024, batch * 8 * keys * 512, 2, 8)
+    return fastest(work, HEADS[128], RUNS, alike)

@@ -136,7 +136,7 @@ EARLY = f"{SKIPPING} {CHOSEN} {NARROWER}"
 COVERED = f"{NARROW} {EARLY}"  # dq of the block before is started ahead of dk
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
-DECODE = "attention_decode attention_gather"
+DECODE = "attention_decode attention_gather attention_shares"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
@@ -669,7 +669,11 @@ ROWS: tuple[Row, ...] = (
         Row("attention_gather", kind, "bar.sync", "", "cl.NamedBarrier(1, GROUP) <! hold(out, softmax", WHOLE_GROUP)
         for kind in ("drop", "late")
     ),
-    Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
+    Row(
+        "attention_decode attention_shares", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"
+    ),
+    Row("attention_shares", "drop", "bar.sync", "", "# all warps have read the queries", WHOLE_GROUP),
+    Row("attention_shares", "weaken", "st.strong", "scope_of_order", "cl.store_relaxed(held.flags", AGAIN),
     Row("attention_latent", "late", "setmaxnreg.inc", "behind cp.async", "", REGISTERS),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     *(

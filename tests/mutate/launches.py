@@ -336,6 +336,19 @@ def attention_gather() -> None:
     kernel[launch](q, k, v, q.copy(), sums, lengths, None, None, sinks, *numbers, ())
 
 
+def attention_shares() -> None:
+    """The same kernel with two shares of ten blocks of keys, of two sequences: two parts of a tile, and a whole one."""
+    from cutelite.kernels.attention import decoding, parts, scores
+
+    random = of_examples("common").random
+    q, (k, v) = random(2, 4, 2, 64, dtype="bfloat16"), (random(2, 1, 384, 64, dtype="bfloat16") for _ in "kv")
+    kernel = decoding.build(parts.Config(stages=2), scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
+    launch, numbers = cl.Launch((1, 2), decoding.THREADS), (0.1, 1, 1 << 30, 0, 1)
+    held = np.empty((4, 8, 64), np.float32), np.empty((4, 8), np.float32), np.zeros(2, np.int32)
+    results, lengths = (q.copy(), np.empty((2, 2, 4), np.float32)), np.array([322, 194], np.int32)
+    kernel[launch](q, k, v, *results, lengths, None, None, None, *numbers, (), held)
+
+
 def attention_latent(keys: int) -> Run:
     """The kernel of attention's decoding that computes parts, of latents: two queries, three heads."""
 
@@ -598,6 +611,7 @@ LARGE: dict[str, Run] = {
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(359, 17),
     "attention_gather": attention_gather,
+    "attention_shares": attention_shares,
     "attention_combine": attention_combine(64, 2),
     "attention_combine_wide": attention_combine(512, 1),
     "attention_ragged": attention_ragged,

@@ -14,6 +14,8 @@ OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
 LENGTHS = Tensor[i32, (B,), (None,)] | None
 WIDE = 128  # columns of a warp, four of each thread
 TOGETHER = 16  # parts that a warp loads at once
+LANES = 16  # that combine a row of equal shares, of which they load `DEEP` parts at once
+DEEP = 8
 WARPS = 8  # of a block of threads, at most
 MOST_SPLITS = WARPS * TOGETHER
 
@@ -117,6 +119,33 @@ def combined(
             cl.local_tile(out, (4,), (column // 4,)).store(added(held, each).to(out.dtype))
         if column == 0:
             lse[query] = total
+
+
+def combine_row(
+    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any
+) -> None:  # fmt: skip
+    """Combine all columns of a row's parts, however many: `combined` explains the parameters. Who: `LANES` lanes."""
+    DV, lane = parts.shape[1], cl.lane_idx() % LANES
+    places = [chunk * LANES + lane for chunk in range(-(-DV // (4 * LANES)))]  # of this lane's columns, in fours
+    so_far, top, total = cl.full((4 * len(places),), 0.0, f32), f32(-INF), f32(0.0)
+    for first in range(0, count, DEEP):
+        splits = [which(min(first + j, count - 1)) for j in range(DEEP)]
+        tops = cl.vector(*[cl.where(first + j < count, sums[split], -INF) for j, split in enumerate(splits)])
+        held = [
+            cl.vector(*[cl.local_tile(parts[split, None], (4,), (min(i, DV // 4 - 1),)).load() for i in places])
+            for split in splits
+        ]
+        each, best = weights(tops, top)
+        ratio = weights(cl.vector(top), best)[0][0]
+        so_far, total, top = so_far * ratio, total * ratio + each.reduce("sum"), best
+        for j in cl.static_range(DEEP):
+            so_far = so_far + held[j] * each[j]
+    each, total = factors(cl.vector(top), cl.vector(total), sink)
+    for j, i in enumerate(places):
+        if i < DV // 4:
+            cl.local_tile(out, (4,), (i,)).store((so_far[4 * j : 4 * j + 4] * each[0]).to(out.dtype))
+    if lane == 0:
+        lse[query] = total
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.gathering import gather, held_of, hold
 from cutelite.kernels.attention.parts import LENGTHS, PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
-from cutelite.kernels.attention.shares import At, Keys, Shares, held_parts
+from cutelite.kernels.attention.shares import At, Held, Keys, Shares
 
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
 
@@ -89,24 +89,23 @@ class Plan(OfParts):
 
     def consume_share(
         self, q: Any, storage: Any, pipes: tuple[Any, Any], shares: Shares, own: tuple[At, Any], scale: Any,
-        results: tuple[Any, ...],
+        held: Held, results: tuple[Any, Any, Any],
     ) -> None:  # fmt: skip
         """Compute the parts of a share, and write each. Who: the warpgroup.
 
-        results   the output and logsumexps of whole tiles, the same of other parts, and sinks
+        results   output and logsumexps, and sinks
         """
-        (at, end), state, (o, lse, parts, sums, sinks) = own, pipes[0].consumer_state(), results
-        begin, number = at.unit, i32(cl.block_idx.x)
+        (at, end), state = own, pipes[0].consumer_state()
         while at.unit < end:
-            late = cl.where(at.unit > begin, 1, 0)
-            part, at, whole = shares.part(at, end)
+            part, at, begins, behind = shares.part(at, end)
             out, softmax, state = self.consume(q, storage, *pipes, part, scale, state)
-            if whole:
-                self.conclude(out, softmax, part, o, lse, sinks)
+            if not begins:
+                shares.hand_on(out, softmax, part, held)
+            elif behind > end:
+                shares.combine(out, softmax, part, behind, held, *results)
             else:
-                inverse, tops = softmax.finish()
-                self.keep(cl.scale_rows(out, inverse), tops, part, parts, sums, 2 * number + late)
-            cl.NamedBarrier(1, GROUP).sync()  # all warps have read the queries
+                self.conclude(out, softmax, part, *results)
+                cl.NamedBarrier(1, GROUP).sync()  # all warps have read the queries
 
     def conclude(self, out: Any, softmax: Any, part: Part, o: Any, lse: Any, sinks: Any) -> None:
         """Write the rows of a tile, or of a part of one. Who: the warpgroup."""
@@ -138,23 +137,22 @@ def build(
 ) -> Any:  # fmt: skip
     """Return the kernel of these fields of `Plan`. `split`: it writes parts, for the kernel that combines them.
 
-    even   blocks of threads have equal `shares`
+    even   blocks of threads have equal `shares`, with `blocks` heads of keys each
     Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts)
-           of blocks of threads; of shares (as many as there are,)
+           of blocks of threads; (heads of keys side by side, shares of each)
     """
     shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
     (D, DV), STAGES, Storage = shaped.dims, config.stages, storage_of(shaped)
     K, V = shaped.cached(problem.dim), shaped.cached(problem.dim_v)
     O, LSE = shaped.result(split)  # noqa: E741
-    HELD, SUMS = held_parts(problem.dim_v)
+    HELD = Held.of(problem.dim_v)
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
-        scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
-        parts: HELD | None = None, sums: SUMS | None = None,
+        scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES, held: HELD = None,
     ) -> None:  # fmt: skip
         """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
         if cl.thread_idx.x == GROUP:
@@ -168,13 +166,12 @@ def build(
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
         rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
         if even:
-            shares = Shares(plan, Keys(lengths, most, offset, left, right, starts), i32(cl.grid_dim.x))
-            own = shares.own(i32(cl.block_idx.x))
+            shares, own = Shares.create(plan, Keys(lengths, most, offset, left, right, starts), blocks)
             if cl.thread_idx.x == GROUP:
                 shares.produce(rings, table, own)
             elif cl.thread_idx.x < GROUP:
                 plan.clear_columns(storage)
-                plan.consume_share(q, storage, (keys, values), shares, own, scale, (o, lse, parts, sums, sinks))
+                plan.consume_share(q, storage, (keys, values), shares, own, scale, Held(*held), (o, lse, sinks))
             return
         part = plan.part(lengths, most, offset, left, right, blocks, starts)
         if cluster or part.start < part.end:

@@ -8,13 +8,12 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import THREADS, Plan, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
-from cutelite.kernels.attention.shares import combining as combine_shares
 from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import planned
@@ -115,8 +114,8 @@ def attend_decode(
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
-        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), keys, places, tuple(arrays)
-        attend_shares(plan, split.parts, q, k, v, *rest)
+        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), places, tuple(arrays)
+        attend_shares(plan, split, q, k, v, *rest)
         return (out, lse) if return_lse else out
     blocks, splits = shares(count, split.parts)
     through_memory = splits > 1 and not split.cluster
@@ -132,36 +131,31 @@ def attend_decode(
 
 
 def attend_shares(
-    plan: Plan, count: int, q: Any, k: Any, v: Any, out: Any, lse: Any, lengths: Any, starts: Any, table: Any,
-    sinks: Any, factor: float, keys: int, places: tuple[int, ...], arrays: tuple[Any, ...],
+    plan: Plan, split: Split, q: Any, k: Any, v: Any, out: Any, lse: Any, lengths: Any, starts: Any, table: Any,
+    sinks: Any, factor: float, places: tuple[int, ...], arrays: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    """Launch the kernel by `count` equal shares, and the one that combines parts.
+    """Launch the kernel by equal shares.
 
     factor   of products
-    keys     that a sequence may have
     places   what says which keys a query sees, as `OfParts.seen` takes it
     """
-    (batch, sq, heads, _), dim_v = q.shape, plan.problem.dim_v
+    sq, dim_v = q.shape[1], plan.problem.dim_v
     kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True)
-    ranks = min(ROWS, sq * plan.together)
+    ranks, count = min(ROWS, sq * plan.together), split.parts
     parts, sums = empty(q, (2 * count, ranks, dim_v), "f32"), empty(q, (2 * count, ranks), "f32")
-    rest = lengths, starts, table, sinks, factor, *places, 0, arrays, parts, sums
-    kernel[cl.Launch(count, THREADS, pdl=True)](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
-    most = count // (heads // plan.together * -(-sq * plan.together // ROWS)) + 2  # if one sequence has nearly all keys
-    sharing, warps, grid = combining.chosen(batch * sq * heads, dim_v, most, clusters_at_once(1, out))
-    combine_shares(plan, sharing, warps)[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *places)
+    heads = k.shape[2] // split.even
+    rest = lengths, starts, table, sinks, factor, *places, heads, arrays, (parts, sums, flags(q, count))
+    grid = cl.Launch((split.even, count // split.even), THREADS, pdl=True)
+    kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
 
 
 def picked(q: Any, v: Any, keys: int, tiles: int, blocks: int, beside: int, alike: bool) -> Split:
-    """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting.Work` has others.
-
-    alike   all sequences have as many keys: where lengths are looked up, equal shares take longer than predicted
-    """
+    """Return the split of sequences of `keys` keys that is predicted to be the fastest; `splitting` has the others."""
     (batch, sq, heads, dim), (*_, kv_heads, dim_v) = q.shape, v.shape
     read, outputs = 2 * batch * keys * kv_heads * (dim + dim_v), batch * heads * sq * dim_v
     numbers = HEADS[min(known for known in HEADS if known >= dim)]
     runs = tuple(clusters_at_once(size, q) for size in (1, *CLUSTERS))
-    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, alike * tiles // batch), numbers, runs)
+    return fastest(Work(tiles, blocks, dim + dim_v, outputs, read, beside, kv_heads), numbers, runs, alike)
 
 
 def as_count(name: str, number: Any) -> int | None:

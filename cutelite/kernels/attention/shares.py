@@ -1,30 +1,27 @@
-"""Equal shares of the blocks of keys of all tiles, one for each block of threads, however long sequences are.
+"""Equal shares of the blocks of keys of all sequences, one for each block of threads, however long sequences are.
 
 In    what of its keys each sequence sees; how many blocks of threads there are
-Out   each one's range of blocks of keys, tile after tile; and the kernel that combines the parts of tiles on a border
+Out   each one's parts of tiles, and how those of one tile are combined
 
-Blocks of keys of all tiles are numbered in a row, a sequence's tiles one after the other. A tile within one share is
-written as it is. The others have a part in each share that they are in, which is the first of that share, or its last.
+Heads of keys are computed side by side, and blocks of threads share the keys of each: so those of neighbouring heads,
+which are neighbours in memory, are read at the same time. The blocks of keys of a head are numbered in a row, sequence
+after sequence. A tile within one share is written as it is. Of any other, the block of threads that has its first keys
+combines the parts: this is the last part that it computes, and the others compute theirs first.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.attention.combining import LENGTHS, OB, OH, OS, SQ, B, H, combined, place_of
+from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row
 from cutelite.kernels.attention.parts import OfParts, Part
-from cutelite.kernels.attention.scores import ROWS
+from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.lib.reduce import warp_reduce, warp_scan
 from cutelite.records import dataclass
 
-HELD, RANK = cl.dims("HELD RANK")
-
-
-def held_parts(dim_v: int) -> tuple[Any, Any]:
-    """Return the types of two parts of each share, by rows of a tile, and of their logsumexps."""
-    return Tensor[f32, (HELD, RANK, dim_v), cl.align(16)], Tensor[f32, (HELD, RANK)]
+HELD, RANK, FLAGS = cl.dims("HELD RANK FLAGS")
 
 
 class Keys(NamedTuple):
@@ -46,13 +43,50 @@ class At(NamedTuple):
     before: Any
 
 
+class Held(NamedTuple):
+    """Memory through which parts of a tile are handed on: two for each block of threads, the first and its last.
+
+    parts, sums  rows of a tile, and their logsumexps
+    flags        of each block of threads, whether its first part is there: 0 before the launch, and after it
+    """
+
+    parts: Any
+    sums: Any
+    flags: Any
+
+    @staticmethod
+    def of(dim_v: int) -> Any:
+        """Return the types."""
+        flags = Tensor[i32, (FLAGS,)]
+        return tuple[Tensor[f32, (HELD, RANK, dim_v), cl.align(16)], Tensor[f32, (HELD, RANK)], flags] | None
+
+
 @dataclass(frozen=True)
 class Shares:
-    """The shares of so many blocks of threads: `count`."""
+    """The shares of this launch's blocks of threads.
+
+    heads   of keys, that a share has one after the other
+    worker  the number of this block of threads among those that have the same heads. Those whose parts it waits for are
+            launched before it, as blocks of threads are launched in the order of their indices
+    each    blocks of keys of a share; the last ones may have fewer
+    """
 
     plan: OfParts
     given: Keys
-    count: Any
+    heads: Any
+    worker: Any
+    each: Any = None
+
+    @staticmethod
+    def create(plan: OfParts, given: Keys, heads: Any) -> "tuple[Shares, tuple[At, Any]]":
+        """Return the shares, and where this block's one begins and ends. Who: a warp."""
+        workers = i32(cl.grid_dim.y)
+        worker = workers - 1 - i32(cl.block_idx.y)
+        some = Shares(plan, given, heads, worker)
+        total = some.total()
+        shares = replace(some, each=(total + workers - 1) // workers)
+        begin = min(total, worker * shares.each)
+        return shares, (shares.at(begin), min(total, begin + shares.each))
 
     @property
     def uniform(self) -> bool:
@@ -61,110 +95,99 @@ class Shares:
 
     @property
     def tiles(self) -> tuple[Any, Any]:
-        """The tiles of a sequence: those of the rows of a head of keys, and of all of these heads."""
+        """The tiles of a sequence: those of the rows of a head of keys, and of all heads that one share has."""
         rows = i32(cl.ceil_div(SQ * self.plan.together, ROWS))
-        return rows, rows * (i32(H) // self.plan.together)
+        return rows, rows * self.heads
 
     def units(self, batch: Any) -> Any:
-        """Return how many blocks of keys the tiles of a sequence have."""
-        low, end, _ = self.plan.seen(batch, *self.given)
-        return (end - low) * self.tiles[1]
+        """Return how many blocks of keys the tiles of a sequence have; 0 behind the last sequence."""
+        low, end, _ = self.plan.seen(min(batch, i32(B) - 1), *self.given)
+        return cl.where(batch < i32(B), (end - low) * self.tiles[1], 0)
 
-    def before(self, batch: Any) -> tuple[Any, Any]:
-        """Return the blocks of all sequences before one, and of all. Who: a warp."""
+    def total(self) -> Any:
+        """Return how many blocks of keys there are to share. Who: a warp."""
         if self.uniform:
-            each = self.units(i32(0))
-            return each * batch, each * i32(B)
-        before, total = i32(0), i32(0)
+            return self.units(i32(0)) * i32(B)
+        total = i32(0)
         for first in range(0, i32(B), 32):
-            other = first + cl.lane_idx()
-            units = cl.where(other < i32(B), self.units(min(other, i32(B) - 1)), 0)
-            total, before = total + units, before + cl.where(other < batch, units, 0)
-        return warp_reduce(before), warp_reduce(total)
+            total = total + self.units(first + cl.lane_idx())
+        return warp_reduce(total)
 
-    def each(self, total: Any) -> Any:
-        """Return the blocks of a share."""
-        return (total + self.count - 1) // self.count
-
-    def own(self, number: Any) -> tuple[At, Any]:
-        """Return where the share of this number begins and ends. Who: a warp."""
-        _, total = self.before(i32(0))
-        each = self.each(total)
-        unit = min(number * each, total)
-        end = min(unit + each, total)
+    def at(self, unit: Any) -> At:
+        """Return the place of a block of keys. Who: a warp."""
         if self.uniform:
-            return At(unit, unit // self.units(i32(0)), i32(0)), end
+            batch = unit // self.units(i32(0))
+            return At(unit, batch, batch * self.units(i32(0)))
         batch, before, passed = i32(0), i32(0), i32(0)
         for first in range(0, i32(B), 32):
-            other = first + cl.lane_idx()
-            units = cl.where(other < i32(B), self.units(min(other, i32(B) - 1)), 0)
+            units = self.units(first + cl.lane_idx())
             ends = passed + warp_scan(units)
-            here = ends <= unit  # sequences that end before
-            batch = batch + warp_reduce(cl.where(here & (other < i32(B)), 1, 0))
+            here = (ends <= unit) & (units > 0)  # sequences that end before
+            batch = batch + warp_reduce(cl.where(here, 1, 0))
             before = before + warp_reduce(cl.where(here, units, 0))
             passed = cl.shuffle(ends, 31)
-        return At(unit, batch, before), end
+        return At(unit, batch, before)
 
-    def part(self, at: At, end: Any) -> tuple[Part, At, Any]:
-        """Return the part of a share that begins at a place, the next place, and whether the part is a whole tile."""
+    def part(self, at: At, end: Any) -> tuple[Part, At, Any, Any]:
+        """Return the part of a share that begins at a place, and the next place.
+
+        And whether the part has the first keys of its tile, and where the tile ends, as a number of a block of keys.
+        """
         low, last, sight = self.plan.seen(at.batch, *self.given)
-        count = last - low
-        if self.uniform:
-            at = at._replace(before=at.batch * count * self.tiles[1])
+        count, (rows, tiles) = last - low, self.tiles
         tile = (at.unit - at.before) // count
-        rows = self.tiles[0]
-        start = low + (at.unit - at.before) % count
-        stop = min(last, start + (end - at.unit))
-        part = Part(at.batch, tile // rows, tile % rows * ROWS, start, stop, sight)
-        unit, behind = at.unit + (stop - start), at.before + count * self.tiles[1]
-        passed = unit >= behind
-        following = At(unit, at.batch + cl.where(passed, 1, 0), cl.where(passed, behind, at.before))
-        return part, following, (start == low) & (stop == last)
+        behind = at.before + (tile + 1) * count
+        start, stop = last - (behind - at.unit), last - max(0, behind - end)
+        kv = i32(cl.block_idx.x) * self.heads + tile // rows
+        part = Part(at.batch, kv, tile % rows * ROWS, start, stop, sight)
+        passed = (stop == last) & (tile == tiles - 1)
+        following = At(at.unit + (stop - start), at.batch + cl.where(passed, 1, 0), cl.where(passed, behind, at.before))
+        return part, following, start == low, behind
 
     def produce(self, rings: tuple[Any, ...], table: Any, own: tuple[At, Any]) -> None:
         """Load the blocks of a share, part after part: `OfParts.produce` explains the parameters. Who: one thread."""
         at, end = own
         state = rings[0][2].producer_state()
         while at.unit < end:
-            part, at, _ = self.part(at, end)
+            part, at, *_ = self.part(at, end)
             state = self.plan.produce(rings, table, part, state)
 
+    def block(self, behind: Any) -> Any:
+        """Return the index of the block of threads whose share is so many behind this one's."""
+        return (i32(cl.block_idx.y) - behind) * i32(cl.grid_dim.x) + i32(cl.block_idx.x)
 
-@lru_cache(maxsize=256)
-def combining(plan: OfParts, sharing: int, warps: int) -> Any:
-    """Return the kernel that combines the parts of tiles that are in several shares; `combining.of_rows` explains both.
+    def hand_on(self, out: Any, softmax: Any, part: Part, held: Held) -> None:
+        """Write a part that has not the first keys of its tile. Who: the warpgroup."""
+        block = self.block(0)
+        self.keep(out, softmax, part, held, 2 * block)
+        cl.NamedBarrier(1, GROUP).sync()
+        if cl.thread_idx.x == 0:
+            cl.store_release(held.flags, block, 1)
 
-    Grid   (rows of all sequences, queries and heads, times DV / WIDE and `sharing`,), of warps
-    """
-    DV, dtype = plan.problem.dim_v, plan.problem.dtype
-    PARTS, SUMS = held_parts(DV)
+    def keep(self, out: Any, softmax: Any, part: Part, held: Held, place: Any) -> None:
+        """Write a part to this place. Who: the warpgroup."""
+        inverse, tops = softmax.finish()
+        self.plan.keep(cl.scale_rows(out, inverse), tops, part, held.parts, held.sums, place)
 
-    @cl.kernel(block=warps * 32)
     def combine(
-        parts: PARTS, sums: SUMS,
-        o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, offset: i32, left: i32,
-        right: i32,
+        self, out: Any, softmax: Any, part: Part, behind: Any, held: Held, o: Any, lse: Any, sinks: Any
     ) -> None:  # fmt: skip
-        """`keys`: the most of a sequence; `offset`, `left` and `right` are those of `OfParts.seen`."""
-        cl.griddepcontrol_launch_dependents()
-        batch, query, head, chunk, there = place_of(DV, sharing, warps)
-        shares = Shares(plan, Keys(lengths, keys, offset, left, right, starts), i32(HELD) // 2)
-        before, total = shares.before(batch)
-        low, end, _ = plan.seen(batch, *shares.given)
-        rank = query * plan.together + head % plan.together
-        first = before + (head // plan.together * shares.tiles[0] + rank // ROWS) * (end - low)
-        each = shares.each(total)
-        share, last = first // each, (first + (end - low) - 1) // each
-        count = cl.where(last > share, last - share + 1, 0)
-        late = cl.where(first > share * each, 1, 0)  # the first part is not the first of its share
-        sink = None if sinks is None else sinks[head]
-        to = o[batch, query, head, None], lse[batch, head, None]
-        of_rank = parts[None, rank % ROWS, None], sums[None, rank % ROWS]
-        cl.griddepcontrol_wait()
-        combined(
-            *of_rank, lambda split: 2 * (share + split) + cl.where(split == 0, late, 0), count, sink, *to, query, chunk,
-            there & (count > 0), sharing, warps,
-        )  # fmt: skip
-
-    return combine
+        """Write the tile whose first keys this part has, and which ends at `behind`. Who: the warpgroup."""
+        self.keep(out, softmax, part, held, 2 * self.block(0) + 1)
+        count = (behind + self.each - 1) // self.each - self.worker
+        other = 1 + i32(cl.thread_idx.x)
+        while other < count:
+            flag = self.block(other)
+            while cl.load_acquire(held.flags, flag) == 0:
+                pass
+            cl.store_relaxed(held.flags, flag, 0)
+            other = other + GROUP
+        cl.NamedBarrier(1, GROUP).sync()
+        for row in range(cl.thread_idx.x // LANES, min(ROWS, SQ * self.plan.together - part.row), GROUP // LANES):
+            query, head = self.plan.place(part.row + row, part.kv)
+            combine_row(
+                held.parts[None, row, None], held.sums[None, row],
+                lambda other: 2 * self.block(other) + cl.where(other == 0, 1, 0), count,
+                None if sinks is None else sinks[head], o[part.batch, query, head, None], lse[part.batch, head, None],
+                query,
+            )  # fmt: skip

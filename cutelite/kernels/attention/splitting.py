@@ -21,6 +21,11 @@ EVEN = 0.98
 """Equal shares are taken if they are predicted to take less than so many times the time of other splits."""
 
 
+SHORT = 20.0
+"""Where sequences may have fewer keys than there is room for, calls that would take less than so many us with all keys
+have no equal shares, by which they would take up to 3 us longer."""
+
+
 AHEAD = 1.2
 """Beside equal shares: a multiprocessor reads at most so many times its part of what all read, so that those with two
 blocks of threads are late where others have one."""
@@ -69,7 +74,7 @@ class Work(NamedTuple):
     outputs  columns of all rows of the output
     bytes    of keys and values that are read from memory
     beside   blocks of threads that run on one multiprocessor
-    each     tiles of a sequence; 0: equal shares are not to be taken
+    heads    of keys; 0: equal shares are not to be taken
     """
 
     tiles: int
@@ -78,25 +83,26 @@ class Work(NamedTuple):
     outputs: int
     bytes: int
     beside: int
-    each: int = 0
+    heads: int = 0
 
 
 class Split(NamedTuple):
     """A number of parts of each tile, of blocks of threads that are a cluster or not.
 
-    even   so many blocks of threads have equal `shares` of all tiles instead
+    even   unless 0, so many blocks of threads have equal `shares` of all tiles, so many heads of keys side by side
     """
 
     parts: int
     cluster: bool = False
-    even: bool = False
+    even: int = 0
 
 
 @lru_cache(maxsize=4096)
-def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
+def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...], alike: bool = True) -> Split:
     """Return the split that is predicted to be the fastest.
 
     runs   blocks, and clusters of each of `CLUSTERS`, that run at once with a multiprocessor for each block
+    alike  all sequences have as many blocks of keys as `work` says; else fewer, how many is not known
     """
     most = max(1, min(work.blocks, MOST_SPLITS, 2 * runs[0] * work.beside // work.tiles))
     each = {-(-work.blocks // parts) for parts in range(1, most + 1)}
@@ -106,12 +112,23 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...]) -> Split:
             splits.append(Split(size, True))
     times = {split: predicted(split, work, numbers, runs[0]) for split in splits}
     best = min(times, key=times.__getitem__)
-    if work.each:
-        even = Split(min(runs[0] * work.beside, work.tiles * work.blocks, (MOST_SPLITS - 2) * work.each), even=True)
-        least = predicted(best, work, numbers, runs[0], AHEAD) * EVEN
-        if predicted(even, work, numbers, runs[0]) < least:
-            return even
-    return best
+    if not work.heads:
+        return best
+    even = shares_of(work, runs[0] * work.beside)
+    least = predicted(best, work, numbers, runs[0], AHEAD) * EVEN
+    if predicted(even, work, numbers, runs[0]) < least:
+        return even
+    if alike or predicted(best, work, numbers, runs[0]) < SHORT:
+        return best
+    return shares_of(work, min(even.parts, best.parts * work.tiles))  # where all keys are there, tiles are whole
+
+
+def shares_of(work: Work, most: int) -> Split:
+    """Return equal shares for so many blocks of threads, or a few less, with many heads of keys side by side."""
+    most = min(most, work.tiles * work.blocks)
+    divisors = (n for n in range(1, min(work.heads, most) + 1) if work.heads % n == 0)
+    count, beside = max((most // n * n, n) for n in divisors)
+    return Split(count, even=beside)
 
 
 def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int, ahead: float = math.inf) -> float:
