@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 OURS = frozenset(("cutelite", "cutelite_rt", "functools", "contextlib", "runpy"))
 """Packages whose frames are skipped: our own, and those that call ours for the user."""
@@ -45,10 +50,33 @@ def cut(error: BaseException) -> None:
         cause.__traceback__, cause = None, cause.__cause__
 
 
-def shorten(error: BaseException) -> None:
-    """Do as `cut`, unless the traceback goes through code that is not ours."""
+def ours_alone(error: BaseException) -> bool:
+    """Tell whether the traceback of an error goes through no code but ours."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frame = frame.tb_next
-    if frame is None:
+    return frame is None
+
+
+def shorten(error: BaseException) -> None:
+    """Do as `cut`, unless the traceback goes through code that is not ours."""
+    if ours_alone(error):
         cut(error)
+
+
+def without_frames(mistake: Callable[[Exception], bool]) -> Callable[[F], F]:
+    """Return a decorator: tracebacks of the errors for which `mistake` holds end at the caller."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                if mistake(error):
+                    cut(error)
+                raise
+
+        return call  # type: ignore[return-value]
+
+    return decorate

@@ -21,24 +21,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OF_SIMULATOR = ("cutelite.sim.error", "SimError"), ("cutelite.sim.checker.findings", "CheckFailed")
 
 
-def without_our_frames(function: F) -> F:
-    """Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
+def is_mistake(error: Exception) -> bool:
+    """Tell whether an error is the user's mistake, whose traceback needs no frames of ours."""
+    if isinstance(error, config.ConfigError | UnknownTarget):  # the environment may not be readable then
+        return True
+    mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
+    for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
+        mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
+    return isinstance(error, tuple(mistakes)) and config.read().traceback != "full"
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
-            for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
-                mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
-            known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
-            if not known and (not isinstance(error, tuple(mistakes)) or config.read().traceback == "full"):
-                raise
-            callers.cut(error)
-            raise
 
-    return call  # type: ignore[return-value]
+without_our_frames = callers.without_frames(is_mistake)
+"""Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
 
 
 def shorten(error: Exception) -> None:

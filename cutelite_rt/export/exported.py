@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable
-from functools import partial, wraps
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, check_writable
 from cutelite_rt.artifact import ArtifactError
-from cutelite_rt.callers import shorten
+from cutelite_rt.callers import ours_alone, shorten, without_frames
 from cutelite_rt.errors import ArgumentError, LaunchError, named
 from cutelite_rt.export.bundle import Bundle, HostCode
 from cutelite_rt.gpu import driver as cuda
@@ -44,24 +44,12 @@ from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, Parameter, Signature, l
 from cutelite_rt.signature.settled import Binder, Fitted
 from cutelite_rt.signature.table import Table
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 MISTAKES = (ArgumentError, LaunchError, ArtifactError, cuda.CudaError)
 """Errors whose tracebacks end at the user's line."""
 
 
-def without_our_frames(function: F) -> F:
-    """Decorator: the tracebacks of mistakes end at the caller. Where launches pass often, they do without its cost."""
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except MISTAKES as error:
-            shorten(error)
-            raise
-
-    return call  # type: ignore[return-value]
+without_our_frames = without_frames(lambda error: isinstance(error, MISTAKES) and ours_alone(error))
+"""Decorator: the tracebacks of mistakes end at the caller. Where launches pass often, they do without its cost."""
 
 
 class _Plan(NamedTuple):
