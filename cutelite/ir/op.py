@@ -8,7 +8,7 @@ simulator and `docs/ops.md` find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from cutelite.ir.contract import Effect, Llvm, Problem, Ptx
@@ -182,6 +182,10 @@ class Op:
         return iter(())
 
     def ptx(self) -> Ptx | None:
+        return None
+
+    def ptx_with(self, rest: Sequence[Op]) -> Ptx | None:
+        """Return one spelling of this op and `rest`, which follow and wait for its result; None: each has its own."""
         return None
 
     def llvm(self) -> Llvm | None:

@@ -77,13 +77,16 @@ def _names_registers(op: Op) -> bool:
 def write_joined(w: Writer, ops: Sequence[Op]) -> None:
     """Write the ops that `one_piece` found."""
     first, last = ops[0], ops[-1]
-    forms = [op.ptx() or Ptx("") for op in ops]
-    texts = [forms[0].template]
-    for op, form in zip(ops[1:], forms[1:], strict=True):  # these name no registers
-        texts.append(
-            "".join(piece if isinstance(piece, str) else str(op[piece.name]) for piece in pieces(form.template))
-        )
-    (registers,) = _Call(w, first, forms[0]._replace(template=" ".join(texts), memory=True), None).write()
+    form = first.ptx_with(ops[1:])
+    if form is None:
+        form, *others = (op.ptx() or Ptx("") for op in ops)
+        texts = [form.template]
+        for op, other in zip(ops[1:], others, strict=True):  # these name no registers
+            texts.append(
+                "".join(piece if isinstance(piece, str) else str(op[piece.name]) for piece in pieces(other.template))
+            )
+        form = form._replace(template=" ".join(texts))
+    (registers,) = _Call(w, first, form._replace(memory=True), None).write()
     w.names[first.results[0]] = tuple(registers)
     t = last.results[0].type
     w.names[last.results[0]] = tuple(_Places(t, count(t) or 1, packed=True).empty(w, registers))

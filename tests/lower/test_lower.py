@@ -217,6 +217,23 @@ def test_products_and_the_wait_behind_them_are_one_piece_of_assembly(elem: str, 
     assert pieces("fence.mbarrier_init") == [product, commit, fence, wait]
 
 
+def test_equal_steps_along_k_that_are_waited_for_at_once_are_a_loop() -> None:
+    def products(between: str = "", n: int = 256, steps: str = "((0,0),(32,32),(64,64),(96,96))") -> int:
+        text = PRODUCT.format(t="f32", running=f"inflight<vec<f32,{n // 2}>>", between=between)
+        text = text.replace("n=4", f"n={n // 2}").replace("n=8", f"n={n}, steps={steps}")
+        text = text.replace("vec<f32,4>", f"vec<f32,{n // 2}>")
+        text = text.replace("st p=%out, a=%3", "%4 = vec.gather a=%3, picks=(1), scalar=True : f32\n  st p=%out, a=%4")
+        ptx = toolchain.to_ptx(llvm(text), HOPPER)
+        said = toolchain.to_cubin(ptx, HOPPER).log
+        assert "C75" not in said, said  # ptxas then waits for each product
+        return len(re.findall("wgmma.mma_async", ptx))
+
+    assert products() == 1
+    assert products("fence.mbarrier_init") == 4
+    assert products(n=128) == 4
+    assert products(steps="((0,0),(32,32),(64,64),(1024,1024))") == 4
+
+
 def test_a_wait_holds_the_operand_that_registers_pass_to_a_product() -> None:
     """LLVM would put the next operand into its registers, which the product may still read."""
     text = (
