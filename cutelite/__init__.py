@@ -140,7 +140,13 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:
         text = f"module 'cutelite' has no attribute {name!r}"
-        raise AttributeError(text, name=name, obj=sys.modules[__name__])  # Python adds "Did you mean"
+        error = AttributeError(text, name=name, obj=sys.modules[__name__])  # Python adds "Did you mean"
+        if not name.startswith("_"):
+            from cutelite.lang.foreign import meant
+
+            if help := meant(name):
+                error.add_note(f"help: {help}")
+        raise error
     globals()[name] = value
     return value
 

@@ -99,7 +99,9 @@ class UnknownParameter(Parameter):
         if argument is MISSING:
             raise call.error(self.name, "has no annotation; give an example to see which one to write")
         annotation = annotation_for(call, self.name, argument)
-        raise call.error(self.name, f"has no annotation; write `{self.name}: {annotation}`")
+        names = _names_of(call.read(self.name, argument).shape) if is_array(argument) else []
+        dims = f', with `{", ".join(names)} = cl.dims("{" ".join(names)}")` before' if names else ""
+        raise call.error(self.name, f"has no annotation; write `{self.name}: {annotation}`{dims}")
 
 
 def annotation_for(call: Call, name: str, argument: Any) -> str:
@@ -115,10 +117,14 @@ def annotation_for(call: Call, name: str, argument: Any) -> str:
     return f"Constexpr[{'None' if argument is None else type(argument).__name__}]"
 
 
+def _names_of(shape: tuple[int, ...]) -> list[str]:
+    return list("MNKPQRST"[: len(shape)]) if len(shape) <= 8 else [f"N{i}" for i in range(len(shape))]
+
+
 def _tensor_annotation(view: ArrayView) -> str:
     if not view.shape:
         return f"cl.{view.dtype}"
-    names = "MNKPQRST"[: len(view.shape)] if len(view.shape) <= 8 else [f"N{i}" for i in range(len(view.shape))]
+    names = _names_of(view.shape)
     parts = [view.dtype, f"({', '.join(names)}{',' * (len(names) == 1)})"]
     if view.strides == compact_strides(view.shape, "col") and view.strides != compact_strides(view.shape):
         parts.append("cl.col_major")

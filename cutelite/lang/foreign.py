@@ -35,6 +35,7 @@ NAMES = {
     "warpsize": "32",
     "warp_size": "32",
     "local": "cl.make_rmem_tensor(dtype, shape)",
+    "make_fragment": "cl.make_rmem_tensor(dtype, shape)",
     "barrier": "cl.syncthreads()",
     "grid": "cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x",
     "global_id": "cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x",
@@ -80,6 +81,10 @@ NAMES = {
     "num_programs": "cl.grid_dim.x",
     "arange": "cl.thread_idx.x, or a loop over `range`",
     "arch": "the names of its functions in `cl` itself: `cl.syncthreads()`",
+    "utils": "the names of its classes in `cl` itself: `cl.StaticPersistentTileScheduler`",
+    "pipeline": "the names of its classes in `cl` itself: `cl.PipelineTmaAsync`",
+    "testing": "cl.do_bench(f)",
+    "from_dlpack": "the array itself, as an argument of a launch",
     "nvgpu": "the names of its atoms in `cl` itself: `cl.WarpgroupMmaOp`",
 }
 """Names of CUDA C++, CUTLASS, CuTe DSL and Triton, in lower case and without `_` before them."""
@@ -88,6 +93,7 @@ _REDUCED = """write `v.reduce("sum")` of a vector, as `t.load()` of a tile is, o
 ATTRIBUTES = {
     "astype": "write `x.to(cl.i32)`, or `cl.i32(x)`",
     **dict.fromkeys(("view", "bitcast"), "write `cl.bitcast(x, cl.u32)` for the bits as another type"),
+    "iterator": "write `t.ptr`; `cl.make_tensor(t, layout)` is another tensor at the same address",
     "T": "exchange the indices, or view it by `cl.select(t, mode=[1, 0])`",
     **dict.fromkeys(("sum", "max", "min", "mean", "prod"), _REDUCED),
 }
@@ -98,19 +104,19 @@ _KINDS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "fp": "f", "tfl
 
 def suggestion(name: str, known: list[str]) -> str:
     """Return the help for the unknown `cl.name`, one of whose `known` names may be meant; "" for no idea."""
-    return _meant(name) or did_you_mean(_plain(name), known) or did_you_mean(name, known)
+    return meant(name) or did_you_mean(_plain(name), known) or did_you_mean(name, known)
 
 
 def bare_suggestion(name: str, known: list[str], ours: list[str]) -> str:
     """Return the help for an unknown name without `cl.`: `known` names may be meant, or those of `cl`, `ours`."""
-    return _meant(name) or did_you_mean(name, known) or did_you_mean(_plain(name), [f"cl.{each}" for each in ours])
+    return meant(name) or did_you_mean(name, known) or did_you_mean(_plain(name), [f"cl.{each}" for each in ours])
 
 
 def _plain(name: str) -> str:
     return name.strip("_").lower().removesuffix("_sync").replace("shfl", "shuffle")
 
 
-def _meant(name: str) -> str:
+def meant(name: str) -> str:
     """Return the help for a name that another language has; "" for no such name."""
     plain = name.strip("_")
     lower = plain.lower()

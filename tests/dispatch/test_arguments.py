@@ -558,13 +558,15 @@ def test_a_struct_that_could_change_is_refused() -> None:
 def test_the_annotation_to_write_is_shown(given: object, annotation: str) -> None:
     def bare(x) -> None: ...  # type: ignore[no-untyped-def]
 
-    assert refused(bare, given) == f"bare(): argument `x` has no annotation; write `x: {annotation}`"
+    dims = {1: ', with `M = cl.dims("M")` before', 2: ', with `M, N = cl.dims("M N")` before'}
+    more = dims.get(getattr(given, "ndim", 0), "")
+    assert refused(bare, given) == f"bare(): argument `x` has no annotation; write `x: {annotation}`{more}"
 
 
 @pytest.mark.parametrize("given", [floats(3), floats(3, 4), floats(3, 4).T, floats(3, 8)[:, ::2], 1, 1.0, True])
 def test_the_annotation_shown_fits(given: object) -> None:
     def bare(x) -> None: ...  # type: ignore[no-untyped-def]
 
-    annotation = refused(bare, given).partition("write `x: ")[2][:-1]
+    annotation = refused(bare, given).partition("write `x: ")[2].partition("`")[0]
     bare.__annotations__["x"] = eval(annotation, {"cl": cl, "Tensor": Tensor, "f32": f32, "M": M, "N": N})
     assert bind(bare, given).values

@@ -29,6 +29,8 @@ ANSWERS = {
     "cl.jit(n)": "`@cl.kernel`",
     "x.astype(cl.i32)": "`x.to(cl.i32)`",
     "cl.Vec(n)": "did you mean `vec",
+    "a.iterator": "`t.ptr`",
+    "cl.utils.SmemAllocator()": "`cl.StaticPersistentTileScheduler`",
     "a.T[0]": "cl.select(t, mode=[1, 0])",
     "a.sum()": "cl.block_reduce(x)",
     "a + 1": "`t.load()` of a tile",
@@ -42,6 +44,12 @@ ANSWERS = {
 @pytest.mark.parametrize("line", ANSWERS)
 def test_the_name_here_is_told(line: str) -> None:
     assert ANSWERS[line] in str(refusal(line))
+
+
+def test_the_name_here_is_told_outside_of_kernels() -> None:
+    with pytest.raises(AttributeError) as raised:
+        _ = cl.Int32  # type: ignore[attr-defined]
+    assert raised.value.__notes__ == ["help: write `cl.i32`"]
 
 
 def test_answers_name_what_there_is() -> None:
