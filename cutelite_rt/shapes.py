@@ -20,6 +20,9 @@ MOST_THREADS = 1024
 
 def extents(x: Any, what: str, least: int = 1) -> Dim3:
     """Return an int, or up to three, as (x, y, z). Errors: `LaunchError` for other objects, and below `least`."""
+    if getattr(x, "shape", ()):
+        meant = "arguments follow grid and block, where a block of None is the decorator's"
+        raise LaunchError(f"the {what} takes whole numbers, not {brief(x)}: {meant}")
     given = x if isinstance(x, tuple | list) else (x,)
     if not 1 <= len(given) <= 3:
         raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")

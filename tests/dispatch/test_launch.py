@@ -496,6 +496,7 @@ def test_threads_launch_while_others_compile(cuda: FakeCuda, on_gpu: GpuArray) -
         ((kernels.N, 1), "add: the grid takes whole numbers, not N: the value of N is known at launch only"),
         ((1, kernels.N), "add: the block takes whole numbers, not N: the value of N is known at launch only"),
         ((np.ones(2, int), 1), "add: the grid takes whole numbers, not array([1, 1]): "),
+        ((1, np.ones(2)), "add: the block takes whole numbers, not array([1., 1.]): arguments follow grid and block"),
         (Launch(1), "add: no block is given, and its shape is compiled in"),
         (Launch(3, 32, cluster=2), "add: the grid's x extent 3 is no multiple of the cluster's, 2"),
         (Launch(32, 32, cluster=32), "add: a cluster of (32, 1, 1) has 32 blocks, but sm_90a takes 16"),
