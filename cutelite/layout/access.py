@@ -125,7 +125,7 @@ def requests(function: str, layout: Any, bits: int, access_bytes: int | None) ->
 
 def _vector(function: str, layout: Any, thread: int, value: int, elements: int) -> int:
     """Return the offset of a thread's vector; its elements must be contiguous."""
-    if rank(layout) == 1:
+    if rank(layout) < 2:
         return int(layout(thread))
     offset = int(layout(thread, value))
     for k in range(1, elements):

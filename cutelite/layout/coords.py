@@ -14,14 +14,17 @@ from cutelite.layout.dims import DimExpr, Int, mul
 from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import is_divisible, prove_le
-from cutelite.layout.inttuple import flatten_to_tuple, prefix_product, product, show, unflatten
+from cutelite.layout.inttuple import flatten_to_tuple, is_congruent, prefix_product, product, show, unflatten
 
 
 def merge_modes(shapes: list[Any], strides: list[Any]) -> tuple[list[Any], list[Any]]:
     """Return the fewest modes with the same values on all naturals: 1s go, s0:d0 and s1:d1 join if d1 is s0*d0.
 
-    The last mode stays, unbounded as it is, even if its size is 1 (unless it continues the one before it).
+    The last mode stays, unbounded as it is, even if its size is 1 (unless it continues the one before it). No modes are
+    1:0.
     """
+    if not shapes:
+        return [1], [0]
     out_shapes: list[Any] = []
     out_strides: list[Any] = []
     last = len(shapes) - 1
@@ -223,20 +226,35 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
         return tuple(map(idx2crd, idx, shape))
     if not isinstance(shape, tuple):
         return idx
+    last = len(shape) - 1
+    while last > 0 and _is_empty(shape[last]):
+        last -= 1
+    if last < 0:
+        return ()
     idx, coord = _widened(idx), []
-    for item in shape[:-1]:
+    for item in shape[:last]:
         extent = product(item)
         if _is(extent, 1):
             coord.append(idx2crd(0, item))
         else:
             coord.append(idx2crd(idx % extent, item))
             idx = idx // extent
-    coord.append(idx2crd(idx, shape[-1]))
-    return tuple(coord)
+    return (*coord, idx2crd(idx, shape[last]), *shape[last + 1 :])
+
+
+def _is_empty(shape: Any) -> bool:
+    """Tell whether a mode has no leaves."""
+    return isinstance(shape, tuple) and all(map(_is_empty, shape))
 
 
 def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
+    if not is_congruent(shape, stride):
+        raise LayoutError(
+            "idx2crd", f"stride {show(stride)} does not fit shape {show(shape)}", stride=stride, shape=shape
+        )
     leaves = list(zip(flatten_to_tuple(shape), flatten_to_tuple(stride), strict=True))
+    if any(isinstance(d, Basis | F2) for _, d in leaves):
+        raise LayoutError("idx2crd", f"strides {show(stride)} of {show(shape)} are no numbers", stride=stride)
     moving = [i for i, (s, d) in enumerate(leaves) if not _is(d, 0) and not _is(s, 1)]
     coord: list[Any] = [0] * len(leaves)
     span: Int = 1

@@ -156,7 +156,7 @@ def make_fragment_like(layout: Any) -> Layout:
     ((2,2),3,4):((1,2),16,4)
     """
     layout = _outermost(layout)
-    if not isinstance(layout.shape, tuple):
+    if not isinstance(layout.shape, tuple) or not layout.shape:
         return Layout(layout.shape)
     shape, stride = layout.shape, layout.stride
     first = flatten_to_tuple(shape[0])

@@ -57,6 +57,8 @@ def with_coordinate(source: Layout, result: Layout) -> Layout:
     """
     if not has_bases(source) or has_bases(result):
         return result
+    if not flatten_to_tuple(result.shape):
+        raise LayoutError("composition", f"{result} has no mode, and so no coordinate of {source} as its value")
     unit = E(*paths(flatten_to_tuple(source.stride))[-1])
     shapes, strides = list(flatten_to_tuple(result.shape)), list(flatten_to_tuple(result.stride))
     still = next((k for k, s in enumerate(shapes) if is_one(s)), None)

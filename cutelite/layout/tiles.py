@@ -229,6 +229,9 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
     >>> recast_layout(32, 8, Layout((8, 4), (1, 8))), recast_layout(8, 32, Layout((8, 4), (1, 8)))
     ((2,4):(1,2), (32,4):(1,32))
     """
+    for bits in (new_type_bits, old_type_bits):
+        if bits < 1:
+            raise LayoutError("recast_layout", f"elements have {bits} bits, must be 1 or more", bits=bits)
     if new_type_bits == old_type_bits:
         return src_layout
     if new_type_bits % old_type_bits == 0:

@@ -25,7 +25,7 @@ def value(layout: Layout, index: int) -> int:
     for extent, stride in zip(extents[:-1], strides[:-1], strict=True):
         total += index % extent * stride
         index //= extent
-    return total + index * int(strides[-1])
+    return total + (index * int(strides[-1]) if strides else 0)
 
 
 def values(layout: Layout) -> list[int]:

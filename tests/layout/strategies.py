@@ -19,7 +19,8 @@ STRIDES = (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 24, 30, 48, 60)
 
 
 PROFILES: dict[int, tuple[Any, ...]] = {
-    1: (0, (0,), ((0,),)),
+    0: ((), ((),)),
+    1: (0, (0,), ((0,),), (0, ())),
     2: ((0, 0), ((0,), 0), ((0, 0),)),
     3: ((0, 0, 0), ((0, 0), 0), (0, (0, 0))),
     4: ((0, 0, 0, 0), ((0, 0), (0, 0)), (0, ((0, 0), 0)), (0, 0, (0, 0))),
@@ -32,7 +33,7 @@ PROFILES: dict[int, tuple[Any, ...]] = {
 def shapes(draw: st.DrawFn, most: int = 200) -> Any:
     """Nested shapes of at most that many elements."""
     extents: list[int] = []
-    for extent in draw(st.lists(st.integers(1, 8), min_size=1, max_size=5)):
+    for extent in draw(st.lists(st.integers(1, 8), max_size=5)):
         extents.append(extent if prod(extents) * extent <= most else 1)
     return unflatten(extents, draw(st.sampled_from(PROFILES[len(extents)])))
 
@@ -50,7 +51,7 @@ def layouts(draw: st.DrawFn, most: int = 200, broadcast: bool = True) -> Layout:
         return Layout(shape, unflatten(draw(st.lists(strides, min_size=count, max_size=count)), shape))
     order = draw(st.permutations(range(count)))
     layout = make_ordered_layout(shape, unflatten(order, shape))
-    if kind == "padded":
+    if kind == "padded" and count:
         scaled, factor = draw(st.tuples(st.integers(0, count - 1), st.integers(2, 4)))
         leaves = [d * factor if i >= scaled else d for i, d in enumerate(flatten_to_tuple(layout.stride))]
         layout = Layout(shape, unflatten(leaves, shape))

@@ -291,7 +291,7 @@ LAWS: dict[str, Law] = {
     "cosize": ((static,), covers),
     "leading_dim": ((small,), lambda r, x: 1 not in oracle.leaves(x.stride) if r is None
                     else algebra.get(x.stride, r) == 1),
-    "is_major": ((st.integers(0, 0), plain), lambda r, mode, x: r == (oracle.leaves(x.stride)[0] == 1)),
+    "is_major": ((st.integers(0, 0), plain), lambda r, mode, x: r == (oracle.leaves(x.stride)[:1] == [1])),
     "get_hier_coord": ((small, st.integers(0, 47)), lambda r, x, i: nesting(r) == nesting(x.shape)
                        and (i not in oracle.values(x) or x(r) == i)),
     "get_flat_coord": ((small, st.integers(0, 47)), lambda r, x, i: algebra.rank(r) == x.rank
