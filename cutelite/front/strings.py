@@ -165,7 +165,7 @@ def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
     match = re.fullmatch(SPEC, spec)
     if match is None or match["kind"] in tuple("bcn%"):
         raise mistake("printf", f"the format spec {spec!r} has no counterpart on the GPU", help="use d x o e f g")
-    flags = match["flags"].replace(">", "").replace("<", "-")
+    flags = match["flags"].replace("-", "").replace(">", "").replace("<", "-")  # Python's "-" is the default
     width, precision, kind = match["width"], match["precision"] or "", match["kind"]
     t: DType = number.dtype
     if t.is_float and kind in tuple("doxX"):
@@ -176,7 +176,10 @@ def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
         return f"%{flags}{width}{precision}{kind or 'g'}", to_dtype(number, f64)
     if t.kind == "bool":
         return f"%{flags}{width}{kind or 'd'}", to_dtype(number, i32)
+    signed = t.kind == "int"
+    if kind in ("", "d") and ("+" in flags or " " in flags) and not signed and t.bits < 64:  # %u shows no sign
+        number, signed, t = to_dtype(number, i64), True, i64
     wide = t.bits == 64
-    widened = to_dtype(number, (i64 if t.kind == "int" else u64) if wide else (i32 if t.kind == "int" else u32))
-    letter = (kind or "d") if t.kind == "int" else {"": "u", "d": "u"}.get(kind, kind)
+    widened = to_dtype(number, (i64 if signed else u64) if wide else (i32 if signed else u32))
+    letter = (kind or "d") if signed else {"": "u", "d": "u"}.get(kind, kind)
     return f"%{flags}{width}{'ll' if wide else ''}{letter}", widened

@@ -52,9 +52,10 @@ def test_f_strings_become_printf():
 def test_numbers_of_all_widths():
     def kernel(a, b, c, d):
         print(a, b, c, d, f"{d:x}")
+        print(f"{a:-5}|{b:-5d}|{b:+}|{b: d}|{b:<+6}|{c:+}|")  # "-" is Python's default, and signs of unsigned numbers
 
     text = printed(kernel, -5, 250, -(2**40), 2**63, types={"a": i8, "b": u8, "c": i64, "d": u64})
-    assert text == f"-5 250 {-(2**40)} {2**63} {2**63:x}\n"
+    assert text == f"-5 250 {-(2**40)} {2**63} {2**63:x}\n   -5|  250|+250| 250|+250  |{-(2**40)}|\n"
 
 
 def test_dims_print_their_value():
