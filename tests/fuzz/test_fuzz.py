@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import boxes, cases, misuse, products, rings, sequences, signatures
+from tests.fuzz import boxes, cases, misuse, orders, products, rings, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -146,6 +146,10 @@ def test_random_rings(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_rings_on_a_gpu(seed: int) -> None:
     assert not rings.mistakes(seed, gpu=True)
+
+
+def test_random_races_are_found_and_nothing_else() -> None:
+    assert not [said for seed in (20, 54, 107, 361) for said in orders.mistakes(seed)]
 
 
 @pytest.mark.parametrize("first", [0, 12])
