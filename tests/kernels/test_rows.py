@@ -323,7 +323,26 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
     ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:
-    for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST, MOST + 1, 1 << 24]:
+    lengths = [
+        1,
+        2,
+        31,
+        33,
+        1000,
+        1024,
+        4097,
+        8192,
+        8193,
+        16384,
+        50257,
+        131072,
+        152064,
+        200_000,
+        MOST,
+        MOST + 1,
+        1 << 24,
+    ]
+    for n in [*lengths, *range(3000, MOST, 9973)]:
         for vector in (1, 8):
             p: Plan = choose(n, vector)
             assert p.block <= 1024
@@ -332,10 +351,20 @@ def test_plans_hold_every_length(choose: Any) -> None:
             assert p.blocks * p.block <= 2048
 
 
+@pytest.mark.parametrize(
+    "choose", [of_two_bytes(plan_norm, 2), of_two_bytes(plan_norm, 3), of_two_bytes(plan_softmax, True), plan_light]
+)
+def test_rows_between_powers_of_two_have_as_many_elements_under_way(choose: Any) -> None:
+    """A multiprocessor works on 32,768 elements and more at powers of two."""
+    for n in range(4104, MOST, 1000):
+        p: Plan = choose(n, 8)
+        assert p.blocks * p.teams * -(-n // p.cluster) > 24_000
+
+
 @pytest.mark.parametrize(("inputs", "sums"), [(2, 1), (2, 2), (3, 2)])
 @pytest.mark.parametrize("most", [8, 16])
 def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int) -> None:
-    for n in [1024, 8192, 16384, 50257, 65536, 131072, 200_000, MOST - 1, MOST]:
+    for n in [1024, 5120, 8184, 8192, 16384, 20_000, 50257, 65536, 131072, 160_000, 200_000, MOST - 1, MOST]:
         for vector, bytes in ((8, 2), (1, 2), (4, 4)):
             p = plan_sums(n, vector, bytes, inputs, sums, most)
             row = -(-n // p.cluster)

@@ -8,14 +8,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
-SMALL_BLOCK = 256  # least threads of a block of a cluster
+SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
+MOST_STAGES = 4  # rows that are copied ahead
 RESIDENT = 2048  # threads that a multiprocessor holds
+PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
+FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
+MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
+ENOUGH = 40_960  # elements under way on a multiprocessor: more are hardly faster
 
 
 def plan_long(vector: int) -> Plan:
@@ -24,24 +30,77 @@ def plan_long(vector: int) -> Plan:
 
 
 @cache
-def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512, most: int = MOST_BLOCKS) -> Plan:
+def plan(
+    n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512, most: int = MOST_BLOCKS, inputs: int = 1
+) -> Plan:
     """Return the plan for rows of `n` elements.
 
     each       elements that a thread should have
     registers  that a thread needs
-    alone      threads that a block may have without a cluster; above, there are blocks of 256 and more in a cluster.
+    alone      threads that a block may have without a cluster; above, blocks of about 256 or more in a cluster.
                Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
                they are
     most       blocks of a cluster
+    inputs     arrays that have rows
     """
     if n > MOST:
         return plan_long(vector)
-    wanted = max(WARP, 1 << (-(-n // each) - 1).bit_length())
-    cluster = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
-    threads = min(wanted // cluster, MOST_THREADS)
+    wanted = max(WARP, power_of_two(n / each))
+    widest = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
+    found = []
+    for cluster in (widest >> i for i in range(widest.bit_length())):
+        ways = fillings(-(-n // cluster), vector, each, registers, inputs, longer=cluster == widest)
+        found += [(way, cluster) for way in ways if cluster == widest or way[2] >= FEW_BLOCKS]
+    (_, threads, held), cluster = fullest(found)
     teams = max(1, 128 // threads) if cluster == 1 else 1
-    resident = min(RESIDENT, REGISTERS // registers)
-    return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
+    return Plan(threads, teams, cluster, vector, max(1, held // teams))
+
+
+def fillings(
+    part: int, vector: int, each: int, registers: int, inputs: int = 1, longer: bool = True, shrinks: bool = True
+) -> list[tuple[int, int, int]]:
+    """Return how threads may share a block's part of a row: elements under way, threads, and blocks a multiprocessor.
+
+    A thread has up to `each` elements, or a vector more. With fewer, held as words of two, it needs fewer than
+    `registers`, if it `shrinks`.
+
+    longer  threads may have more elements where a block has no more threads
+    """
+    vectors, most, found = -(-part // vector), max(1, each // vector), []
+    least, last = (most // 2 + 1, most + (1 < most < MOST_HELD // vector)) if part > 2048 else (most, most)
+    for pieces in range(least, last + 1):
+        more = pieces > most
+        spared = (each - pieces * vector) // 2 if shrinks or more else 0
+        needed = (registers - spared) // 8 * 8 + 8 * more
+        warps = min(RESIDENT // WARP, PARTITIONS * (REGISTERS // (PARTITIONS * WARP * needed)))
+        fewest = -(-vectors // (pieces * WARP))
+        for mine in sorted({fewest, -(-fewest // PARTITIONS) * PARTITIONS}):
+            if mine * WARP <= MOST_THREADS or (longer and pieces == most):
+                mine = min(mine, MOST_THREADS // WARP)
+                held = max(1, warps // mine)
+                found.append((min(ENOUGH // inputs, held * part), mine * WARP, held))
+    return found
+
+
+def fullest(found: Any) -> Any:
+    """Return the best of pairs of `fillings` and clusters, the widest first: nearly the most elements under way.
+
+    Of these, warps that all partitions of a multiprocessor have as many of; of these the first, with the fewest
+    elements a thread.
+    """
+    most = max(way[0] for way, _ in found)
+    near = [(way, cluster) for way, cluster in found if way[0] >= 0.95 * most]
+    return min(near, key=lambda pair: pair[0][1] % (PARTITIONS * WARP) > 0)
+
+
+def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: int, **more: Any) -> Plan:
+    """Return the plan whose teams take rows, in blocks that fill a multiprocessor, of the largest clusters.
+
+    apart  nanoseconds in which all teams of a block begin, one after the other; other arguments as of `plan`
+    """
+    ways = fillings(-(-n // LARGE), vector, each, registers, inputs, shrinks=False)
+    (_, threads, teams), _ = fullest([(way, LARGE) for way in ways])
+    return Plan(threads, teams, LARGE, vector, 1, taken=True, apart=apart // teams, **more)
 
 
 def asking(p: Plan, n: int) -> Plan:
@@ -116,7 +175,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         aside = n > 16_384 and n % (p.cluster * p.threads * vector) == 0  # no registers for what tells where rows end
         return replace(p, held=aside, aside=aside)
     if not light and not narrow and words and 131_072 < n <= MOST and most == LARGE:
-        return Plan(SMALL_BLOCK, 3, LARGE, vector, 1, taken=True, apart=900, soon=True)
+        return taken(n, vector, 64, 80, 1, apart=2700, soon=True)
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
@@ -136,17 +195,17 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     """
     if light and vector * 2 == ACCESS and 8192 < n <= 131_072:
         if n > 65_536:  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
-            return replace(plan(n, vector), held=False)
-        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
+            return replace(plan(n, vector, inputs=2), held=False)
+        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, inputs=2), held=False)
     if light and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
-        threads = 256 if center else 512  # LayerNorm's registers keep the sums of 64 elements a thread
-        return Plan(threads, 2, LARGE, vector, 1, taken=True, bulk=center, apart=1800)
+        each, registers = (64, 128) if center else (32, 64)  # LayerNorm's registers keep sums
+        return taken(n, vector, each, registers, 2, apart=3600, bulk=center)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
             return p
     each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
-    return replace(plan(n, vector, each=each), held=False)
+    return replace(plan(n, vector, each=each, inputs=2), held=False)
 
 
 def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
@@ -206,10 +265,10 @@ def plan_light(n: int, vector: int) -> Plan:
 
 def plan_two(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead."""
-    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 1), n, bytes, 2)
-    if 32_768 < n <= MOST and p.ahead:
+    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(4 * bytes * n / SHARED)), vector, 1), n, bytes, 2)
+    if 40_960 < n <= MOST and p.ahead:
         return p
-    return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
+    return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
 
 def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE) -> Plan:
@@ -219,13 +278,14 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     sums    of rows that are kept, f32
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    shortest = 16_384 if sums == 1 else 4096 if inputs == 2 else 8192
+    shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
         overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
-        if inputs == 2 and (sums == 2 or least == 16):
-            p = ahead(small, n, bytes, stages=2, rows=6)  # registers keep a second sum: there is room for a row more
+        fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (bytes * -(-n // least)) - 2) // 2)
+        if inputs == 2 and (sums == 2 or least == 16 or fit > 2):
+            p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
@@ -240,10 +300,11 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         return plan(n, vector, each=8)
     if n <= 2048 and (inputs, sums, bytes) == (2, 2, 2):
         return replace(plan(n, vector, each=16), teams=2, blocks=3, shared_sums=2, early=True)
-    if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
+    if 2048 < n <= shortest and (inputs, sums, bytes) == (2, 2, 2):
         p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, bytes, stages=2, rows=2 * 6)
-        if sums == 2 and p.stages:  # registers keep the second sum
+        if p.stages:  # registers keep the second sum
             return replace(p, shared_sums=1)
+    if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
         p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
         return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:
