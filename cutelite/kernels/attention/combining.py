@@ -48,14 +48,11 @@ def range_of(length: Any, start: Any, columns: int, blocks: Any) -> tuple[Any, A
     return first, (seen + blocks - 1) // blocks - first
 
 
-def load(
-    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, column: Any, sharing: int
-) -> tuple[Any, Any]:  # fmt: skip
+def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
     """Return logsumexps and four columns of a warp's share of parts: -inf and 0 where there is none.
 
-    parts    (SPLITS, DV), of which `count` are combined; `sharing` warps take turns at them
+    parts    (SPLITS, DV), of which `count` from `first` on are combined; `sharing` warps take turns at them
     sums     (SPLITS,): their logsumexps
-    which    the function from the number of a part, of these, to its index
     column   the first of this thread's columns; 0 from DV on
     """
     tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, TOGETHER))
@@ -64,9 +61,9 @@ def load(
     for j in cl.static_range(TOGETHER):
         split = j * sharing + cl.thread_idx.x // 32 % sharing
         if split < count:
-            tops[j] = sums[which(split)]
+            tops[j] = sums[first + split]
             if column < parts.shape[1]:
-                held[None, j].store(cl.local_tile(parts[which(split), None], (4,), (column // 4,)).load())
+                held[None, j].store(cl.local_tile(parts[first + split, None], (4,), (column // 4,)).load())
     return tops.load(), held
 
 
@@ -78,53 +75,15 @@ def added(held: Any, each: Any) -> Any:
     return out
 
 
-def place_of(DV: int, sharing: int, warps: int) -> tuple[Any, ...]:
-    """Return what this warp combines: its sequence, query and head, its chunk of `WIDE` columns, whether there is one.
-
-    Where there is none, they are those of the last row. `of_rows` explains the parameters, and the grid.
-    """
-    place, chunks = i32(cl.block_idx.x) * (warps // sharing) + cl.thread_idx.x // 32 // sharing, -(-DV // WIDE)
-    row, chunk = place // chunks, place % chunks
-    there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
-    head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
-    return batch, query, head, chunk, there
-
-
-def combined(
-    parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any,
-    chunk: Any, there: Any, sharing: int, warps: int,
-) -> None:  # fmt: skip
-    """Combine `WIDE` columns of a row's parts: `load` and `of_rows` explain the parameters. Who: `sharing` warps.
-
-    out, lse   of the row, (DV,), and of its head, of which `query` is written
-    there      the row is one
-    """
-    warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
-    column = chunk * WIDE + lane * 4
-    tops, held = load(parts, sums, which, count, column, sharing)
-    totals = None
-    if sharing > 1:
-        kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))
-        each, top = weights(tops, f32(-INF))
-        cl.local_tile(kept[None, warp], (4,), (lane,)).store(added(held, each))
-        if lane == 0:
-            of_warps[0, warp], of_warps[1, warp] = top, each.reduce("sum")
-        cl.syncthreads()
-        group = warp // sharing
-        tops, totals = (cl.local_tile(of_warps[i, None], (sharing,), (group,)).load() for i in (0, 1))
-        held = cl.local_tile(kept, (4, sharing), (lane, group))
-    each, total = factors(tops, totals, sink)
-    if there & (warp % sharing == 0):
-        if column < out.shape[0]:
-            cl.local_tile(out, (4,), (column // 4,)).store(added(held, each).to(out.dtype))
-        if column == 0:
-            lse[query] = total
-
-
 def combine_row(
     parts: Any, sums: Any, which: Callable[[Any], Any], count: Any, sink: Any, out: Any, lse: Any, query: Any
 ) -> None:  # fmt: skip
-    """Combine all columns of a row's parts, however many: `combined` explains the parameters. Who: `LANES` lanes."""
+    """Combine a row's parts, however many. Who: `LANES` lanes of a warp.
+
+    parts, sums  (SPLITS, DV), and their logsumexps
+    which        the function from the number of a part, of `count`, to its index in these
+    out, lse     of the row, (DV,), and of its head, of which `query` is written
+    """
     DV, lane = parts.shape[1], cl.lane_idx() % LANES
     places = [chunk * LANES + lane for chunk in range(-(-DV // (4 * LANES)))]  # of this lane's columns, in fours
     so_far, top, total = cl.full((4 * len(places),), 0.0, f32), f32(-INF), f32(0.0)
@@ -172,7 +131,11 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
-        batch, query, head, chunk, there = place_of(DV, sharing, warps)
+        warp, lane, chunks = cl.thread_idx.x // 32, cl.thread_idx.x % 32, -(-DV // WIDE)
+        place = i32(cl.block_idx.x) * (warps // sharing) + warp // sharing
+        row, column = place // chunks, place % chunks * WIDE + lane * 4
+        there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
+        head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
         first, count = i32(0), i32(SPLITS)
         if lengths is not None or starts is not None or left:
             length = keys if lengths is None else min(keys, lengths[batch])
@@ -180,9 +143,25 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
             first, count = range_of(length, start if starts is None else max(start, starts[batch]), columns, blocks)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
-        to = o[batch, query, head, None], lse[batch, head, None]
         sink = None if sinks is None else sinks[head]
-        combined(*of_row, lambda split: first + split, count, sink, *to, query, chunk, there, sharing, warps)
+        tops, held = load(*of_row, first, count, column, sharing)
+        totals = None
+        if sharing > 1:
+            kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))
+            each, top = weights(tops, f32(-INF))
+            cl.local_tile(kept[None, warp], (4,), (lane,)).store(added(held, each))
+            if lane == 0:
+                of_warps[0, warp], of_warps[1, warp] = top, each.reduce("sum")
+            cl.syncthreads()
+            group = warp // sharing
+            tops, totals = (cl.local_tile(of_warps[i, None], (sharing,), (group,)).load() for i in (0, 1))
+            held = cl.local_tile(kept, (4, sharing), (lane, group))
+        each, total = factors(tops, totals, sink)
+        if there & (warp % sharing == 0):
+            if column < DV:
+                cl.local_tile(o[batch, query, head, None], (4,), (column // 4,)).store(added(held, each).to(dtype))
+            if column == 0:
+                lse[batch, head, query] = total
 
     return combine
 
