@@ -29,7 +29,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Of laws that take as many examples as the profile says. Each run tries others.
-settings.register_profile("usual", max_examples=50)
+settings.register_profile("usual", max_examples=30)
 settings.register_profile("thorough", max_examples=1000)
 settings.load_profile("usual")
 

@@ -12,7 +12,7 @@ from cutelite.layout import Layout, Swizzle, dims, flatten_to_tuple, make_ordere
 
 M, N, K, J = dims("M N:2 K:8 J:4")
 USUAL = settings(deadline=None)
-"""As many examples as the profile says: 50, or those of `--hypothesis-profile=thorough`."""
+"""As many examples as the profile says: 30, or those of `--hypothesis-profile=thorough`."""
 THOROUGH = settings(max_examples=3 * settings().max_examples, deadline=None)
 
 STRIDES = (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 24, 30, 48, 60)

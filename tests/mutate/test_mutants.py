@@ -24,7 +24,7 @@ SLOW = ("tensorop_gemm",)
 
 SEEDS_HERE = 2
 
-EVERY_OF_KINDS, SEEDS_OF_KINDS = 40, 2
+EVERY_OF_KINDS, SEEDS_OF_KINDS = 80, 1
 """Of the kernels of all kinds, which `make mutate` breaks in every way."""
 
 

@@ -37,7 +37,7 @@ ARTIFACTS = st.builds(
 ONE = Artifact("add", "sm_90a", b"\x7fELF", ".version 8.0", ("ptr", "i32"), signature={"dims": ["M", "N"]})
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(ARTIFACTS)
 def test_bytes_come_back_as_they_were(artifact: Artifact) -> None:
     assert Artifact.from_bytes(artifact.to_bytes()) == artifact

@@ -98,7 +98,10 @@ def test_every_configuration(config: Config) -> None:
     compare((min(m, rows), min(n, columns), k), config=config)
 
 
-ALONE = covering(list(UNLIKE.values()), lambda c: {*enumerate((*c.tile, c.pingpong, c.cluster, c.together, c.stream))})
+ALONE = covering(
+    list(UNLIKE.values()),
+    lambda c: {*enumerate((c.tile[0], c.pingpong, c.cluster, c.splits > 1, c.together, c.stream))},
+)
 """Together they have each value of each of these."""
 
 
@@ -278,13 +281,16 @@ def test_types(dtype: str, out: str, majors: str, tolerance: float, config: Conf
         compare((70, 101, 272), dtype, out, majors, tolerance, config=config, **how)
 
 
-@pytest.mark.parametrize("buffers", [1, 2])
-@pytest.mark.parametrize("pingpong", [False, True])
-def test_epilogues(pingpong: bool, buffers: int) -> None:
-    config = Config((128, 128), pingpong, stages=3, buffers=buffers)
-    compare(c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
-    compare(c=True, config=config)
-    compare(bias="bfloat16", config=config)
+EPILOGUES: list[dict[str, Any]] = [
+    {"c": True, "bias": "float32", "alpha": 0.5, "beta": -2.0, "activation": relu},
+    {"c": True},
+    {"bias": "bfloat16"},
+]
+
+
+@pytest.mark.parametrize(("pingpong", "buffers", "more"), in_pairs((False, True), (1, 2), EPILOGUES))
+def test_epilogues(pingpong: bool, buffers: int, more: dict[str, Any]) -> None:
+    compare(config=Config((128, 128), pingpong, stages=3, buffers=buffers), **more)
 
 
 @pytest.mark.parametrize("scales", ["one", "rows"])
