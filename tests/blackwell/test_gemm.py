@@ -272,7 +272,7 @@ def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytes
 )
 @pytest.mark.usefixtures("few_blocks")
 def test_the_checker_finds_nothing(config: Any, checked: Callable[[int], None]) -> None:
-    checked(2)
+    checked(2 if config == Config((256, 128), stages=3) else 1)
     draw = np.random.default_rng(7)
     if config == "nvfp4":
         x, y = (draw.integers(0, 256, (rows, 320), np.uint8) for rows in (140, 264))

@@ -237,8 +237,9 @@ def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     if problem.ragged:
         ragged = o, *(np.array([0, 60, 60, end], np.int32) for end in (180, 200))
     report = build(config, problem).check(
-        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (), seeds=2, notes=False
-    )
+        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (),
+        seeds=2 if config is WALKS[0][0] else 1, notes=False,
+    )  # fmt: skip
     assert not report.kinds, str(report)
     assert counter[0] == 0
 

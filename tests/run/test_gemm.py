@@ -373,7 +373,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("config", "shape"), CHECKED)
 def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], checked: Callable[[int], None]) -> None:
-    checked(2)
+    checked(2 if config is CHECKED[0][0] else 1)  # of the same kernel: a second schedule takes the other of two waits
     compare(shape, bias="float32", config=config)
 
 
