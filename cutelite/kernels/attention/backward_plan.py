@@ -61,7 +61,7 @@ def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int
     """
 
     def time(parts: int) -> float:
-        """In those of a whole tile, by count of steps."""
+        """Return the time of all tiles, by count of steps; that of a whole tile is 1."""
         rounds = tiles * parts / places
         whole = max(2.0, rounds + 0.5) / parts if causal else -(-tiles * parts // places) / parts
         if parts == 1:
@@ -181,10 +181,10 @@ class Plan(OfProblem):
     def of_row(self) -> tuple[Any, int]:
         """The type and the count of numbers that `prepare` writes for a query: `base` of the kernels.
 
-        Columns of operands, where products subtract them: in the first half those whose sum, times `FACTORS`, is the
-        logsumexp divided by the scale, in the second those of the sum of the row. A sum that is not finite, for f16
-        2^31 or more, makes the row's probabilities NaN too, and with them dv in all columns. Otherwise both as f32, the
-        logsumexp in powers of 2; the other two are there because TMA moves 16 bytes.
+        Columns of operands, where products subtract them. The first half has numbers whose sum, times `FACTORS`, is the
+        logsumexp divided by the scale; the second has those of the row sum. A row sum that is not finite, or 2^31 and
+        more for f16, makes the row's probabilities NaN too, and with them dv in all columns.
+        Otherwise f32: the logsumexp in powers of 2, the row sum, and two that are not used: TMA moves 16 bytes.
         """
         return (self.problem.dtype, EXTRA) if self.extended else (f32, 4)
 

@@ -84,8 +84,9 @@ class Tiles:
     def place(self, index: Any, given: Given, starts: Starts, last_first: bool) -> Any:
         """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
 
-        Where tiles differ in length, the last band has several for each thread block, so that all end together. So in
-        windows: of more heads at once, fewer tiles add to the same block of dq, and what each reads fits L2 anyway.
+        Where tiles differ in length, the last band has several tiles for each thread block, so that all end together.
+        In windows it has more: with many heads at once, few tiles add to the same block of dq, and what each reads fits
+        L2 anyway.
         """
         BN, heads, ragged = self.keys, i32(self.heads), self.problem.ragged
         several = 16 if ragged else 2 if self.problem.causal else 8 if self.problem.left and self.problem.right else 0

@@ -77,7 +77,7 @@ class Wide(Worker):
         cl.fence_proxy_async("shared::cta")
         if has_dv:
             COMPLETE.sync()
-            dp, *own = cl.wgmma.wait_group(1, dp, keep=self.times(do, of_p, own))
+            dp, *own = cl.wgmma.wait_group(1, dp, keep=self.start_own(do, of_p, own))
         else:
             COMPLETE.arrive()
             dp = cl.wgmma.wait_group(0, dp)
@@ -90,7 +90,7 @@ class Wide(Worker):
             *own, dq = cl.wgmma.wait_group(0, *own, dq)
             self.add(dq, place[2], 0, self.early)
         else:
-            dq, *own = cl.wgmma.wait_group(1, dq, keep=self.times(q, of_ds, own))
+            dq, *own = cl.wgmma.wait_group(1, dq, keep=self.start_own(q, of_ds, own))
             self.add(dq, place[2], 0, self.early)
             own = cl.wgmma.wait_group(0, *own)
             own = own if isinstance(own, tuple) else (own,)
@@ -99,7 +99,7 @@ class Wide(Worker):
         # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's
         return tuple(own), number + 1, self.following(place), (dq + 0.0, place[2])
 
-    def times(self, rows: Any, of: Any, own: Any) -> Any:
+    def start_own(self, rows: Any, of: Any, own: Any) -> Any:
         """Start own + of.T @ rows: Q and dS, or dO and P, of a block, (queries, keys). Or the transposed of that."""
         a, b = cl.select(of, (1, 0)), cl.select(rows, (1, 0))
         if self.plan.turned:

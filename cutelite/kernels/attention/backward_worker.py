@@ -190,10 +190,10 @@ class Worker(Block):
         return held.load().reshape(shape)
 
     def powers(self, s: Any, lse: Any, place: Any) -> tuple[Any, Any]:
-        """Return probabilities, 0 where a query does not see a key, and these times `score_mod`'s slope.
+        """Return probabilities, 0 where a query does not see a key, and what `score_gradients` needs beside them.
 
-        A slope that is a literal is returned instead. Probabilities are 2 to the power `Plan.lift` times as large.
-        `lse`: see `of_rows`.
+        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
+        Probabilities are 2 to the power `Plan.lift` times as large. `lse`: see `of_rows`.
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
         problem, n, rates = plan.problem, 2 * s.n, 1.0
