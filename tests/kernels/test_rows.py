@@ -529,6 +529,21 @@ def test_a_plan_by_which_a_kernel_has_no_rows_ahead() -> None:
             call()
 
 
+def test_several_rows_together_are_refused_where_a_team_works_on_one() -> None:
+    x, how, ones = random((9, 64), np.float32), Plan(32, 1, 1, 4, 1, rows=2), np.ones(9, np.float32)
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: soft.softmax(x, how=how),
+        lambda: soft.softmax_backward(x, x, how=how),
+        lambda: norm.norm_backward(x, norm.Normed(x, x, None, ones), how=how),
+        lambda: entropy.cross_entropy_gradient(ones, x, np.arange(9), out=x.copy(), how=how),
+        lambda: quantise(x, how=how),
+        lambda: select.argmax(x, how=how),
+    )
+    for call in calls:
+        with pytest.raises(cl.ArgumentError, match=r"how.rows is 2, but a team of this kernel works on one row"):
+            call()
+
+
 def test_rows_longer_than_a_cluster_holds() -> None:
     x = random((1, MOST + 1), np.float32)
     close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)

@@ -22,7 +22,7 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
-from cutelite.kernels.rows.plan import Plan, pitches
+from cutelite.kernels.rows.plan import WAYS, Plan, pitches
 from cutelite.kernels.rows.plans import plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, power
 from cutelite.lib.row_words import widened
@@ -286,7 +286,7 @@ def cross_entropy_gradient(
     check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)
+    p = (instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)).only(*WAYS)
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
         rows.matrix, targets, *given, results.matrix, p.counter(rows)

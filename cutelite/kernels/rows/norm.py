@@ -18,7 +18,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import ACCESS, LEAD, Plan, after
+from cutelite.kernels.rows.plan import ACCESS, LEAD, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
 
 
@@ -207,7 +207,7 @@ def norm_backward(
     )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
     p = instance("how", how, Plan)
-    p = p or replace(rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums), lead=1)
+    p = p.only(*WAYS) if p else replace(rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums), lead=1)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))

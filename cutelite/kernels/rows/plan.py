@@ -14,6 +14,7 @@ ACCESS = 16  # bytes that one access takes at most
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 LONGEST = 2**31 - 1  # most elements of a row
 LEAD = 3 << 20  # bytes of rows that are asked for ahead: what an H100 reads in a microsecond, an H200 in 0.7
+WAYS = "stages", "early", "ahead", "taken"  # in which teams have rows ahead
 MULTIPROCESSORS = 132  # of an H100 or H200
 
 
@@ -109,11 +110,13 @@ class Plan:
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
     def only(self, *ways: str) -> Plan:
-        """Return the plan, for a kernel that has rows ahead in these ways: 'stages', 'early', 'ahead', 'taken'.
+        """Return the plan, for a kernel that has rows ahead in these of `WAYS`.
 
-        Errors  `cl.ArgumentError` for a plan with another
+        Errors  `cl.ArgumentError` for a plan with another, and for one with several rows together
         """
-        for way, none in (("stages", 0), ("early", False), ("ahead", None), ("taken", False)):
+        if self.rows != 1:
+            raise cl.ArgumentError(f"how.rows is {self.rows}, but a team of this kernel works on one row at a time")
+        for way, none in zip(WAYS, (0, False, None, False), strict=True):
             if way not in ways and getattr(self, way) != none:
                 raise cl.ArgumentError(
                     f"how.{way} is {getattr(self, way)!r}, but this kernel has no rows ahead that way"

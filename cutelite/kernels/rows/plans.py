@@ -51,15 +51,17 @@ def plan(
     for cluster in (widest >> i for i in range(widest.bit_length())):
         ways = fillings(-(-n // cluster), vector, each, registers, inputs, longer=cluster == widest)
         found += [(way, cluster) for way in ways if cluster == widest or way[2] >= FEW_BLOCKS]
-    (_, threads, held), cluster = fullest(found)
+    (_, threads, held, _), cluster = fullest(found)
     teams = max(1, 128 // threads) if cluster == 1 else 1
     return Plan(threads, teams, cluster, vector, max(1, held // teams))
 
 
 def fillings(
     part: int, vector: int, each: int, registers: int, inputs: int = 1, longer: bool = True, shrinks: bool = True
-) -> list[tuple[int, int, int]]:
+) -> list[tuple[int, int, int, bool]]:
     """Return how threads may share a block's part of a row: elements under way, threads, and blocks a multiprocessor.
+
+    The last of each tells whether all threads have `each` elements.
 
     A thread has up to `each` elements, or a vector more. With fewer, held as words of two, it needs fewer than
     `registers`, if it `shrinks`.
@@ -78,19 +80,19 @@ def fillings(
             if mine * WARP <= MOST_THREADS or (longer and pieces == most):
                 mine = min(mine, MOST_THREADS // WARP)
                 held = max(1, warps // mine)
-                found.append((min(ENOUGH // inputs, held * part), mine * WARP, held))
+                found.append((min(ENOUGH // inputs, held * part), mine * WARP, held, part == mine * WARP * each))
     return found
 
 
 def fullest(found: Any) -> Any:
     """Return the best of pairs of `fillings` and clusters, the widest first: nearly the most elements under way.
 
-    Of these, warps that all partitions of a multiprocessor have as many of; of these the first, with the fewest
-    elements a thread.
+    Of these, warps that all partitions of a multiprocessor have as many of; of these, threads that all have as many
+    elements as they should; of these the first, with the fewest elements a thread.
     """
     most = max(way[0] for way, _ in found)
     near = [(way, cluster) for way, cluster in found if way[0] >= 0.95 * most]
-    return min(near, key=lambda pair: pair[0][1] % (PARTITIONS * WARP) > 0)
+    return min(near, key=lambda pair: (pair[0][1] % (PARTITIONS * WARP) > 0, not pair[0][3]))
 
 
 def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: int, **more: Any) -> Plan:
@@ -99,7 +101,7 @@ def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: in
     apart  nanoseconds in which all teams of a block begin, one after the other; other arguments as of `plan`
     """
     ways = fillings(-(-n // LARGE), vector, each, registers, inputs, shrinks=False)
-    (_, threads, teams), _ = fullest([(way, LARGE) for way in ways])
+    (_, threads, teams, _), _ = fullest([(way, LARGE) for way in ways])
     return Plan(threads, teams, LARGE, vector, 1, taken=True, apart=apart // teams, **more)
 
 
@@ -265,7 +267,8 @@ def plan_light(n: int, vector: int) -> Plan:
 
 def plan_two(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead."""
-    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(4 * bytes * n / SHARED)), vector, 1), n, bytes, 2)
+    part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
+    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, bytes, 2)
     if 40_960 < n <= MOST and p.ahead:
         return p
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)

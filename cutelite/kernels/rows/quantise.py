@@ -21,7 +21,7 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Rows, derived
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import plan, plan_norm
 from cutelite.kernels.rows.quantise_blocks import Shape
 from cutelite.kernels.rows.quantise_blocks import build as by_blocks
@@ -133,6 +133,6 @@ def quantise(
         chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
     elif rows.n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
         chosen = plan(rows.n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
-    p = replace(how or replace(chosen, lead=1), aligned=aligned)
+    p = replace(how or replace(chosen, lead=1), aligned=aligned).only(*WAYS)
     build(rows.dtype, rows.n, narrow, function, p)[p.launch(rows)](*given, *made, p.counter(rows))
     return Quantised(q, scale)

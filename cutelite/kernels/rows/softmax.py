@@ -20,7 +20,7 @@ from cutelite.kernels.arguments import in_words_of_caller, instance, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
-from cutelite.kernels.rows.plan import Plan, pitches
+from cutelite.kernels.rows.plan import WAYS, Plan, pitches
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
@@ -201,6 +201,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or rows.planned(plan_softmax, rows.n, vector, rows.dtype.bytes, once=not log)
+    p = p.only(*WAYS)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
     return y
 
@@ -222,7 +223,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
     vector = math.gcd(gradients.vector, values.vector, results.vector)
-    p = instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)
+    p = (instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
     return out
