@@ -199,6 +199,7 @@ def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
 
 
 @special(next)
+@own_method("next")
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
     """Return the next item of an iterator; all threads advance it together."""
     if not isinstance(x, StaticIter):
@@ -263,6 +264,7 @@ def _pow(frame: Frame, base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 @special(divmod)
+@own_method("divmod")
 def _divmod(frame: Frame, a: Any, b: Any) -> Any:
     if all(isinstance(x, DimExpr | int) for x in (a, b)) or _known(a, b):
         return divmod(a, b)
@@ -319,7 +321,7 @@ def _of_math(name: str) -> Callable[..., Any]:
 
 
 for _name in MATH:
-    special(getattr(python_math, _name))(_of_math(_name))
+    special(getattr(python_math, _name))(own_method(_name)(_of_math(_name)))  # as `__floor__`
 
 
 # Objects.

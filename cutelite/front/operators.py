@@ -323,7 +323,9 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
         return truth_of(frame, calls.call(frame, own, [container, item], {}))
     if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
         return frame.native(container.holds, item)
-    if not is_unready(item) and not tree.holds_unknown(item) and not tree.holds_unknown(container):
+    held = container if isinstance(container, tuple | list) else ()
+    compared = any("eq" in overloads(type(x)) for x in (item, *held))  # by methods of their own, which may see numbers
+    if not compared and not is_unready(item) and not tree.holds_unknown(item) and not tree.holds_unknown(container):
         return frame.native(operator.contains, container, item)
     found: Any = False
     for candidate in frame.native(iter, container):

@@ -6,6 +6,7 @@
 import copy
 import dataclasses
 import enum
+import math
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -198,6 +199,32 @@ def test_sequences_compare_as_their_classes_say():
 
     same(f, *pairs(0, 1, 2))
     same(g, *pairs(0, 1))
+
+
+class Held:
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return isinstance(other, Held) and self.x == other.x
+
+    def __divmod__(self, other):
+        return (self.x, other) if self.x > 0 else (other, 1)
+
+    def __floor__(self):
+        return self.x if self.x > 1 else 7
+
+    def __next__(self):
+        self.x += 1
+        return self.x if self.x > 0 else -self.x
+
+
+def test_methods_that_builtins_and_membership_call_are_inlined():
+    def f(a, b):
+        p, q = Held(a), Held(b)
+        return p in (q, 1), q in [3, p], 3 in (p, q), divmod(p, b), math.floor(q), next(p), next(p), p.x
+
+    same(f, *pairs(-1, 0, 2))
 
 
 def test_dataclasses_compare_by_their_fields():
