@@ -81,6 +81,7 @@ class ResultRing:
              in the order (column, row)
     several  elements that a thread stores at once, up to 8 bytes, of a result that TMA cannot take: what its columns
              and pitches are a multiple of
+    once     each buffer is written once, so that nobody waits for one
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -90,13 +91,15 @@ class ResultRing:
     group: NamedBarrier
     turned: bool = False
     several: int = 1
+    once: bool = False
 
     @classmethod
     def create(
-        cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False, several: int = 1
+        cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False, several: int = 1,
+        once: bool = False,
     ) -> ResultRing:  # fmt: skip
         """Return the ring, with all buffers free."""
-        return ResultRing(ring, op, thread, group, turned, several)
+        return ResultRing(ring, op, thread, group, turned, several, once)
 
     @property
     def dtype(self) -> Any:
@@ -120,6 +123,8 @@ class ResultRing:
 
     def acquire(self) -> None:
         """Wait until TMA has read the oldest buffer, so that it can be written again."""
+        if self.once:
+            return
         if self.thread == 0:
             cp_async_bulk_wait_group(self.buffers - 1, read=True)
         self.group.sync()
@@ -152,7 +157,8 @@ class ResultRing:
         elif self.thread == 0:
             held, start = self.box(i, at)
             tma_store(held, target, at=start)
-            cp_async_bulk_commit_group()
+            if not self.once:
+                cp_async_bulk_commit_group()
 
     def exchange(self, i: int, tensor: Any, at: tuple[Any, ...], out: bool) -> None:
         """Copy piece `i` to a tensor whose rows may begin anywhere, or from it, with zeros for what lies outside."""
@@ -209,6 +215,8 @@ class ResultRing:
     def tail(self) -> None:
         """Wait until all buffers have been read: before the block exits."""
         if self.thread == 0:
+            if self.once:
+                cp_async_bulk_commit_group()
             cp_async_bulk_wait_group(0, read=True)
 
 

@@ -40,6 +40,7 @@ from cutelite.kernels.gemm.model import (
     kind_of,
     lasting,
     priced,
+    spans_of,
     table_of,
 )
 from tests.bench.given import parser
@@ -53,9 +54,15 @@ OF_KIND = len(next(iter(RATES.values())))
 """Numbers of a kind in `RATES`."""
 
 
+def majors_of(line: dict[str, Any]) -> tuple[str, str]:
+    """Along which mode A and B are contiguous."""
+    left, right = {"K": "K K", "MN": "K MN"}.get(line["major"], line["major"]).split()
+    return left, right
+
+
 def brought_of(line: dict[str, Any]) -> tuple[float, float]:
     """The most rows that blocks without a cluster bring of A, and of B for swapped tiles."""
-    (m, n, _), majors = line["shape"], {"K": "K K", "MN": "K MN"}.get(line["major"], line["major"]).split()
+    (m, n, _), majors = line["shape"], majors_of(line)
     few = [
         [r for r in ROWS if extent <= r and major == "K" and "counts" not in line]
         for extent, major in zip((m, n), majors, strict=True)
@@ -90,13 +97,16 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     configs = [config for _, config in whose]
     at_once = np.array([AT_ONCE.get(config.blocks, 1) for config in configs], np.float64)
     sizes = np.array([sizes_of(lines[place], config) for place, config in whose], np.float64)
-    brought = np.array([brought_of(lines[place]) for place, _ in whose]).T
+    brought, along = (np.array([of(lines[place]) for place, _ in whose]).T for of in (brought_of, majors_of))
     load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
+    spans = spans_of(table_of(configs), along)
     known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), *brought), at_once)[0])
     known &= np.array([kind_of(config) in RATES for config in configs])
     whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
-    table, work = table_of([config for _, config in whose]), Work(Sizes(*sizes[known].T), *brought[:, known])
+    rows, narrow = brought[:, known]
+    work = Work(Sizes(*sizes[known].T), rows, narrow, spans[known])
+    table = table_of([config for _, config in whose])
     return whose, table, work, (at_once[known], load[known]), times[known]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cutelite import bf16, f32
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem
-from cutelite.kernels.gemm.fits import made_for
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, both, full, swapped
+from cutelite.kernels.gemm.fits import SHARED, held, made_for, single
+from cutelite.kernels.gemm.model import AT_ONCE, Sizes, is_late, microseconds, table_of, worth
 from tests.bench.gemm_fit import Fit
 
 LAB = Path(__file__).parents[2] / "docs" / "lab"
@@ -53,3 +53,35 @@ def test_narrow_tiles_fill_a_round_where_k_has_several_steps() -> None:
     config = picked(553, 440, 1648)
     assert config.tile[1] < 64 and config.cluster == (1, 4)
     assert min(picked(8600, 648, 48).tile) >= 64
+
+
+def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
+    """Results that lie where operands were leave room for a stage, or for pieces as wide as the tile."""
+    problem = Problem(bf16, bf16, f32, bf16)
+    found = [(x, single(x, problem)) for x in (both(88, 192, True, 4, True), swapped(104, 128, True, 4))]
+    (few, wide), (short, long) = found
+    assert (few.piece, wide.piece, wide.stages) == (8, 88, few.stages) and long.stages > short.stages
+    for _, config in found:
+        assert config.single and held(config, problem.swapped) < SHARED
+        assert config.tile[0] * config.tile[1] * 2 <= 128 * max(config.tile) * config.stages
+    assert single(full(192, 208, (1, 2), False), problem).buffers == 3
+    assert not any(single(x, problem).single for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
+
+
+@pytest.mark.parametrize(
+    ("splits", "filled", "bytes", "late"),
+    [(1, 0.5, 8e7, False), (1, 0.6, 8e7, True), (1, 0.6, 8e6, False), (1, 0.9, 8e7, False), (5, 1.0, 8e6, True)],
+)
+def test_next_kernels_come_late_where_some_of_their_blocks_would_come_early(
+    splits: int, filled: float, bytes: float, late: bool
+) -> None:
+    assert is_late(splits, filled, bytes) == late
+
+
+def test_tiles_of_operands_that_lie_along_their_columns_have_whole_spans() -> None:
+    """Spans of 64 bytes take longer, and no tile of 160 columns is made of halves of 80."""
+    problem = Problem(bf16, bf16, f32, bf16, majors=("MN", "MN"))
+    table, sizes = table_of(CONFIGS), Sizes(296, 11336, 5144)
+    times = microseconds(table, problem, sizes, np.array([AT_ONCE[config.blocks] for config in CONFIGS]))
+    best = np.where(worth(table, problem, sizes), times, math.inf).argsort()
+    assert next(CONFIGS[i] for i in best if made_for(CONFIGS[i], problem)) == full(192, 192, (4, 2), True)

@@ -105,7 +105,7 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_loaded"
+DENSE = "gemm_swapped gemm_single gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_loaded"
 FP8 = "gemm_fp8_block gemm_fp8_strips gemm_fp8_parts"
 MIXED = "gemm_mixed gemm_mixed_parts"
 RINGS = (
@@ -115,9 +115,11 @@ RINGS = (
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
 PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_gated gemm_loaded"
-UNFETCHED = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
+UNFETCHED = (
+    "gemm_split gemm_single gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
+)
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-BEHIND = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_loaded"
+BEHIND = "gemm_split gemm_single gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
@@ -476,6 +478,8 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row("gemm_loaded", "flip", "xor", "", AFTER_FIRST, "tiles of two steps begin at the first of two stages", (0,)),
+    Row("gemm_single", "flip", "xor", "", AFTER_FIRST, "its only tile begins at the first of four stages", (0,)),
+    Row("gemm_single", "drop", ARRIVE, "", RELEASE, "nobody waits for the stage of the last step", (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(states.", READS_DONE),

@@ -560,6 +560,9 @@ LARGE: dict[str, Run] = {
     "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
     "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
     "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
+    "gemm_single": gemm(  # a tile of 9 steps through a ring of 4, whose results lie where its operands were
+        128, 256, 520, False, tile=(128, 256), cluster=(1, 1), stages=3, buffers=1
+    ),
     "gemm_swapped": gemm(
         96, 192, 200, tile=(64, 48), pingpong=True, cluster=(1, 1), stages=3, piece=48, buffers=1, swapped=True
     ),

@@ -481,7 +481,7 @@ def test_refusals() -> None:
     rng = np.random.default_rng(7)
     x = operand(rng, 64, 64, dtype="bfloat16", transposed=False)
     with pytest.raises(CompileError, match="is 6 pieces of \\(64, 64\\), and the ring has 4 buffers"):
-        gemm(x, x.T, config=Config((128, 192), True, buffers=4))
+        gemm(x, x.T, c=x, config=Config((128, 192), True, buffers=4))
     with pytest.raises(ValueError, match="contiguous along M or N have rows in spans of 64 bytes or more"):
         gemm(x, x, config=Config((128, 80), cluster=(1, 1), piece=16, buffers=1))
     with pytest.raises(CompileError, match="shared memory"):
@@ -577,15 +577,13 @@ def test_vectors_may_begin_anywhere(swapped: bool) -> None:
     np.testing.assert_allclose(to_numpy(found), reference(to_numpy(a), to_numpy(b), **numbers), rtol=1e-6)
 
 
-def test_a_cluster_of_few_blocks_streams_less_than_blocks_that_share_k() -> None:
-    """Of 64 rows: 64 blocks that load A together, or 128 that load by themselves; of more columns the former win."""
+def test_blocks_that_load_a_together_are_faster_than_twice_as_many_that_share_k() -> None:
     problem = Problem(bf16, bf16, f32, bf16, rows=64)
     four, two = Config((64, 64), True, (1, 4), 10, buffers=1), Config((64, 64), True, (1, 1), 12, 16, 1, together=2)
 
     def times(n: int, k: int) -> list[float]:
         return list(microseconds(table_of([four, two]), problem, Sizes(64, n, k), [AT_ONCE[4], AT_ONCE[2]]))
 
-    assert times(4096, 4096)[0] > times(4096, 4096)[1]
     assert times(6144, 4096)[0] < times(6144, 4096)[1]
 
 

@@ -29,6 +29,8 @@ class Config:
               part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
     early     steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
     once      B is read once, and is the first to leave L2
+    late      the next kernel's blocks may come once this one's last loads have begun, and not at once (`model.is_late`)
+    single    each block has one tile: its results lie where its operands were (`fits.single`)
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -46,6 +48,8 @@ class Config:
     stream: int = 0
     early: int = 0
     once: bool = False
+    late: bool = False
+    single: bool = False
 
     def __post_init__(self) -> None:
         high, across = self.tile

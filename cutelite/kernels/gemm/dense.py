@@ -30,6 +30,7 @@ from cutelite.kernels.gemm.fits import (
     boxes_of,
     made_for,
     settled,
+    single,
     span,
     steps_ahead,
     threads_of,
@@ -40,6 +41,7 @@ from cutelite.kernels.gemm.model import (
     BEHIND,
     at_once_of,
     in_bursts,
+    is_late,
     kept,
     lasting,
     microseconds,
@@ -84,7 +86,8 @@ def build(config: Config, problem: Problem) -> Any:
         cl.pipeline_init_arrive(plan.clustered)
         tiles = plan.tiles(d.shape[:-2], ends)
         first = plan.place(tiles, ends)
-        cl.griddepcontrol_launch_dependents()
+        if not config.late:
+            cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
         if plan.loads():
             cl.setmaxnreg_dec(plan.regs[0])
@@ -93,13 +96,17 @@ def build(config: Config, problem: Problem) -> Any:
             elif cl.thread_idx.x == 0:
                 plan.begin(a, b, first)
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
+                if config.late:
+                    cl.griddepcontrol_launch_dependents()
         else:
             cl.setmaxnreg_inc(plan.regs[1])
             plan.wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
-            pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
+            ring = plan.over(storage) if config.single else storage.d
+            pieces = cl.local_tile(ring, (64, WIDE, config.buffers), (0, 0, group))
             done = cl.NamedBarrier(1 + group, GROUP)
-            out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned, max(1, problem.direct))
+            several, op = max(1, problem.direct), plan.mma(WIDE)
+            out = cl.ResultRing.create(pieces, op, thread, done, problem.turned, several, config.single)
             finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
             scales = cl.Scales(scale_a, scale_b)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
@@ -118,12 +125,13 @@ def build(config: Config, problem: Problem) -> Any:
 def storage_of(plan: Plan) -> Any:
     """Make the class of a block's shared memory."""
     config, problem, (BM, BN) = plan.config, plan.problem, plan.config.tile
-    results, units = (64, wide(config, problem), 2 * config.buffers), all_copied(problem, config.tile)
+    units = all_copied(problem, config.tile)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM)]
         b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each)]
-        d: Smem[problem.d, cl.make_smem_layout(problem.d, results, plan.along), 128]  # for TMA
+        if not config.single:
+            d: Smem[problem.d, plan.ring, 128]  # for TMA
         if problem.loaded:
             copied: Smem[u32, cl.make_layout((WORDS, units, LOADERS * steps_ahead(config, problem))), UNIT]
 
@@ -197,8 +205,9 @@ def run(
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
     if config.stream and splits * config.together > 1:
         raise ValueError(f"{config}: stream= goes with neither splits= nor together=")
+    deep = a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes
     if splits * config.together > 1:  # as far as there are steps along K
-        steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes // 128)
+        steps = -(-deep // 128)
         together = config.together if steps >= config.together else 1
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
@@ -207,12 +216,16 @@ def run(
     of_tile = problem.columns(bn)
     if problem.finish is not None:
         across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
-    blocks = -(-high // (bm * cm)) * -(-across // (of_tile * cn)) * cm * cn * batches * splits
-    there = 0 if config.together > 1 else clusters_at_once(cm * cn, d) * cm * cn
-    if config.stream and blocks % there == 0:
+    clusters = -(-high // (bm * cm)) * -(-across // (of_tile * cn)) * batches * splits
+    at_once = clusters_at_once(config.blocks, d)
+    if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
-    at_once = blocks if config.together > 1 else there if config.stream else min(blocks, there)
-    launch = cl.Launch(at_once * config.together, threads_of(problem), pdl=True)
+    launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)
+    late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep))
+    config = replace(config, late=late and not (config.early or problem.loaded))
+    if clusters <= at_once and fused.c is None:
+        config = single(config, problem)
+    launch = cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)
         return

@@ -71,6 +71,7 @@ def held(config: Config, problem: Problem) -> int:
     """Return the bytes of shared memory of stages, pieces of results and vectors."""
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
+    pieces = 0 if config.single else pieces
     biases = 2 * (bm if problem.turned else bn)
     return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
 
@@ -109,6 +110,29 @@ def settled(config: Config, problem: Problem) -> Config:
     made = [-(-max(stages, needed(config)) // LOADERS) * LOADERS for stages in STAGES]  # each has stages of its own
     more, fewer = (replace(config, stages=stages) for stages in made)
     return more if steps_ahead(more, of) >= 2 else fewer
+
+
+MOST_STAGES = 14
+
+
+def single(config: Config, problem: Problem) -> Config:
+    """Return the configuration for blocks that have one tile each, and no C: results lie where operands were.
+
+    No piece of these waits for another, and there is room for more stages. It is returned as it is where parts of a
+    tile are added up, and where functions or threads have a part in loading, multiplying or storing.
+    """
+    of, (bm, bn) = problem.swapped if config.swapped else problem, config.tile
+    others = problem.finish, problem.gate, problem.prepare, problem.loaded or None, problem.direct or None
+    if config.together > 1 or config.splits > 1 or config.stream or any(other is not None for other in others):
+        return config
+    each, rows = bn // 2 if config.across else bn, bm if config.pingpong or config.across else bm // 2
+    piece = wide(config, of)
+    if piece <= 16:  # narrow for the sake of a stage
+        piece = each if of.turned or each % 64 else 64
+    made = replace(config, single=True, piece=piece, buffers=rows // 64 * (each // piece))
+    fit = [n for n in range(config.stages, MOST_STAGES + 1) if held(replace(made, stages=n), of) < SHARED]
+    stages = max(fit, default=config.stages)
+    return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else config
 
 
 def needed(config: Config) -> int:

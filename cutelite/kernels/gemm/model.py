@@ -45,8 +45,9 @@ class Numbers(NamedTuple):
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
     restart               a further round of such
     product               a row and column of a tile, in a step: what tensor cores take
+    spans                 the part by which rows of a tile take longer to bring that lie in spans of 64 bytes
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
-    idle                  the part by which it takes longer, times the square of the share of clusters that lack
+    ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
                           where each has two tiles, and less where it has more, of which two are shared
     """
@@ -58,12 +59,13 @@ class Numbers(NamedTuple):
     shallow: float = 0.3151
     second: float = 2.076
     second_byte: float = 4.086e-07
-    meeting: float = 1.37
+    meeting: float = 1.0
     meeting_byte: float = 4.343e-05
     restart: float = 2.237
     product: float = 1.908e-05
-    apart: float = 0.2
-    idle: float = 0.7
+    spans: float = 0.35
+    apart: float = 0.12
+    ample: float = 0.35
     astray: float = 0.08
 
 
@@ -85,6 +87,12 @@ sizes have it (docs/lab/gemm.md)."""
 
 QUICKEST = 0.1
 """Microseconds that a step takes at least, however few rows are brought for it."""
+
+DEEP = 64
+"""Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
+
+FEWEST = 0.25
+"""The share of clusters below which each loads no faster."""
 
 LEAST, SHALLOW = 40, 96
 """Columns of a tile that is never too narrow: of several steps along K, and of one, where the rest of a tile counts."""
@@ -199,6 +207,8 @@ class Table(NamedTuple):
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
     ragged       tiles as they lie whose columns are no multiple of 64
     tight        wide tiles whose results leave 8 columns at a time, for a stage more: they have one round
+    uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
+                 spans of 64 bytes
     share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
                  steps; `shown` is the part of it that nothing hides
@@ -229,6 +239,7 @@ class Table(NamedTuple):
     lone: Any
     ragged: Any
     tight: Any
+    uneven: Any
     share: Any
     step: Any = None
     tile: Any = None
@@ -245,13 +256,14 @@ class Table(NamedTuple):
 
 
 @cache
-def next_below(width: int, major: str, splits: bool) -> float:
+def next_below(width: int, major: str, splits: bool, across: bool) -> float:
     """Return the next smaller width of a tile of which an operand of this major can be, or 0.5 without one.
 
     splits  of tiles whose sums another kernel adds up, of which there are fewer widths
+    across  of tiles of which each warpgroup has half of the columns
     """
     widths = SPLIT if splits else (*WIDTHS, *ODD) if major == "K" else ALONG_ROWS
-    return max((w for w in widths if w < width), default=0.5)
+    return max((w for w in widths if w < width and (major == "K" or not across or w % 64 == 0)), default=0.5)
 
 
 def table_of(configs: Sequence[Config]) -> Table:
@@ -263,14 +275,18 @@ def table_of(configs: Sequence[Config]) -> Table:
     bm, bn, cm, cn, *more = np.array(rows, np.float64).T
     together, splits, _, blocks, _, swapped, stream = more
     narrower = {
-        (left, right): np.array([next_below(c.tile[1], left if c.swapped else right, c.splits > 1) for c in configs])
+        (left, right): np.array(
+            [next_below(c.tile[1], left if c.swapped else right, c.splits > 1, c.across) for c in configs]
+        )
         for left, right in product(("K", "MN"), repeat=2)
     }
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
-        np.array([c.piece == 8 for c in configs]) & (bm * bn > 32_768), 128 * (bm / cn + bn / cm),
+        np.array([c.piece == 8 for c in configs]) & (bm * bn > 32_768),
+        np.array([(c.tile[1] // 2 if c.across else c.tile[1]) % 64 > 0 for c in configs]),
+        128 * (bm / cn + bn / cm),
     )  # fmt: skip
     each = np.empty(len(configs), object)
     each[:] = configs
@@ -320,6 +336,7 @@ class Work(NamedTuple):
 
     rows       that blocks without a cluster bring of A; inf where they bring whole tiles
     narrow     likewise, of B, as rows of a swapped tile
+    spans      tiles of whose columns an operand has spans of 64 bytes
     bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
     functions  microseconds of what a function makes of a tile, beside `RATES`
     loads      microseconds for a byte of a step that threads load, of the operands `loaded`
@@ -328,6 +345,7 @@ class Work(NamedTuple):
     sizes: Sizes
     rows: Any = inf
     narrow: Any = inf
+    spans: Any = 0
     bytes: Any = 2
     in_memory: Any = 2
     result: Any = 2
@@ -346,7 +364,14 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         functions = FUNCTION * table.bm * np.array(pieces)
     loads = LOADS if problem.loaded else 0.0
     bytes = problem.bytes, problem.a.bytes, problem.d.bytes
-    return Work(sizes, problem.rows or inf, problem.narrow or inf, *bytes, functions, loads, problem.loaded)
+    spans = spans_of(table, problem.majors)
+    return Work(sizes, problem.rows or inf, problem.narrow or inf, spans, *bytes, functions, loads, problem.loaded)
+
+
+def spans_of(table: Table, majors: Any) -> Any:
+    """Tell of each configuration whether the operand along its tile's columns has spans of 64 bytes."""
+    left, right = (major == "MN" for major in majors)
+    return (table.uneven > 0) & np.where(table.swapped > 0, left, right)
 
 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
@@ -358,7 +383,8 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     narrower, steps = t.narrower[problem.majors], np.ceil(sizes.k * problem.bytes / 128)
     least = np.minimum(extent / 6, np.where(steps > 1, LEAST, SHALLOW))
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
-    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
+    # Neighbours would share sectors of 32 bytes, which few results are worth.
+    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= DEEP)
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     fits &= (t.clustered <= 4) | (sizes.m + sizes.n - extent > t.high - t.bm)
     return fits | (t.plain > 0)
@@ -378,52 +404,111 @@ def lasting(burst: Any, energy: Any) -> Any:
     return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
 
 
-def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[Any, Any]:
-    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`.
+UNEVEN, MANY, LATE = (0.5, 0.8), 12e6, 0.4
+"""Shares of the clusters that run at once, bytes of operands, and microseconds: see `is_late`."""
 
-    load   the GPU's of `LOAD`; it does not change the energy
+
+def is_late(splits: Any, filled: Any, bytes: Any) -> Any:
+    """Tell whether it is best that the next kernel's blocks come late, which takes it `LATE`; of numbers or arrays.
+
+    filled  the share of the clusters that run at once which this kernel has
+    bytes   of its operands
+    Up to half of these, all blocks of a next kernel like this one find room beside its own, and near the whole none do.
+    In between some do, and others would come one by one as its blocks leave: where these are few, since they end
+    first. So some parts of the GPU would be full, and wait for their share of L2's rate, and others empty. Nor may what
+    adds up splits come at once: it would go to the few multiprocessors that have no block. Few bytes are loaded sooner
+    than blocks come.
     """
-    t, v, (m, n, k, batches, matrices, over) = table, table.numbers, work.sizes
+    low, high = UNEVEN
+    return (splits > 1) | ((low < filled) & (filled < high) & (bytes >= MANY))
+
+
+class Filling(NamedTuple):
+    """How a GEMM's tiles fill the GPU: numbers for each configuration.
+
+    extent  of the result along the tiles' columns
+    steps   along K; `each` tile has so many of them
+    units   tiles of clusters, for each part of K
+    filled  rounds of these, of which the last may be in part; `rounds` that blocks go through
+    """
+
+    extent: Any
+    steps: Any
+    each: Any
+    units: Any
+    filled: Any
+    rounds: Any
+
+
+def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
+    """Return how tiles fill a GPU on which so many clusters run at once."""
+    m, n, k, batches, _, over = work.sizes
     turned = (n - m) * t.swapped
     high, across = m + turned + over, n - turned
     units = np.ceil(high / t.high) * np.ceil(across / t.wide) * (t.splits * batches)
-    filled, steps = units / at_once, np.ceil(k * work.bytes / 128)
-    rounds, lacking = np.ceil(filled), np.maximum(0.0, 1.0 - filled)
+    steps, filled = np.ceil(k * work.bytes / 128), units / at_once
+    rounds = np.where(t.stream, filled, np.ceil(filled)) if t.streams else np.ceil(filled)
+    return Filling(across, steps, np.ceil(steps / t.parts), units, filled, rounds)
+
+
+def unsuited(t: Table, work: Work, of: Filling) -> Any:
+    """Tell of each configuration whether it is out of the question: its time would not be as the model expects."""
+    sizes, rounds = work.sizes, np.ceil(of.filled)
+    many = np.minimum(sizes.m + sizes.over, sizes.n) > FEW
+    found = (t.parts > of.steps) | (t.tight * rounds > 1) | (many & (t.clustered >= 4) & (rounds > 2))
     # Blocks without a cluster drift apart, and find less in L2, unless threads load for their block alone; groups have
     # a matrix each.
-    many = np.minimum(m + over, n) > FEW
-    lone = 0 if work.loads else t.lone * (matrices == 1)
-    hopeless = (t.parts > steps) | (t.tight * rounds > 1) | (many & (t.clustered >= 4) & (rounds > 2))
-    hopeless |= (lone * rounds > 1) & ((t.pingpong == 0) | (t.bm == 64) | (steps < 4))
+    lone = 0 if work.loads else t.lone * (sizes.matrices == 1)
+    found |= (lone * rounds > 1) & ((t.pingpong == 0) | (t.bm == 64) | (of.steps < 4))
     if t.streams:  # of one tile a block has, both warpgroups work on it
-        hopeless |= (t.stream > 0) & ((filled == rounds) | ((filled > 1) != t.pingpong))
-        rounds, lacking = np.where(t.stream, filled, rounds), np.where(t.stream, 0.0, lacking)
-    each, tile = np.ceil(steps / t.parts), t.tile + work.functions
-    shown = tile * t.shown
-    loading, whole = units * t.blocks, t.bm + t.bn
-    brought = np.where(t.clustered == 1, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)) + t.bn, whole)
-    share = np.where(t.clustered == 1, 128 * brought, t.share)
-    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * brought / whole)
+        found |= (t.stream > 0) & ((of.filled == rounds) | ((of.filled > 1) != t.pingpong))
+    return found
+
+
+def step_of(t: Table, work: Work, filled: Any) -> tuple[Any, Any]:
+    """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
+    v, whole, alone = t.numbers, t.bm + t.bn, t.clustered == 1
+    brought = np.where(alone, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)) + t.bn, whole)
+    slow = (brought + v.spans * work.spans * t.bn) * np.clip(filled, FEWEST, 1) ** v.ample
+    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / whole)
     step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
         step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
-    loaded = loading * each * share
-    written = m * n * work.result * (1.0 + v.partial * (t.ragged * (across > t.bn)))
+    return step, np.where(alone, 128 * brought, t.share)
+
+
+def moved_by(t: Table, work: Work, of: Filling) -> Any:
+    """Return the bytes that come from DRAM or go there: operands and results once, but for lines written in part."""
+    m, n, k, batches, matrices, _ = work.sizes
+    written = m * n * work.result * (1.0 + t.numbers.partial * (t.ragged * (of.extent > t.bn)))
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
-    columns = np.where(matrices > 1, np.ceil(across / t.wide) * t.wide, n)
-    moved = batches * ((m + matrices * columns) * k * work.in_memory + written)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks + v.idle * lacking**2)
-    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
-    burst = beside ** (1 / BESIDE) + np.maximum(rounds - 1, 0) * shown + tile
-    burst += t.fixed + t.again * rounds + t.parted / np.minimum(filled, 1)
+    columns = np.where(matrices > 1, np.ceil(of.extent / t.wide) * t.wide, n)
+    return batches * ((m + matrices * columns) * k * work.in_memory + written)
+
+
+def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[Any, Any]:
+    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`.
+
+    load   the GPU's of `LOAD`; it does not change the energy
+    """
+    t, v, (m, n, k, batches, _, over) = table, table.numbers, work.sizes
+    of = filling_of(t, work, at_once)
+    step, share = step_of(t, work, of.filled)
+    loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
+    beside = (of.rounds * of.each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
+    tile = t.tile + work.functions
+    burst = beside ** (1 / BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
+    burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n)
+    burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
-        few = np.minimum(2, np.clip(4 / filled, 0.2, 2) * np.maximum(1, steps / 64))
-        burst *= 1.0 + v.astray * t.stream * np.where(filled > 1, few, 1)
+        few = np.minimum(2, np.clip(4 / of.filled, 0.2, 2) * np.maximum(1, of.steps / 64))
+        burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)
     energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
-    burst[hopeless] = np.inf
+    burst[unsuited(t, work, of)] = np.inf
     return burst, energy
 
 

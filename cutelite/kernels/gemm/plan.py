@@ -230,6 +230,8 @@ class Plan(Tiling):
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
+            if self.config.single and not self.config.pingpong:
+                cl.NamedBarrier(3, 2 * GROUP).sync()  # both have read the operands
             if parts is not None:
                 written = self.share(sums, acc, (row, column), tile, tiles, written, parts)
             else:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.fits import wide
 from cutelite.records import dataclass
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
@@ -73,6 +74,17 @@ class Tiling:
     def results(self) -> int:
         """Columns of results of a warpgroup's tile."""
         return self.problem.columns(self.each)
+
+    @property
+    def ring(self) -> Any:
+        """The layout of pieces of results in shared memory, those of both warpgroups."""
+        pieces = 64, wide(self.config, self.problem), 2 * self.config.buffers
+        return cl.make_smem_layout(self.problem.d, pieces, self.along)
+
+    def over(self, storage: Any) -> Any:
+        """Pieces of results where the operand that has more rows was."""
+        place = storage.a if self.config.tile[0] >= self.config.tile[1] else storage.b
+        return cl.make_tensor(place.ptr, self.ring, self.problem.d)
 
     @property
     def along(self) -> str:
