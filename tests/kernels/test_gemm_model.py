@@ -58,14 +58,15 @@ def test_narrow_tiles_fill_a_round_where_k_has_several_steps() -> None:
 def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     """Results that lie where operands were leave room for a stage, or for pieces as wide as the tile."""
     problem = Problem(bf16, bf16, f32, bf16)
-    found = [(x, single(x, problem)) for x in (both(88, 192, True, 4, True), swapped(104, 128, True, 4))]
+    found = [(x, single(x, problem, 32)) for x in (both(88, 192, True, 4, True), swapped(104, 128, True, 4))]
     (few, wide), (short, long) = found
     assert (few.piece, wide.piece, wide.stages) == (8, 88, few.stages) and long.stages > short.stages
     for _, config in found:
         assert config.single and held(config, problem.swapped) < SHARED
         assert config.tile[0] * config.tile[1] * 2 <= 128 * max(config.tile) * config.stages
-    assert single(full(192, 208, (1, 2), False), problem).buffers == 3
-    assert not any(single(x, problem).single for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
+    assert single(full(192, 208, (1, 2), False), problem, 32).buffers == 3
+    assert single(swapped(104, 128, True, 4), problem, 1).stages == short.stages
+    assert not any(single(x, problem, 32).single for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def run(
     late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep))
     config = replace(config, late=late and not (config.early or problem.loaded))
     if clusters <= at_once and fused.c is None:
-        config = single(config, problem)
+        config = single(config, problem, -(-deep // 128))
     launch = cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)

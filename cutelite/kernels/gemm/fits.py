@@ -115,11 +115,12 @@ def settled(config: Config, problem: Problem) -> Config:
 MOST_STAGES = 14
 
 
-def single(config: Config, problem: Problem) -> Config:
+def single(config: Config, problem: Problem, steps: int) -> Config:
     """Return the configuration for blocks that have one tile each, and no C: results lie where operands were.
 
-    No piece of these waits for another, and there is room for more stages. It is returned as it is where parts of a
-    tile are added up, and where functions or threads have a part in loading, multiplying or storing.
+    steps  along K: more of them than stages are worth more stages, for which there is room
+    No piece of results waits for another. The configuration is returned as it is where parts of a tile are added up,
+    and where functions or threads have a part in loading, multiplying or storing.
     """
     of, (bm, bn) = problem.swapped if config.swapped else problem, config.tile
     others = problem.finish, problem.gate, problem.prepare, problem.loaded or None, problem.direct or None
@@ -130,7 +131,8 @@ def single(config: Config, problem: Problem) -> Config:
     if piece <= 16:  # narrow for the sake of a stage
         piece = each if of.turned or each % 64 else 64
     made = replace(config, single=True, piece=piece, buffers=rows // 64 * (each // piece))
-    fit = [n for n in range(config.stages, MOST_STAGES + 1) if held(replace(made, stages=n), of) < SHARED]
+    most = MOST_STAGES if steps > config.stages else config.stages
+    fit = [n for n in range(config.stages, most + 1) if held(replace(made, stages=n), of) < SHARED]
     stages = max(fit, default=config.stages)
     return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else config
 
