@@ -424,7 +424,7 @@ def is_late(splits: Any, filled: Any, bytes: Any) -> Any:
 
 
 class Filling(NamedTuple):
-    """How a GEMM's tiles fill the GPU: numbers for each configuration.
+    """The way in which a GEMM's tiles fill the GPU: numbers for each configuration.
 
     extent  of the result along the tiles' columns
     steps   along K; `each` tile has so many of them
