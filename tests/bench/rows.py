@@ -396,8 +396,9 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
             print(f"    {name} {n} {package}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
     if warm:
         return {}
-    source, target = random(2, COPIED // dtype.itemsize, dtype=dtype)
-    calls["copy"] = lambda _: target.copy_(source)
+    sources = [random(COPIED // dtype.itemsize, dtype=dtype) for _ in range(2)]
+    targets = [torch.empty_like(each) for each in sources]
+    calls["copy"] = lambda i: targets[i % 2].copy_(sources[i % 2])
     moved = {k: 2 * COPIED if k == "copy" else op.moved(size, m) for k in calls}
     replays: dict[str, Replay] = {}
     for k, call in calls.items():

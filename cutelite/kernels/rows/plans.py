@@ -31,7 +31,14 @@ def plan_long(vector: int) -> Plan:
 
 @cache
 def plan(
-    n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512, most: int = MOST_BLOCKS, inputs: int = 1
+    n: int,
+    vector: int,
+    each: int = 32,
+    registers: int = 64,
+    alone: int = 512,
+    most: int = MOST_BLOCKS,
+    inputs: int = 1,
+    narrow: bool = False,
 ) -> Plan:
     """Return the plan for rows of `n` elements.
 
@@ -42,6 +49,7 @@ def plan(
                they are
     most       blocks of a cluster
     inputs     arrays that have rows
+    narrow     rather few blocks of a cluster than few threads of a block, where these do not have `each` elements all
     """
     if n > MOST:
         return plan_long(vector)
@@ -51,6 +59,8 @@ def plan(
     for cluster in (widest >> i for i in range(widest.bit_length())):
         ways = fillings(-(-n // cluster), vector, each, registers, inputs, longer=cluster == widest)
         found += [(way, cluster) for way in ways if cluster == widest or way[2] >= FEW_BLOCKS]
+    if narrow and not any(way[3] for way, _ in found):
+        found.sort(key=lambda pair: pair[1])
     (_, threads, held, _), cluster = fullest(found)
     teams = max(1, 128 // threads) if cluster == 1 else 1
     return Plan(threads, teams, cluster, vector, max(1, held // teams))
@@ -101,7 +111,7 @@ def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: in
     apart  nanoseconds in which all teams of a block begin, one after the other; other arguments as of `plan`
     """
     ways = fillings(-(-n // LARGE), vector, each, registers, inputs, shrinks=False)
-    (_, threads, teams, _), _ = fullest([(way, LARGE) for way in ways])
+    (_, threads, teams, _), _ = fullest([(way, LARGE) for way in sorted(ways, key=lambda way: way[1])])
     return Plan(threads, teams, LARGE, vector, 1, taken=True, apart=apart // teams, **more)
 
 
@@ -200,7 +210,7 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
             return replace(plan(n, vector, inputs=2), held=False)
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, inputs=2), held=False)
     if light and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
-        each, registers = (64, 128) if center else (32, 64)  # LayerNorm's registers keep sums
+        each, registers = (64, 128) if center or n < MOST else (32, 64)  # LayerNorm's registers keep sums
         return taken(n, vector, each, registers, 2, apart=3600, bulk=center)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
@@ -261,7 +271,7 @@ def plan_light(n: int, vector: int) -> Plan:
     """Return the plan where each element of the result needs little more than its own of the inputs."""
     if n <= 2048:
         return halved(plan(n, vector), n)
-    wide = plan(n, vector, each=16, registers=32, alone=1024)
+    wide = plan(n, vector, each=16, registers=32, alone=1024, narrow=True)
     return asking(plan(n, vector, each=16 if n <= 4096 else 32) if n <= 8192 else wide, n)
 
 
@@ -285,9 +295,11 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
         overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
+        if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, bytes, 1, rows=5).stages:
+            least = MOST_BLOCKS
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
         fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (bytes * -(-n // least)) - 2) // 2)
-        if inputs == 2 and (sums == 2 or least == 16 or fit > 2):
+        if inputs == 2 and (sums == 2 or least == LARGE or fit > 2):
             p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
