@@ -83,8 +83,6 @@ NO_MORE = "no further tile of this launch waits there"
 STRICT = "there the other warpgroup has no rows, and its release, behind a barrier of both, is strict"
 FIRST_PLACE = "no place of the queue has been filled before"
 QUERIES_BEFORE = "the queries of a tile come after those before have been read, and they after the queue's place"
-ROWS_ALONE = "there is room for one block of queries: those before have been read, and values and keys with them"
-KEYS_CAME = "the values, waited for before them, were released by threads that had waited for these keys' copies"
 PLACE_LATER = "the place is filled behind the tile's values, once those of the tile that it told of are released"
 VALUES_BEFORE = (
     "the values before came when the values three before were free, and they after the keys that it waits for"
@@ -911,12 +909,6 @@ ROWS: tuple[Row, ...] = (
         LARGER_GROUP,
         (1,),
     ),
-    *(
-        Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.load_keys(k, v)", ROWS_ALONE, (0,))
-        for kind, detail in (("drop", ""), ("weaken", RELAXED))
-        for line in ("bring(v, self.storage", "bring(k, self.storage")
-    ),
-    Row(ORDERED_WIDE, "weaken", "mbarrier.wait", RELAXED, "bring(k, self.storage", KEYS_CAME, (1,)),
     Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(COVERED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
@@ -990,8 +982,8 @@ ROWS: tuple[Row, ...] = (
             only,
         )
         for kernels, kind, detail, only in (
-            (f"{APART} {WIDE}", "drop", "", (0, -1)),
-            (f"{APART} {WIDE}", "weaken", RELAXED, ()),
+            (f"{APART} {WIDE} {ORDERED_WIDE}", "drop", "", (0, -1)),
+            (f"{APART} {WIDE} {ORDERED_WIDE}", "weaken", RELAXED, ()),
         )
     ),
     *(
