@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.machinery import PathFinder
 from typing import Any
 
 _WHERE = {
@@ -141,7 +142,8 @@ def __getattr__(name: str) -> Any:
     else:
         text = f"module 'cutelite' has no attribute {name!r}"
         error = AttributeError(text, name=name, obj=sys.modules[__name__])  # Python adds "Did you mean"
-        if not name.startswith("_"):
+        # `from cutelite import lower` asks for the attribute before it imports the module.
+        if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
             from cutelite.lang.foreign import meant
 
             if help := meant(name):
