@@ -139,10 +139,14 @@ def custom_op(
 
 def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
     """Return the function that allocates results like the arguments of these names of an operator, one or a tuple."""
-    every = [argument.name for argument in schema.arguments]
-    if isinstance(names, str):
-        return lambda *args: args[every.index(names)].new_empty(args[every.index(names)].shape)
-    return lambda *args: tuple(args[every.index(name)].new_empty(args[every.index(name)].shape) for name in names)
+    every, one = [argument.name for argument in schema.arguments], isinstance(names, str)
+    places = [every.index(name) for name in ((names,) if one else names)]
+
+    def allocate(*args: Any) -> Any:
+        made = tuple(args[place].new_empty(args[place].shape) for place in places)
+        return made[0] if one else made
+
+    return allocate
 
 
 def check_places(operator: Any, args: Iterable[Any], results: Any) -> None:

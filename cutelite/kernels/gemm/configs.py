@@ -83,6 +83,12 @@ class Config:
         """Tell whether each of the two warpgroups has half of a tile's columns, and not of its rows."""
         return not self.pingpong and (self.tile[1] > 256 or self.tile[0] % 128 > 0)
 
+    @property
+    def own(self) -> tuple[int, int]:
+        """Rows and columns of a warpgroup's part of a tile."""
+        high, wide = self.tile
+        return high if self.pingpong or self.across else high // 2, wide // 2 if self.across else wide
+
 
 @dataclass(frozen=True)
 class Problem:

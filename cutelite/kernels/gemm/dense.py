@@ -206,8 +206,8 @@ def run(
     if config.stream and splits * config.together > 1:
         raise ValueError(f"{config}: stream= goes with neither splits= nor together=")
     deep = a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes
+    steps = -(-deep // 128)
     if splits * config.together > 1:  # as far as there are steps along K
-        steps = -(-deep // 128)
         together = config.together if steps >= config.together else 1
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
@@ -224,7 +224,7 @@ def run(
     late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep))
     config = replace(config, late=late and not (config.early or problem.loaded))
     if clusters <= at_once and fused.c is None:
-        config = single(config, problem, -(-deep // 128))
+        config = single(config, problem, steps)
     launch = cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)

@@ -48,8 +48,7 @@ def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int
     """Return `box_of` A, of which `few` rows are brought for a tile, and B."""
     (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.bytes
     of_b, depth = brought(bn, problem), 128 // bytes
-    held = bn // 2 if config.across else bn
-    return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
+    return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, config.own[1], depth, cm)
 
 
 def brought(columns: int, problem: Problem) -> int:
@@ -113,6 +112,7 @@ def settled(config: Config, problem: Problem) -> Config:
 
 
 MOST_STAGES = 14
+"""Stages of a block that has one tile."""
 
 
 def single(config: Config, problem: Problem, steps: int) -> Config:
@@ -126,8 +126,7 @@ def single(config: Config, problem: Problem, steps: int) -> Config:
     others = problem.finish, problem.gate, problem.prepare, problem.loaded or None, problem.direct or None
     if config.together > 1 or config.splits > 1 or config.stream or any(other is not None for other in others):
         return config
-    each, rows = bn // 2 if config.across else bn, bm if config.pingpong or config.across else bm // 2
-    piece = wide(config, of)
+    (rows, each), piece = config.own, wide(config, of)
     if piece <= 16:  # narrow for the sake of a stage
         piece = each if of.turned or each % 64 else 64
     made = replace(config, single=True, piece=piece, buffers=rows // 64 * (each // piece))
@@ -164,8 +163,8 @@ def made_for(config: Config, problem: Problem) -> bool:
 
 def sums_of_thread(config: Config) -> int:
     """Return how many sums of a tile a thread holds."""
-    high, across = config.tile
-    return (high if config.pingpong else high // 2) * across // 128
+    rows, columns = config.own
+    return rows * columns // 128
 
 
 def finishes(config: Config, problem: Problem) -> bool:
@@ -215,7 +214,7 @@ def brings(config: Config, problem: Problem) -> bool:
 
 def stores(config: Config, problem: Problem) -> bool:
     """Tell whether pieces of the tile's results can leave: whole swizzles, and rows of 16 bytes in shared memory."""
-    piece, each = wide(config, problem), config.tile[1] // 2 if config.across else config.tile[1]
+    piece, each = wide(config, problem), config.own[1]
     out = 4 if config.splits > 1 else problem.d.bytes
     if problem.direct and config.splits == 1 and not config.swapped and sums_of_thread(config) > 192:
         return False  # for what stores and loads elements there are no registers left

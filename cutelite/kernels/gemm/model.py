@@ -285,7 +285,7 @@ def table_of(configs: Sequence[Config]) -> Table:
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
         np.array([c.piece == 8 for c in configs]) & (bm * bn > 32_768),
-        np.array([(c.tile[1] // 2 if c.across else c.tile[1]) % 64 > 0 for c in configs]),
+        np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
     )  # fmt: skip
     each = np.empty(len(configs), object)

@@ -57,13 +57,12 @@ class Tiling:
     @property
     def rows(self) -> int:
         """Rows of a warpgroup's tile."""
-        whole = self.config.pingpong or self.config.across
-        return self.config.tile[0] if whole else self.config.tile[0] // 2
+        return self.config.own[0]
 
     @property
     def each(self) -> int:
         """Columns of B that a warpgroup multiplies by."""
-        return self.config.tile[1] // 2 if self.config.across else self.config.tile[1]
+        return self.config.own[1]
 
     @property
     def columns(self) -> int:
