@@ -92,12 +92,12 @@ def calls_of(size: Size, sets: list[Any], best: int, kinds: int) -> dict[str, Ca
     return {said(config): partial(ours, config) for config in configs}
 
 
-def sets_of(size: Size, count: int | None = None) -> list[Any]:
-    """Rotating operands and results that no cache holds."""
+def sets_of(size: Size, count: int | None = None, make: Callable[..., Any] = torch.randn) -> list[Any]:
+    """Rotating operands, as `make` fills them, and results: so many that no cache holds them, or `count`."""
     m, n, k, major = size
     if count is None:
         count = max(2, min(24, -(-COLD_BYTES // (2 * (m * k + n * k + m * n)))))
-    return [operands(m, n, k, major) for _ in range(count)]
+    return [operands(m, n, k, major, make) for _ in range(count)]
 
 
 def library(name: str, sets: list[Any], i: int) -> None:
@@ -151,7 +151,7 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--seconds", type=float, default=60.0)
     asked.add_argument("--best", type=int, default=4, help="configurations to be timed")
-    asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
+    asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead of what is timed")
     asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     asked.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
     asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
@@ -166,17 +166,18 @@ def main() -> None:
     sizes = missed(given.missed) if given.missed else sizes
     if given.compile is not None:
         for size in sizes[given.compile :: given.jobs]:
-            sets = sets_of(size, 1)
-            calls = calls_of(size, sets, given.best, given.kinds)
+            calls = calls_of(size, sets_of(size, 1, torch.empty), given.best, given.kinds)
             compile_all([partial(call, 0) for call in calls.values()], 2)
+            print("compiled", flush=True)
         return
-    ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
-    for each in ahead:
-        each.wait()
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; compiled in {time.monotonic() - start:.1f} s")
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}", flush=True)
+    asks = [[sys.executable, *sys.argv, "--compile", str(i)] for i in range(given.jobs)]
+    ahead = [subprocess.Popen(each, stdout=subprocess.PIPE) for each in asks]
     found = []
     with given.path.open("w") as file:
         for number, size in enumerate(sizes):
+            if ahead and (pipe := ahead[number % given.jobs].stdout) is not None:
+                pipe.readline()  # this size is compiled, or the process has ended
             if time.monotonic() - start > given.seconds:
                 break
             line = measured(size, given.best, given.kinds)
@@ -185,7 +186,9 @@ def main() -> None:
             found.append(ratios_of(line, tell=True))
             if number % 20 == 19:
                 gc.collect()
-    print(ratios(found))
+    for each in ahead:
+        each.terminate()
+    print(f"{ratios(found)}; {time.monotonic() - start:.0f} s")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,8 @@ def shapes(count: int, seed: int) -> list[tuple[int, int, int, str]]:
     return found
 
 
-def operands(m: int, n: int, k: int, major: str) -> tuple[Any, ...]:
-    made = partial(torch.randn, device="cuda", dtype=torch.bfloat16)
+def operands(m: int, n: int, k: int, major: str, make: Callable[..., Any] = torch.randn) -> tuple[Any, ...]:
+    made = partial(make, device="cuda", dtype=torch.bfloat16)
     a = made(k, m).T if major == "MN MN" else made(m, k)
     b = made(n, k).T if major == "K" else made(k, n)
     return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
-from cutelite.kernels.gemm.call import EARLY, arguments, fused_of
+from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
@@ -70,10 +69,9 @@ def measured(name: str, rows: int, options: argparse.Namespace) -> None:
     configs = [config for _, config in islice(dense.ranked(CONFIGS, problem, a, b, d), options.most)]
     if options.variants and not few:
         configs += [config for config in VARIANTS if config not in configs and made_for(config, problem)]
-    early = {config: EARLY // (128 * config.of_b) if few else 0 for config in configs}
 
     def ours(config: Any, i: int) -> None:
-        dense.run(replace(config, early=early[config]), *given[i])
+        dense.run(config, *given[i], early=few)
 
     calls: dict[str, Any] = {said(config): partial(ours, config) for config in configs}
     compile_all([partial(call, 0) for call in calls.values()])

@@ -60,13 +60,17 @@ def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     problem = Problem(bf16, bf16, f32, bf16)
     found = [(x, single(x, problem, 32)) for x in (both(88, 192, True, 4, True), swapped(104, 128, True, 4))]
     (few, wide), (short, long) = found
+    assert wide is not None and long is not None
     assert (few.piece, wide.piece, wide.stages) == (8, 88, few.stages) and long.stages > short.stages
     for _, config in found:
-        assert config.single and held(config, problem.swapped) < SHARED
+        assert config is not None and held(config, problem.swapped, True) < SHARED
         assert config.tile[0] * config.tile[1] * 2 <= 128 * max(config.tile) * config.stages
-    assert single(full(192, 208, (1, 2), False), problem, 32).buffers == 3
-    assert single(swapped(104, 128, True, 4), problem, 1).stages == short.stages
-    assert not any(single(x, problem, 32).single for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
+    of_three, of_one_step = (
+        single(x, problem, steps) for x, steps in ((full(192, 208, (1, 2), False), 32), (swapped(104, 128, True, 4), 1))
+    )
+    assert of_three is not None and of_one_step is not None
+    assert of_three.buffers == 3 and of_one_step.stages == short.stages
+    assert not any(single(x, problem, 32) for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
 
 
 @pytest.mark.parametrize(

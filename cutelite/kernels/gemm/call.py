@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more; columns of B likewise, by a swapped tile."""
-EARLY = 128 << 10
-"""Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
 
 def gemm(
@@ -195,10 +193,7 @@ def multiply(
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
     elif (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
         raise ValueError(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
-    if early:
-        once = given[3].shape[-2] <= config.of_a
-        config = replace(config, early=EARLY // (128 * config.of_b), once=once)
-    run(config, *given)
+    run(config, *given, early=early)
     return out
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cutelite import Finish, Prepare
 from cutelite.kernels.arguments import Misfit
@@ -27,10 +27,6 @@ class Config:
     swapped   rows of a tile are columns of the result: A and B are exchanged, and the result is stored transposed
     stream    how many rounds of tiles, the last ones, blocks share evenly by steps along K (stream-K): 1, those of the
               part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
-    early     steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
-    once      B is read once, and is the first to leave L2
-    late      the next kernel's blocks may come once this one's last loads have begun, and not at once (`model.is_late`)
-    single    each block has one tile: its results lie where its operands were (`fits.single`)
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -46,10 +42,6 @@ class Config:
     regs: tuple[int, int] = (40, 232)
     swapped: bool = False
     stream: int = 0
-    early: int = 0
-    once: bool = False
-    late: bool = False
-    single: bool = False
 
     def __post_init__(self) -> None:
         high, across = self.tile
@@ -88,6 +80,25 @@ class Config:
         """Rows and columns of a warpgroup's part of a tile."""
         high, wide = self.tile
         return high if self.pingpong or self.across else high // 2, wide // 2 if self.across else wide
+
+
+class Launched(NamedTuple):
+    """What a kernel is made for besides its configuration and problem: facts of a launch (`dense.run`).
+
+    early   steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
+    once    B is read once, and is the first to leave L2
+    late    the next kernel's blocks may come once this one's last loads have begun, and not at once (`model.is_late`)
+    single  each block has one tile: its results lie where its operands were (`fits.single`)
+    """
+
+    early: int = 0
+    once: bool = False
+    late: bool = False
+    single: bool = False
+
+
+ALONE = Launched()
+"""A launch that nothing is known of."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u32
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem
+from cutelite.kernels.gemm.configs import ALONE, CONFIGS, Config, Launched, Problem
 from cutelite.kernels.gemm.fits import (
     LOADERS,
     all_copied,
@@ -60,9 +60,9 @@ from cutelite.kernels.planning import forget_plans
 
 
 @cache
-def build(config: Config, problem: Problem) -> Any:
+def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
     """Make the kernel. Errors: ValueError for parts of operands that no box of TMA is."""
-    plan = Plan(config, problem)
+    plan = Plan(config, problem, launched)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     ROWS, FEW, Storage = plan.rows, plan.few, storage_of(plan)
     A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD, PARTS = types(plan)
@@ -86,7 +86,7 @@ def build(config: Config, problem: Problem) -> Any:
         cl.pipeline_init_arrive(plan.clustered)
         tiles = plan.tiles(d.shape[:-2], ends)
         first = plan.place(tiles, ends)
-        if not config.late:
+        if not launched.late:
             cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
         if plan.loads():
@@ -96,17 +96,17 @@ def build(config: Config, problem: Problem) -> Any:
             elif cl.thread_idx.x == 0:
                 plan.begin(a, b, first)
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
-                if config.late:
+                if launched.late:
                     cl.griddepcontrol_launch_dependents()
         else:
             cl.setmaxnreg_inc(plan.regs[1])
             plan.wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
-            ring = plan.over(storage) if config.single else storage.d
+            ring = plan.over(storage) if launched.single else storage.d
             pieces = cl.local_tile(ring, (64, WIDE, config.buffers), (0, 0, group))
             done = cl.NamedBarrier(1 + group, GROUP)
             several, op = max(1, problem.direct), plan.mma(WIDE)
-            out = cl.ResultRing.create(pieces, op, thread, done, problem.turned, several, config.single)
+            out = cl.ResultRing.create(pieces, op, thread, done, problem.turned, several, launched.single)
             finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
             scales = cl.Scales(scale_a, scale_b)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
@@ -130,7 +130,7 @@ def storage_of(plan: Plan) -> Any:
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM)]
         b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each)]
-        if not config.single:
+        if not plan.launched.single:
             d: Smem[problem.d, plan.ring, 128]  # for TMA
         if problem.loaded:
             copied: Smem[u32, cl.make_layout((WORDS, units, LOADERS * steps_ahead(config, problem))), UNIT]
@@ -193,13 +193,19 @@ def matrix_as_it_lies(dtype: Any, rows: Any, major: str, lead: Any, batch: Any, 
     return Tensor[dtype, (*lead, *shape), ((batch, row, 1) if lead else (row, 1)), cl.align(16)]
 
 
+EARLY = 128 << 10
+"""Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
+
+
 def run(
-    config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: tuple[Any, ...] = ()
+    config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: tuple[Any, ...] = (), *,
+    early: bool = False,
 ) -> None:  # fmt: skip
     """Launch what a configuration needs.
 
     a, b   (..., M, K) or (..., K, M) as `problem` says, B likewise
     ahead  tensors of the function that makes A
+    early  B is complete before the previous kernel ends, as `call.multiply` has it
     """
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
@@ -221,22 +227,23 @@ def run(
     if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
     launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)
-    late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep))
-    config = replace(config, late=late and not (config.early or problem.loaded))
-    if clusters <= at_once and fused.c is None:
-        config = single(config, problem, steps)
-    launch = cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
+    late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep)) and not (early or problem.loaded)
+    one = single(config, problem, steps) if clusters <= at_once and fused.c is None else None
+    fetched = EARLY // (128 * config.of_b) if early else 0
+    how = Launched(fetched, early and m <= config.of_a, late, one is not None)
+    config, launch = one or config, cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
-        multiply(config, problem, launch, a, b, d, fused, ahead)
+        multiply(config, problem, how, launch, a, b, d, fused, ahead)
         return
     plain = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False, direct=0)
     parts = empty(d, (batches * splits, m, -(-n // 16) * 16), problem.acc.name)[..., :n]
-    multiply(config, plain, launch, a, b, parts, cl.Fused(), ahead)
+    multiply(config, plain, how, launch, a, b, parts, cl.Fused(), ahead)
     add_up(problem, splits, parts, d, fused)
 
 
 def multiply(
-    config: Config, problem: Problem, launch: cl.Launch, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: Any = ()
+    config: Config, problem: Problem, how: Launched, launch: cl.Launch, a: Any, b: Any, d: Any, fused: cl.Fused,
+    ahead: Any = (),
 ) -> None:  # fmt: skip
     """Launch the kernel of a configuration, which may have A and B in each other's place."""
     if config.swapped:
@@ -248,7 +255,7 @@ def multiply(
     if config.stream:
         sums = empty(d, (blocks, *Plan(config, problem).laid), problem.acc.name)
         parts = sums, flags(d, 2 * blocks)
-    build(config, problem)[launch](a, b, d, *flat(fused), ahead or None, parts)
+    build(config, problem, how)[launch](a, b, d, *flat(fused), ahead or None, parts)
 
 
 def flat(fused: cl.Fused) -> tuple[Any, ...]:

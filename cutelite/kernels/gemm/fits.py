@@ -66,11 +66,11 @@ SHARED = 232_000
 """Bytes of shared memory that a block may have for stages, pieces of results and vectors."""
 
 
-def held(config: Config, problem: Problem) -> int:
-    """Return the bytes of shared memory of stages, pieces of results and vectors."""
+def held(config: Config, problem: Problem, single: bool = False) -> int:
+    """Return the bytes of shared memory of stages, pieces of results and vectors. single: pieces lie in stages."""
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
-    pieces = 0 if config.single else pieces
+    pieces = 0 if single else pieces
     biases = 2 * (bm if problem.turned else bn)
     return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
 
@@ -115,25 +115,25 @@ MOST_STAGES = 14
 """Stages of a block that has one tile."""
 
 
-def single(config: Config, problem: Problem, steps: int) -> Config:
+def single(config: Config, problem: Problem, steps: int) -> Config | None:
     """Return the configuration for blocks that have one tile each, and no C: results lie where operands were.
 
-    steps  along K: more of them than stages are worth more stages, for which there is room
-    No piece of results waits for another. The configuration is returned as it is where parts of a tile are added up,
-    and where functions or threads have a part in loading, multiplying or storing.
+    steps   along K: more of them than stages are worth more stages, for which there is room
+    Result  no piece of results waits for another. None where parts of a tile are added up, where functions or threads
+            have a part in loading, multiplying or storing, and where operands leave too little room
     """
     of, (bm, bn) = problem.swapped if config.swapped else problem, config.tile
     others = problem.finish, problem.gate, problem.prepare, problem.loaded or None, problem.direct or None
     if config.together > 1 or config.splits > 1 or config.stream or any(other is not None for other in others):
-        return config
+        return None
     (rows, each), piece = config.own, wide(config, of)
     if piece <= 16:  # narrow for the sake of a stage
         piece = each if of.turned or each % 64 else 64
-    made = replace(config, single=True, piece=piece, buffers=rows // 64 * (each // piece))
+    made = replace(config, piece=piece, buffers=rows // 64 * (each // piece))
     most = MOST_STAGES if steps > config.stages else config.stages
-    fit = [n for n in range(config.stages, most + 1) if held(replace(made, stages=n), of) < SHARED]
+    fit = [n for n in range(config.stages, most + 1) if held(replace(made, stages=n), of, True) < SHARED]
     stages = max(fit, default=config.stages)
-    return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else config
+    return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else None
 
 
 def needed(config: Config) -> int:

@@ -60,7 +60,7 @@ class Plan(Tiling):
     def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
         """The tiles of A and B that this block brings."""
         cluster, majors, columns = self.config.cluster, self.problem.majors, brought(self.config.tile[1], self.problem)
-        once = "evict_first" if self.config.once else None
+        once = "evict_first" if self.launched.once else None
         of_a, of_b = (once, None) if self.config.swapped else (None, once)
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0], of_a)
         return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1], of_b)
@@ -158,13 +158,13 @@ class Plan(Tiling):
 
     def begin(self, a: Any, b: Any, tile: Any) -> None:
         """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
-        if self.config.early:
+        if self.launched.early:
             self.fetch(*self.operands(a, b), tile)
         self.wait()
 
     def fetch(self, left: Any, right: Any, tile: Any) -> None:
         """One thread: bring first steps of B to L2."""
-        for i in range(min(self.config.early, tile.steps)):
+        for i in range(min(self.launched.early, tile.steps)):
             k = (tile.first + i) * self.depth
             if self.config.swapped:
                 left.prefetch(tile.batch, tile.row, k, self.depth)
@@ -230,7 +230,7 @@ class Plan(Tiling):
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
-            if self.config.single and not self.config.pingpong:
+            if self.launched.single and not self.config.pingpong:
                 cl.NamedBarrier(3, 2 * GROUP).sync()  # both have read the operands
             if parts is not None:
                 written = self.share(sums, acc, (row, column), tile, tiles, written, parts)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
-from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.configs import ALONE, Config, Launched, Problem
 from cutelite.kernels.gemm.fits import wide
 from cutelite.records import dataclass
 
@@ -48,6 +48,7 @@ class Tiling:
 
     config: Config
     problem: Problem
+    launched: Launched = ALONE
 
     @property
     def depth(self) -> int:
