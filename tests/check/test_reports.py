@@ -40,6 +40,21 @@ def doubled(x: Tensor[i32, (N,)], y: Tensor[i32, (N,)]) -> None:
     x[i] = x[i] + 1
 
 
+@cl.kernel(block=64)
+def shifted_both(y: Tensor[i32, (N,)]) -> None:
+    a, b, t, total = cl.shared(i32, 64), cl.shared(i32, 64), cl.thread_idx.x, i32(0)
+    for row in (a, b):
+        row[t] = t
+    for row in (a, b):
+        total += row[63 - t]
+    y[t] = total
+
+
+def test_two_lines_that_race_in_two_tensors_are_told_of_both() -> None:
+    first, second = shifted_both.check(1, None, np.zeros(64, np.int32), notes=False).findings
+    assert first.lines == second.lines and (first.name, second.name) == ("a", "b")
+
+
 @pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": []}, {"blocks": 0}])
 def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
     x = np.zeros(64, np.int32)

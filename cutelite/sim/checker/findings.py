@@ -125,7 +125,7 @@ def of_error(error: SimError, more: Iterable[Note]) -> Finding:
 class CheckReport:
     """The result of a check; true where nothing is wrong.
 
-    findings  mistakes in the order in which they were found; each pair of lines once
+    findings  mistakes in the order in which they were found; each pair of lines once for a tensor
     notes     costs of time: bank conflicts, uncoalesced accesses; other arguments than `ordered` ones whose contents
               depend on the schedule
     seeds     the schedules that were run: all of them, even after a finding that ended one

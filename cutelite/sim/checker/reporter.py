@@ -84,7 +84,7 @@ ASTRAY = {
 
 
 class Reporter:
-    """Collects the findings of one schedule; the first of each kind and pair of lines."""
+    """Collects the findings of one schedule; the first of each kind, pair of lines and tensor."""
 
     def __init__(self, kernel: str, seed: int, found: dict[object, Finding]) -> None:
         self.kernel, self.seed, self.found = kernel, seed, found
@@ -118,10 +118,10 @@ class Reporter:
         """
         fenceless = how == "fenceless"
         kind = "proxy-fence" if fenceless else "race"
-        key = (kind, frozenset((_line(new.op), _line(old.op))))
+        space, name, extent = _place(block, region, offsets, granule)
+        key = (kind, frozenset((_line(new.op), _line(old.op))), name)
         if key in self.found:
             return
-        space, name, extent = _place(block, region, offsets, granule)
         where = WHERE[space]
         if space == "tmem":
             message = f"a race in tensor memory: nothing orders {_a(_noun(new))} and {_a(_noun(old))} of the same cells"
