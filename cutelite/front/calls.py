@@ -504,7 +504,7 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     """Return the result of a native function: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
-    if isinstance(function, type) and isinstance(result, function) and tree.take_apart(result) is None:
+    if isinstance(function, type) and function in type(result).__mro__ and tree.take_apart(result) is None:
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES

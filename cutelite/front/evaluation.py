@@ -19,6 +19,7 @@ from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.mbarrier import Barrier
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import RuntimeNumber
+from cutelite.layout import LayoutArgumentError
 
 
 class Evaluation:
@@ -68,8 +69,9 @@ class Evaluation:
         ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
         if (origin := _origin(error)) is not None:
             told = _not_taken_by(error, executed, args, kwargs) if ours else None
-            told = told or _not_taken(error, origin.f_code, origin.f_locals)
-            return CompileError(told, self.builder.span)
+            if told is None and isinstance(error, LayoutArgumentError):
+                told = _refused(error, error.function, error.given, f"it is `{error.signature}`")
+            return CompileError(told or _not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
         called = types.FunctionType | types.MethodType | type
         if ours and isinstance(error, TypeError) and isinstance(executed, called) and not hasattr(executed, "create"):
@@ -106,16 +108,14 @@ class Evaluation:
         """Return the error for an attribute that an object lacks."""
         if self.entry is not None:
             return CompileError(_not_taken(AttributeError(), *self.entry), self.builder.span)
+        from cutelite.lang.foreign import ATTRIBUTES, suggestion  # imported here: only a misspelling needs it
+
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
         if isinstance(obj, Tensor) and obj.dtype == mbarrier and hasattr(Barrier, name):
             help = f"a tensor of barriers is indexed first: `t[i].{name}`, or `t[()].{name}` if its shape is ()"
         elif isinstance(obj, types.ModuleType) and obj.__name__ == "cutelite":
-            from cutelite.lang.foreign import suggestion  # imported here: only a misspelling needs it
-
             help = suggestion(name, [each for each in dir(obj) if each[0] != "_"])
         else:
-            from cutelite.lang.foreign import ATTRIBUTES
-
             known = [each for each in dir(obj) if each[0] != "_" or name[0] == "_"]
             of_module = isinstance(obj, types.ModuleType)
             python = (
@@ -166,7 +166,7 @@ def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[st
 
 
 def _refused(error: Exception, name: str, given: Mapping[str, Any], *help: str) -> Mistake:
-    meant = isinstance(error, ValueError | OverflowError | NotImplementedError)
+    meant = isinstance(error, ValueError | OverflowError | NotImplementedError) and not isinstance(error, TypeError)
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
     shown = ", ".join(f"{name} = {_shown(x)}" for name, x in given.items())
     return Mistake("argument", title, shown, (*help, "are these of the kinds that its documentation names?"))

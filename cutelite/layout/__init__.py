@@ -24,9 +24,11 @@ The names are imported when first used: a program that launches kernels needs fe
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import Any
 
 from cutelite.layout.dims import dims as dims  # now: imported later, the module would take the function's name
+from cutelite.layout.errors import named
 
 _WHERE = {
     "access": "BankReport SectorReport bank_conflicts sectors",
@@ -38,7 +40,7 @@ _WHERE = {
     "dims": "Dim DimExpr Int dims maximum minimum",
     "divide": "blocked_product flat_divide flat_product logical_divide logical_product raked_product tile_to_shape"
     " tiled_divide tiled_product zipped_divide zipped_product",
-    "errors": "LayoutError",
+    "errors": "LayoutArgumentError LayoutError",
     "f2": "F2",
     "expr": "Ops dims_of evaluate fold substitute",
     "facts": "exact_div is_divisible known_divisor lower_bound prove_le prove_lt static_value upper_bound",
@@ -72,6 +74,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    if isinstance(value, FunctionType):
+        value = named(value)
     globals()[name] = value
     return value
 

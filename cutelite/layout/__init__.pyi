@@ -20,7 +20,7 @@ from cutelite.layout.divide import (
     zipped_divide,
     zipped_product,
 )
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutArgumentError, LayoutError
 from cutelite.layout.expr import Ops, dims_of, evaluate, fold, substitute
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import (
@@ -148,6 +148,7 @@ __all__ = [
     "Int",
     "IntTuple",
     "Layout",
+    "LayoutArgumentError",
     "LayoutError",
     "Ops",
     "ScaledBasis",

@@ -9,7 +9,7 @@ from cutelite.layout import exact, laws
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.divide import logical_divide
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import has_f2
 from cutelite.layout.facts import is_divisible, known_divisor, prove_le, prove_lt
 from cutelite.layout.frozen import Frozen
@@ -132,7 +132,6 @@ def _is_identity(layout: Layout, inverse: Layout) -> bool:
         return False
 
 
-@named
 def max_common_vector(a: Any, b: Any) -> Int:
     """Return the number of elements that are contiguous, and in the same order, in the layouts `a` and `b`.
 
@@ -164,7 +163,6 @@ class CopyVector(Frozen):
         return f"{self.elements} elements, {self.bits} bits: {self.limit}"
 
 
-@named
 def copy_vector(
     src: Any, dst: Any, bits: int, *, src_align: int = 16, dst_align: int = 16, max_bits: int = 128
 ) -> CopyVector:

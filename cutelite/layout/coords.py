@@ -11,7 +11,7 @@ from typing import Any
 
 from cutelite.layout.basis import Basis, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, mul
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import is_divisible, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, is_congruent, prefix_product, product, show, unflatten
@@ -271,7 +271,6 @@ def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
     return unflatten(coord, shape)
 
 
-@named
 def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
     """Return `coord` of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
 
@@ -287,7 +286,6 @@ def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
     return idx2crd(crd2idx(coord, shape), to_shape)
 
 
-@named
 def increment_coord(coord: Any, shape: Any) -> Any:
     """Return the next natural coordinate in colexicographic order; behind the last comes the first again.
 

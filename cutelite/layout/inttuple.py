@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 
 IntTuple: TypeAlias = "Int | tuple[IntTuple, ...]"
@@ -279,7 +279,6 @@ def _range(function: str, x: Any, begin: int, end: int) -> tuple[int, int]:
     return first, last
 
 
-@named
 def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """Return x with the mode `elem` appended: once, or until the rank is `up_to_rank`.
 
@@ -289,7 +288,6 @@ def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     return _extend("append", x, elem, up_to_rank, behind=True)
 
 
-@named
 def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """Return x with the mode `elem` prepended: once, or until the rank is `up_to_rank`.
 
@@ -418,6 +416,8 @@ def shape_div(a: Any, b: Any) -> Any:
     quotient = exact_div(a, b)
     if quotient is not None:
         return quotient
+    if b == 0:
+        raise LayoutError("shape_div", f"{a} is divided by 0", a=a, b=b)
     if exact_div(b, a) is not None:
         return 1
     raise LayoutError("shape_div", f"neither of {a} and {b} is known to divide the other", a=a, b=b)

@@ -16,7 +16,6 @@ from typing import Any, ParamSpec, TypeVar
 from cutelite.layout import exact
 from cutelite.layout.coords import idx2crd, pad_coord
 from cutelite.layout.dims import Dim, DimExpr
-from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import dims_of, evaluate
 from cutelite.layout.f2 import has_f2
 from cutelite.layout.inttuple import (
@@ -67,29 +66,13 @@ class checked:
         _cap.reset(self.tokens.pop())
 
 
-_LISTED = {
-    "local_tile_and_offset": "local_tile",
-    "local_partition_and_offset": "local_partition",
-    "slice_and_offset": "slice_",
-}
-"""Public names of functions that users call through other functions."""
-
-
 def promises(law: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Tie a law to a function: ``law(result, *arguments)``. Errors of the functions that it calls bear its name."""
+    """Tie a law to a function: ``law(result, *arguments)``."""
 
     def tie(function: Callable[P, R]) -> Callable[P, R]:
-        name = _LISTED.get(function.__name__, function.__name__)
-
         @wraps(function)
         def promising(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                result = function(*args, **kwargs)
-            except LayoutError as error:
-                if error.function == name:
-                    raise
-                raise error.called(name) from None
-            cap = _cap.get()
+            result, cap = function(*args, **kwargs), _cap.get()
             if cap is not None:
                 token = _cap.set(None)  # what a law calls is not checked in turn
                 try:

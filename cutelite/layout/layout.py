@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from cutelite.layout.basis import Basis
 from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd, pad_coord
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import map_leaves
 from cutelite.layout.f2 import F2, has_f2, uniform
 from cutelite.layout.facts import prove_le
@@ -409,7 +409,6 @@ def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
     return 0 if found == () else found[0] if len(found) == 1 else found
 
 
-@named
 def get_hier_coord(layout: Layout, index: Any) -> Any:
     """Return the natural coordinate that a layout maps to `index`: ``layout.get_hier_coord(index)``.
 
@@ -419,7 +418,6 @@ def get_hier_coord(layout: Layout, index: Any) -> Any:
     return layout.get_hier_coord(index)
 
 
-@named
 def get_flat_coord(layout: Layout, index: Any) -> Any:
     """Return the coordinate that a layout maps to `index`, with one number per mode: ``layout.get_flat_coord(index)``.
 

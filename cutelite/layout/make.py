@@ -9,7 +9,7 @@ from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.coords import compact_strides
 from cutelite.layout.dims import DimExpr
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import prove_lt
 from cutelite.layout.inttuple import (
@@ -32,7 +32,6 @@ def make_layout(first: Layout, /, *layouts: Layout) -> Layout: ...
 def make_layout(first: ComposedLayout, /, *layouts: Layout) -> ComposedLayout: ...
 @overload
 def make_layout(shape: IntTuple | Sequence[Any], /, stride: Any = None) -> Layout: ...
-@named
 def make_layout(*args: Any, stride: Any = None) -> Any:
     """Return ``Layout(shape, stride)``; if `args` are layouts, return the layout with those as its modes.
 
@@ -189,7 +188,6 @@ def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
     return Swizzle(bits, base, shift)
 
 
-@named
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """Return x with modes of extent 1 appended: one, or until the rank is `up_to_rank`.
 
@@ -199,7 +197,6 @@ def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
     return append(x, Layout(1) if hasattr(x, "on_modes") else 1, up_to_rank)
 
 
-@named
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """Return x with modes of extent 1 prepended: one, or until the rank is `up_to_rank`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, cast
 
 from cutelite.layout import laws
@@ -9,7 +10,7 @@ from cutelite.layout.basis import Basis
 from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2idx
 from cutelite.layout.divide import raked_product, zipped_divide
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div, require_static
 from cutelite.layout.inttuple import flatten, flatten_to_tuple, product_each, rank, show, unflatten
@@ -41,7 +42,6 @@ def slice_(src: Any, coord: Any) -> Any:
     return _chosen(src, coord, keep_open=True)
 
 
-@named
 def dice(src: Any, dicer: Any) -> Any:
     """Return the part that `slice_` drops: the modes where the coordinate is given.
 
@@ -88,7 +88,6 @@ def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
     return slice_(layout, coord), crd2idx(_zeroed(coord), layout.shape, layout.stride)
 
 
-@named
 def make_layout_image_mask(layout: Layout, coord: Any, mode: int) -> Any:
     """Return the mask of the indices that a layout gives along one mode: the blocks of a cluster that share a tile.
 
@@ -244,6 +243,12 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
     )  # fmt: skip
 
 
+def _times(function: str, n: int) -> int:
+    if index(n) < 1:
+        raise LayoutError(function, f"an element is {n} others, must be 1 or more", n=n)
+    return n
+
+
 @laws.promises(laws.upcast_law)
 def upcast(layout: L, n: int) -> L:
     """Return the layout in wider elements, each of n old ones.
@@ -253,7 +258,7 @@ def upcast(layout: L, n: int) -> L:
     >>> upcast(Layout((8, 4), (4, 1)), 4), upcast(Layout(8), 8)
     ((8,1):(1,1), 1:1)
     """
-    if n == 1:
+    if _times("upcast", n) == 1:
         return layout
     if isinstance(layout, ComposedLayout):
         offset = exact_div(layout.offset, n)
@@ -314,7 +319,7 @@ def downcast(layout: L, n: int) -> L:
     >>> downcast(Layout((4, 1), (2, 6)), 2)
     (4,(2,1)):(4,(1,12))
     """
-    if n == 1:
+    if _times("downcast", n) == 1:
         return layout
     if isinstance(layout, ComposedLayout):
         inner = _scaled_inner(layout.inner, n, up=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from cutelite.layout.basis import Basis
 from cutelite.layout.dims import Dim, DimExpr, Int
-from cutelite.layout.errors import LayoutError, named
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import is_divisible, known_divisor
 from cutelite.layout.inttuple import (
     Mode,
@@ -178,7 +178,6 @@ def has_scaled_basis(x: Any) -> bool:
     return any(isinstance(leaf, Basis) for leaf in flatten_to_tuple(x.stride if hasattr(x, "on_modes") else x))
 
 
-@named
 def is_major(mode: Mode, stride: Any) -> bool:
     """Tell whether a mode is contiguous: the first of its strides is 1. One known only at launch does not count as 1.
 

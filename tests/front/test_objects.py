@@ -10,7 +10,7 @@ import math
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import numpy as np
 import pytest
@@ -569,6 +569,20 @@ def test_what_a_kernel_copies_or_looks_up_first_is_its_own():
             notes.first, notes.rest, shallow.first, deep[0].first, deep[0].rest, deep[1], rows,
             counts["a"], len(counts), lists["a"], lists["b"], filled[3], len(filled),
         )  # fmt: skip
+
+    same(f, *pairs(0, 1))
+
+
+class Written(TypedDict):
+    first: Any
+    second: Any
+
+
+def test_a_typed_dict():
+    def f(a, b):
+        pair = Written(first=a, second=b)
+        pair["first"] += pair["second"]
+        return pair["first"], len(pair)
 
     same(f, *pairs(0, 1))
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import pickle
+from inspect import unwrap
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from cutelite import layout
 
@@ -16,9 +22,48 @@ def test_every_name_is_the_one_that_the_stub_imports() -> None:
     told = {alias.name: node.module for node in IMPORTS for alias in node.names}
     assert sorted(told) == layout.__all__ == sorted(set(layout.__all__) & set(dir(layout)))
     for name, module in told.items():
-        assert getattr(layout, name) is getattr(importlib.import_module(str(module)), name), name
+        assert unwrap(getattr(layout, name)) is unwrap(getattr(importlib.import_module(str(module)), name)), name
 
 
 def test_the_stub_exports_what_it_imports() -> None:
     (listed,) = (ast.literal_eval(node.value) for node in STUB.body if isinstance(node, ast.Assign))
     assert sorted(listed) == layout.__all__
+
+
+@pytest.mark.parametrize("wrong", ["x", 2.5, None, [1, "x"], object()], ids=repr)
+def test_what_a_function_does_not_take_is_its_layout_error(wrong: object) -> None:
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    refused = 0
+    for name in layout.__all__:
+        function = getattr(layout, name)
+        if not inspect.isfunction(function):
+            continue
+        needed = [
+            p for p in inspect.signature(function).parameters.values() if p.kind in kinds and p.default is p.empty
+        ]
+        for place in range(len(needed)):
+            given = [layout.Layout((4, 2)) for _ in needed]
+            try:
+                function(*given[:place], wrong, *given[place + 1 :])
+            except layout.LayoutError as error:
+                assert error.function in (name, "Layout", "ComposedLayout")
+                refused += 1
+    assert refused > 100
+
+
+def test_what_it_takes_is_said_in_one_line_and_other_errors_stay() -> None:
+    composition: Any = layout.composition
+    with pytest.raises(layout.LayoutArgumentError) as caught:
+        composition("x", 3)
+    said = "composition() does not take these arguments: lhs = 'x', rhs = 3; it is `composition(lhs, rhs)`"
+    assert str(caught.value) == said and str(pickle.loads(pickle.dumps(caught.value))) == said
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'rhs'") as unbound:
+        composition("x")
+    assert not isinstance(unbound.value, layout.LayoutError)
+    with pytest.raises(ZeroDivisionError):
+        layout.transform_leaf(lambda x: 1 // x, (0, 1))
+    for function in (layout.upcast, layout.downcast):
+        with pytest.raises(layout.LayoutError, match="must be 1 or more"):
+            function(layout.Layout(8), 0)
+    with pytest.raises(layout.LayoutError, match="shape_div: 2 is divided by 0"):
+        layout.shape_div(2, 0)

@@ -10,6 +10,7 @@ and every question of divisibility is one about coefficients. Or it is a `Node`:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
 
 from cutelite.layout.dims.atoms import Atom, Dim, DimExpr, Int, Monomial, Node, Terms
 
@@ -18,7 +19,7 @@ def terms_of(x: Int) -> Terms:
     """Return the normal form of x, as a new dict."""
     if isinstance(x, DimExpr):
         return dict(x._terms)
-    return {(): int(x)} if x else {}
+    return {(): index(x)} if x else {}
 
 
 def from_terms(terms: Terms) -> Int:
