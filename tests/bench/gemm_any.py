@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
+import cutelite as cl
 from cutelite.kernels.gemm import CONFIGS, Config, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import ranked
@@ -173,14 +174,19 @@ def main() -> None:
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}", flush=True)
     asks = [[sys.executable, *sys.argv, "--compile", str(i)] for i in range(given.jobs)]
     ahead = [subprocess.Popen(each, stdout=subprocess.PIPE) for each in asks]
-    found = []
+    found, failed = [], 0
     with given.path.open("w") as file:
         for number, size in enumerate(sizes):
             if ahead and (pipe := ahead[number % given.jobs].stdout) is not None:
                 pipe.readline()  # this size is compiled, or the process has ended
             if time.monotonic() - start > given.seconds:
                 break
-            line = measured(size, given.best, given.kinds)
+            try:
+                line = measured(size, given.best, given.kinds)
+            except cl.CompileError as error:
+                print(f"FAILED: {size}: {error}", flush=True)
+                failed += 1
+                continue
             file.write(json.dumps(line) + "\n")
             file.flush()
             found.append(ratios_of(line, tell=True))
@@ -188,7 +194,7 @@ def main() -> None:
                 gc.collect()
     for each in ahead:
         each.terminate()
-    print(f"{ratios(found)}; {time.monotonic() - start:.0f} s")
+    print(f"{ratios(found)}; {failed} failed; {time.monotonic() - start:.0f} s")
 
 
 if __name__ == "__main__":
