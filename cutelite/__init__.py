@@ -32,7 +32,7 @@ _WHERE = {
     " wrap",
     "cutelite.lang.algebra": "size cosize rank depth leading_dim composition coalesce flatten filter_zeros group_modes"
     " select take append prepend append_ones prepend_ones logical_divide zipped_divide tiled_divide"
-    " flat_divide with_layout domain_offset"
+    " flat_divide with_layout domain_offset aligned_down"
     " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.dispatch.pointers": "pointers",
     "cutelite.lang.annotations": "Constexpr Im2col Pointer Tensor TmaTensor align col_major",
@@ -50,7 +50,7 @@ _WHERE = {
     "cutelite.lib.narrow": "bf16_of narrow_place",
     "cutelite.lang.packed": "b1 e2m1 e2m3 e3m2 e8m0 i4 u4 ue4m3",
     "cutelite.lib.packed": "pack unpack",
-    "cutelite.lib.rows": "RowPart RowPartition RowVectors",
+    "cutelite.lib.rows": "RowPart RowPartition RowVectors neighbours",
     "cutelite.lib.row_stream": "RowStream",
     "cutelite.lib.row_tile": "RowTile",
     "cutelite.lib.derivative": "value_and_derivative",

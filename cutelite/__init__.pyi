@@ -47,6 +47,7 @@ from cutelite.lang import math as math
 from cutelite.lang import profile as profile
 from cutelite.lang import tcgen05 as tcgen05
 from cutelite.lang import wgmma as wgmma
+from cutelite.lang.algebra import aligned_down as aligned_down
 from cutelite.lang.algebra import append as append
 from cutelite.lang.algebra import append_ones as append_ones
 from cutelite.lang.algebra import coalesce as coalesce
@@ -393,6 +394,7 @@ from cutelite.lib.row_tile import RowTile as RowTile
 from cutelite.lib.rows import RowPart as RowPart
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowVectors as RowVectors
+from cutelite.lib.rows import neighbours as neighbours
 from cutelite.lib.scan import look_back as look_back
 from cutelite.lib.scan import next_tile as next_tile
 from cutelite.lib.scheduler import ClcTileScheduler as ClcTileScheduler
@@ -706,6 +708,7 @@ __all__ = [
     "add_sat",
     "after_stage",
     "align",
+    "aligned_down",
     "all_",
     "any_",
     "append",
@@ -926,6 +929,7 @@ __all__ = [
     "multimem_st",
     "nanosleep",
     "narrow_place",
+    "neighbours",
     "next_tile",
     "nsmid",
     "nwarpid",

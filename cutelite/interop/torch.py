@@ -44,6 +44,11 @@ def traced(*tensors: Any) -> bool:
     return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
 
+def in_transform(*tensors: Any) -> bool:
+    """Tell whether a transform of `torch.func` is under way, and one of these holds no data because of it."""
+    return in_levels() and any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+
+
 def _without_data(x: torch.Tensor) -> bool:
     try:
         if type(x) is torch.Tensor:  # a fake tensor, which is a subclass, warns

@@ -335,6 +335,22 @@ def wants_operator(*operands: Any) -> bool:
     return traced(*operands) or (not left_out() and needs_gradient(*operands))
 
 
+def check_levels(*arrays: Any) -> None:
+    """Check that none of these is a tensor of a transform of `torch.func`: no result is written to those, or from them.
+
+    Errors  `cl.ArgumentError`
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.compiler.is_compiling():
+        return
+    flat = [x for each in arrays for x in (each if isinstance(each, tuple | list) else (each,))]
+    if any(isinstance(x, torch.Tensor) for x in flat):
+        from cutelite.interop.torch import in_transform  # late: it imports torch
+
+        if in_transform(*flat):
+            raise cl.ArgumentError("out: there is none within torch.vmap and torch.func: `out.copy_` takes the result")
+
+
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:
     """Check that a result lies where no operand does. All are views. Errors: `ArrayError`."""
     for other, operand in operands.items():

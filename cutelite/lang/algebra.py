@@ -13,9 +13,11 @@ from typing import Any
 from cutelite import layout as leaf
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.coord import CoordTensor
-from cutelite.lang.emit import describe, mistake
-from cutelite.lang.tensor import Tensor, check_tiler, make_rmem_tensor
+from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.tensor import Tensor, check_tiler, checked_align, make_rmem_tensor
 from cutelite.layout import ComposedLayout, Layout, LayoutError, make_layout, static_value
+from cutelite.ops.memory import PtrAdd, PtrRest
+from cutelite.ops.tensor import TensorAddress, TensorMake
 
 
 def is_tensor(x: Any) -> bool:
@@ -107,6 +109,30 @@ def domain_offset(coord: Any, tensor: Any) -> Any:
             "rank", f"{len(at)} indices into a tensor of {tensor.ndim} modes", f"its layout is {tensor.layout}"
         )
     return tensor._moved(tensor.layout, list(zip(at, tensor.layout, strict=True)))
+
+
+def aligned_down(tensor: Any, bytes: int) -> tuple[Any, Any]:
+    """Return the memory from the multiple of `bytes` at or before a tensor on, and how many elements lie between.
+
+    The first is a tensor of the same layout, whose element ``c + between`` is element c of `tensor`. The caller has to
+    predicate accesses to what lies before it.
+
+    bytes   a power of two, at least an element's
+    Errors  `alignment`; `swizzle` for a swizzled tensor
+    """
+    if not is_tensor(tensor) or isinstance(tensor, CoordTensor):
+        raise mistake("tensor", f"aligned_down takes a tensor in memory, not {describe(tensor)}")
+    size = tensor.dtype.bytes
+    if checked_align(bytes) is None or bytes < size:
+        raise mistake(
+            "alignment", f"elements of {size} bytes may begin at a multiple of {size} bytes or more, not {bytes}"
+        )
+    if tensor.value.type.swizzle is not None:
+        raise mistake("swizzle", "a swizzled tensor has no order of bytes from an aligned address on")
+    here = emit(TensorAddress(tensor.value))
+    rest = emit(PtrRest(here.value, bytes))
+    there = emit(PtrAdd(here.value, (0 - rest).value, bytes))
+    return emit(TensorMake(there.value, tensor._retyped_type(tensor.layout, align=bytes))), rest // size
 
 
 def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:

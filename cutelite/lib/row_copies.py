@@ -10,6 +10,7 @@ from typing import Any
 
 from cutelite.ir.types import i32, mbarrier
 from cutelite.lang import profile
+from cutelite.lang.algebra import aligned_down
 from cutelite.lang.cp_async import cp_async, cp_async_bulk, cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.emit import mistake
 from cutelite.lang.index import linear_thread_idx
@@ -17,7 +18,8 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import where
+from cutelite.lang.tma import fence_proxy_async
+from cutelite.lang.values import minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import TakenRows
@@ -78,7 +80,8 @@ class BulkCopies:
     def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any) -> BulkCopies:
         """Make the ring, and start the copies of the first rows."""
         team, bytes = part.team, arrays[0].dtype.bytes
-        if team.teams > 1 or part.n * bytes % COPIED or part.vector * bytes != COPIED:
+        whole = part.shift is not None or part.n * bytes % COPIED == 0
+        if team.teams > 1 or not whole or part.vector * bytes != COPIED:
             raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
         if part.chunk * (team.cluster - 1) >= part.n:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
@@ -116,15 +119,45 @@ class BulkCopies:
         """Start the copy of the next row, if there is one, to a stage. With `taken` it is row ``known[later]``."""
         room, part = self.room, self.room.part
         row = room.row[0] if room.taken is None else room.taken.known[later]
-        begin = part.team.rank * part.chunk
         if part.team.lane == 0 and row < room.rows:
-            bytes = (part.end() - begin) * room.arrays[0].dtype.bytes
-            self.full[stage].arrive_expect_tx(bytes * len(room.arrays))
-            for i in static_range(len(room.arrays)):
-                there = room.arrays[i][row, None].tile((part.vector,), (begin // part.vector,))
-                cp_async_bulk(room.memory[None, stage, i], there, bytes, barrier=self.full[stage])
+            rows = [x[row, None] for x in room.arrays]
+            if part.shift is None:
+                begin, end = part.team.rank * part.chunk, part.end()
+            else:
+                rows, begin, end = self.covers(rows, row, stage)
+            bytes = (end - begin) * room.arrays[0].dtype.bytes
+            self.full[stage].arrive_expect_tx(bytes * len(rows))
+            if part.shift is None or begin < end:
+                for i in static_range(len(rows)):
+                    there = rows[i].tile((part.vector,), (begin // part.vector,))
+                    place = room.memory[None, stage, i]
+                    if part.shift is not None:
+                        place = place.tile((part.vector,), ((begin - part.team.rank * part.chunk) // part.vector,))
+                    cp_async_bulk(place, there, bytes, barrier=self.full[stage])
         if room.taken is None:
             room.row[0] = row + part.team.count()
+
+    def covers(self, rows: list[Any], row: Any, stage: Any) -> tuple[list[Any], Any, Any]:
+        """Return the vectors that cover a row of each array, and the first and last element of them to be copied.
+
+        Vectors at the ends have elements of other rows too. Where these would lie outside of the array, its first and
+        last rows, this thread copies the row's own elements.
+        """
+        room, part = self.room, self.room.part
+        covers = [part.cover(each) for each in rows]
+        lead, begin, width = aligned_down(rows[0], COPIED)[1], part.team.rank * part.chunk, part.vector
+        last = lead + part.n
+        end = minimum(begin + part.chunk, (last + width - 1) // width * width)
+        first_of_all, last_of_all = (row == 0) & (begin < lead), (row == room.rows - 1) & (last < end)
+        if first_of_all | last_of_all:
+            for i in static_range(len(rows)):
+                for j in static_range(width):
+                    if first_of_all & (j >= lead) & (j < last):
+                        room.memory[j, stage, i] = covers[i][j]
+                    if last_of_all & (end - width + j >= lead) & (end - width + j < last):
+                        room.memory[end - width + j - begin, stage, i] = covers[i][end - width + j]
+            fence_proxy_async("shared::cta")  # before copies to the same place
+        return covers, where(first_of_all, begin + width, begin), where(last_of_all, end - width, end)
 
     def go_on(self, row: Any) -> None:
         """Do nothing: `refill` has made the next row current."""
@@ -133,8 +166,8 @@ class BulkCopies:
 def copied(part: RowPartition, row: Any) -> Any:
     """Let each thread copy its vectors of `row` to shared memory; return a function that waits: its `RowPart`."""
     bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0),))
-    if bytes != COPIED or part.n % part.vector or mine.value.type.align % COPIED:
-        return lambda _: RowPart(part, row, 0, True)
+    if bytes != COPIED or part.n % part.vector or mine.value.type.align % COPIED or part.shift is not None:
+        return lambda _: RowPart(part, row, 0, True, alike=False)
     begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
     place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
     for i in static_range(part.pieces):
@@ -153,12 +186,14 @@ def copied(part: RowPartition, row: Any) -> Any:
 def brought(part: RowPartition, row: Any, place: Any) -> Any:
     """Bring this block's part of `row` to `place`, in shared memory, by one bulk copy.
 
-    Gives  a function that waits for it, and returns the `RowPart`; None where the row is not one of whole 16 bytes
+    Gives  a function that waits for it, and returns the `RowPart`; None where the row is not one of whole 16 bytes, or
+           parts of rows begin anywhere
     Who    all threads of the block
     """
     begin, bytes = part.team.rank * part.chunk, row.dtype.bytes
     there = row.tile((part.vector,), (begin // part.vector,))
-    if part.vector * bytes % COPIED or part.n % part.vector or there.value.type.align % COPIED:
+    unaligned = part.n % part.vector or there.value.type.align % COPIED or part.shift is not None
+    if part.vector * bytes % COPIED or unaligned:
         return None
     full = shared(mbarrier, (1,))
     if linear_thread_idx() == 0:
@@ -195,7 +230,8 @@ class ThreadCopies:
     def create(part: RowPartition, arrays: tuple[Any, ...], ahead: int, once: bool, counter: Any) -> ThreadCopies:
         """Make the slots, and start the copies of the first vectors."""
         team, bytes = part.team, arrays[0].dtype.bytes
-        if part.n % part.vector or part.vector * bytes not in (4, 8, COPIED) or not 0 <= ahead <= part.pieces:
+        whole = part.n % part.vector == 0 and part.shift is None
+        if not whole or part.vector * bytes not in (4, 8, COPIED) or not 0 <= ahead <= part.pieces:
             raise mistake("row-stream", "threads copy whole vectors of 4, 8 or 16 bytes, at most a row ahead")
         slots = part.pieces + ahead
         shape = (part.vector, team.threads * team.teams, slots)

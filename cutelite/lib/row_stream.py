@@ -14,10 +14,11 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.sync import nanosleep, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import minimum
+from cutelite.lang.values import maximum, minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
+from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, RowVectors
 from cutelite.records import dataclass
@@ -101,11 +102,11 @@ class RowStream:
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
-                 `together` above 1 with stages, `many`, `early`, `ahead` or `taken`; `taken` with copies, `early` or
-                 `outside`, or without `counter`; `overlap` without stages, with `outside` or `counter`; `apart`
-                 without `ahead` or `taken`
+                 `together` above 1 with stages, `many`, `early`, `ahead` or `taken`, or where rows begin anywhere, as
+                 `ahead` is; `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages,
+                 with `outside` or `counter`; `apart` without `ahead` or `taken`
         """
-        if (together or 1) > 1 and (stages or many or early or taken or ahead is not None):
+        if (together or 1) > 1 and (stages or many or early or taken or ahead is not None or part.shift is not None):
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         if taken and (stages or early or outside or ahead is not None or counter is None):
             raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
@@ -167,21 +168,35 @@ class RowStream:
         if row is None:
             return nothing
         if self.loops:
-            return lambda _: RowPart(part, row, 0, True)
+            return lambda _: RowPart(part, row, 0, True, alike=False)
         if not (self.early or self.coming is not None) or not kept:
-            return lambda _: self.registers(part.load(row))
+            return lambda _: self.registers(part.load(row, alike=False))
+        if part.shift is not None and not part.steady:
+            return self.kept(row)
         begin = part.team.rank * part.chunk
         place = shared(row.dtype, (part.chunk,), align=128)
         if (bulk or self.bulk is not None) and (arrived := brought(part, row, place)) is not None:
             return arrived
         if part.team.index == 0:
             found = make_rmem_tensor(row.dtype, make_layout(part.shape))
-            found.store(part.load(row))
+            found.store(part.load(row, alike=False))
             for i in static_range(part.pieces):
                 part.move(place, found, i, begin, into=True)
         if part.team.teams > 1:
             syncthreads()
         return lambda _: RowPart(part, place, 0, True, begin)
+
+    def kept(self, row: Any) -> Any:
+        """Do what `hold` does for rows that begin anywhere: shared memory has a vector more on each side."""
+        part = self.part
+        begin = maximum(part.team.rank * part.chunk - part.vector, 0)
+        size = part.chunk + 2 * part.vector
+        place = shared(row.dtype, (size,), align=128)
+        for at in static_range(0, size, part.team.threads * part.team.teams * part.vector):
+            tile = RowTile(begin + at, part.n, part.vector, 1)
+            RowTile(at, size, part.vector, 1).store(tile.load(row), place)
+        syncthreads()
+        return lambda _: RowPart(part, place, 0, True, begin, alike=False)
 
     def aside(self, row: Any, wanted: bool) -> Any:
         """Return what `hold` does, for teams that work on one row: each thread copies its part to shared memory.
@@ -214,6 +229,7 @@ class RowStream:
                 asked_now, now, later = asked, unpack(words, vectors), row + team.count()
                 if later < rows:
                     asked, words = ask(later), pack(self.loaded(later))
+                self.turn_to(row)
                 work(row, asked_now, *(self.registers(v) for v in now))
             team.leave()
         elif self.many:
@@ -240,6 +256,7 @@ class RowStream:
             team.ready()
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
+                self.turn_to(row)
                 work(row, asked, *self.arrived(copies))
                 copies.go_on(row + team.count())
         else:
@@ -248,6 +265,7 @@ class RowStream:
             taken.take(taken.known[0])
             while taken.known[0] < rows:
                 asked, coming = coming, ask(minimum(taken.known[1], rows - 1))
+                self.turn_to(taken.known[0])
                 work(taken.known[0], asked, *self.arrived(copies))
                 copies.go_on(None)
                 taken.go_on()
@@ -337,6 +355,7 @@ class RowStream:
         asked = ask(minimum(begin, rows - 1))
         team.ready()
         if begin < rows:
+            self.turn_to(begin)
             likes = self.brought()
             words = tuple(pack(v) for v in likes)
             x, _ = first(begin, asked, *(self.registers(v) for v in likes))
@@ -345,16 +364,19 @@ class RowStream:
                 pending = team.start(places, x, combine)
                 before, now, asked = asked, words, ask(minimum(row + count, rows - 1))
                 if row + count < rows:
+                    self.turn_to(row + count)
                     found = self.brought()
                     words = tuple(pack(v) for v in found)
                     x, _ = first(row + count, asked, *(self.registers(v) for v in found))
                 all = team.finish(places, pending, combine)
+                self.turn_to(row)
                 last(row, before, None, all, *(self.registers(v) for v in map(unpack, now, likes)))
         team.leave()
 
     def parts(self, row: Any) -> list[RowPart]:
         """Return this thread's part of a row of each array, from global memory."""
         if self.outside:
+            self.turn_to(row)
             return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
         return [self.registers(v) for v in self.loaded(row)]
 
@@ -363,8 +385,14 @@ class RowStream:
         return RowPart(self.part, Packed.made(v) if self.packed else v)
 
     def loaded(self, row: Any) -> tuple[Any, ...]:
-        """Return this thread's elements of a row of each array, loaded into registers."""
+        """Return this thread's elements of a row of each array, loaded into registers; it is the current row then."""
+        self.turn_to(row)
         return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
+
+    def turn_to(self, row: Any) -> None:
+        """Make a row of the arrays the current one."""
+        if not self.part.steady:
+            self.part.turn_to(self.arrays[0][row, None])
 
     def refill(self) -> None:
         """Start the copy of a later row to the stage that has been read; without stages do nothing."""

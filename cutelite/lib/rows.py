@@ -9,19 +9,26 @@
 The row is cut into vectors of a few elements. Vector i of a block goes to thread i modulo the number of threads, so
 that neighbouring lanes access neighbouring memory: 16 bytes each where layout and alignment allow. With a cluster, each
 block has a contiguous part of the row.
+
+Rows that begin anywhere (`RowPartition.shift`) are covered by aligned vectors: the first begins at the aligned address
+at or before the row's first element, so it and the last one are of the row in parts, and accessed by elements there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from cutelite.ir.types import i32
+from cutelite.ir.types import i32, u32
+from cutelite.lang.algebra import aligned_down
+from cutelite.lang.bits import funnel_right
 from cutelite.lang.cp_async import cp_async_bulk_prefetch
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
-from cutelite.lang.tensor import make_rmem_tensor
+from cutelite.lang.tensor import make_rmem_tensor, make_tensor
+from cutelite.lang.values import full, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
-from cutelite.layout import make_layout
+from cutelite.lang.words import unpack
+from cutelite.layout import ceil_div, make_layout
 from cutelite.lib.reduce import Team
 from cutelite.lib.row_words import Packed
 from cutelite.records import dataclass
@@ -38,18 +45,33 @@ class RowPartition:
     vector   neighbouring elements that go to one thread; for the fewest accesses as many as 16 bytes hold, if the rows
              are aligned to 16 bytes
     granule  the part of each block of a cluster begins at a multiple of `granule` elements; a multiple of `vector`
+    shift    None: each row begins where a vector of memory does. Otherwise rows begin anywhere, and (1,) i32 in
+             registers has how many elements lie between the current row's first one and the vector's that it is in:
+             `turn_to` makes a row the current one. Blocks and threads then share the vectors that cover the row
+    steady   all rows that a team works on begin as far into a vector as its first one
+
+    Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
+    arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not: of these
+    pairs of 16-bit elements are loaded, and shifted where pairs lie otherwise.
     """
 
     team: Team
     n: int
     vector: int
     granule: int = 1
+    shift: Any = None
+    steady: bool = False
+
+    @property
+    def covered(self) -> int:
+        """The most elements of a row and of what its first vector has before it."""
+        return self.n if self.shift is None else self.n + self.vector - 1
 
     @property
     def chunk(self) -> int:
         """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
         unit = max(self.vector, self.granule)
-        return -(-self.n // (self.team.cluster * unit)) * unit
+        return -(-self.covered // (self.team.cluster * unit)) * unit
 
     @property
     def pieces(self) -> int:
@@ -61,21 +83,42 @@ class RowPartition:
         """The shape of a thread's part."""
         return self.vector, self.pieces
 
-    def first(self, piece: Any) -> Any:
-        """Return the column of the first element of one of this thread's vectors."""
+    @property
+    def lead(self) -> Any:
+        """The number of elements that the current row's first vector has before it."""
+        return 0 if self.shift is None else self.shift[0]
+
+    def turn_to(self, row: Any) -> None:
+        """Make `row`, in memory, the current one."""
+        if self.shift is not None:
+            self.shift[0] = aligned_down(row, self.vector * row.dtype.bytes)[1]
+
+    def cover(self, row: Any) -> Any:
+        """Return the memory of a row from its first vector on, for memory that is `alike`."""
+        if self.shift is None:
+            return row
+        return make_tensor(aligned_down(row, self.vector * row.dtype.bytes)[0], make_layout((self.covered,)))
+
+    def place(self, piece: Any) -> Any:
+        """Return where one of this thread's vectors begins, in elements from the row's first vector on."""
         return self.team.rank * self.chunk + self.team.lane * self.vector + piece * self.team.threads * self.vector
 
+    def first(self, piece: Any) -> Any:
+        """Return the column of the first element of one of this thread's vectors; below 0 before the row."""
+        return self.place(piece) - self.lead
+
     def number(self, piece: Any, begin: Any = 0) -> Any:
-        """Return the number, in the memory whose first element is column `begin`, of one of this thread's vectors.
+        """Return the number, in memory that begins at `begin`, of one of this thread's vectors.
 
         What is known at compile time is added last: then all of a thread's accesses share an address.
         """
-        return (self.first(0) - begin) // self.vector + piece * self.team.threads
+        return (self.place(0) - begin) // self.vector + piece * self.team.threads
 
     def has(self, column: Any) -> Any:
         """Return whether an element of a row is one of this thread's."""
-        lane = column % self.chunk // self.vector % self.team.threads
-        return (lane == self.team.lane) & (column // self.chunk == self.team.rank)
+        place = column + self.lead
+        lane = place % self.chunk // self.vector % self.team.threads
+        return (lane == self.team.lane) & (place // self.chunk == self.team.rank)
 
     def ask_for(self, row: Any) -> None:
         """Prefetch this block's part of `row`, in global memory, into L2 by one request, if 16 bytes divide it.
@@ -85,14 +128,25 @@ class RowPartition:
         Who   the team: one thread of it asks
         """
         begin, bytes = self.team.rank * self.chunk, row.dtype.bytes
-        there = row.tile((self.vector,), (begin // self.vector,))
-        fits = there.value.type.align % COPIED == 0 and self.vector * bytes % COPIED == self.n % self.vector == 0
-        if fits and self.team.lane == 0 and begin < self.end():
-            cp_async_bulk_prefetch(there, (self.end() - begin) * bytes)
+        if self.shift is None:
+            there = row.tile((self.vector,), (begin // self.vector,))
+            fits, end = self.n % self.vector == 0, self.end()
+        else:  # whole vectors of this row, which need not be the current one
+            cover, lead = aligned_down(row, self.vector * bytes)
+            fits, end = True, minimum(begin + self.chunk, (lead + self.n) // self.vector * self.vector)
+            begin = where(begin < lead, self.vector, begin)
+            there = cover.tile((self.vector,), (begin // self.vector,))
+        fits = fits and there.value.type.align % COPIED == self.vector * bytes % COPIED == 0
+        if fits and self.team.lane == 0 and begin < end:
+            cp_async_bulk_prefetch(there, (end - begin) * bytes)
 
     def piece(self, number: int) -> RowVectors:
         """Return one of this thread's vectors of a row."""
-        return RowVectors(self, number, 1, self.inside(number))
+        return self.some(number, 1)
+
+    def some(self, start: int, pieces: int) -> RowVectors:
+        """Return consecutive ones of this thread's vectors of a row."""
+        return RowVectors(self, start, pieces, self.inside(start) and self.inside(start + pieces - 1))
 
     def columns(self) -> Any:
         """Return the columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
@@ -101,15 +155,23 @@ class RowPartition:
     @property
     def vectors(self) -> RowVectors:
         """All of this thread's vectors of a row."""
-        return RowVectors(self, 0, self.pieces, self.whole)
+        return self.some(0, self.pieces)
 
     @property
     def whole(self) -> bool:
         """True where every element of every thread's part is within the row."""
-        return self.inside(self.pieces - 1)
+        return self.vectors.whole
 
     def inside(self, piece: int) -> bool:
         """Return whether vector `piece` of every thread lies within the row and within its block's part."""
+        return self.begun(piece) and self.ends_behind(piece)
+
+    def begun(self, piece: int) -> bool:
+        """Return whether vector `piece` of no thread begins before the row."""
+        return self.shift is None or piece > 0
+
+    def ends_behind(self, piece: int) -> bool:
+        """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
         last = self.n - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
@@ -118,41 +180,59 @@ class RowPartition:
         last = self.team.cluster * self.chunk
         if self.team.cluster == 1:
             return self.n
-        behind = (self.team.rank + 1) * self.chunk
+        behind = (self.team.rank + 1) * self.chunk - self.lead
         return behind if last == self.n else min(behind, self.n)
 
     def keep(self, v: Any, fill: Any = 0) -> Any:
         """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
-        if self.whole:
-            return v
-        held = make_rmem_tensor(v.dtype, make_layout(self.shape))
-        held.store(v)
-        for i in static_range(self.pieces):
-            for j in static_range(self.vector):
-                if not self.inside(i):
-                    held[j, i] = held[j, i] if self.first(i) + j < self.end() else fill
-        return held.load()
+        return self.vectors.keep(v, fill)
 
-    def load(self, row: Any, fill: Any = 0) -> Any:
+    def load(self, row: Any, fill: Any = 0, alike: bool = True) -> Any:
         """Return this thread's elements of `row`, a tensor of n elements, with `fill` for elements beyond it.
 
-        Who   each thread of the team for itself
+        alike  its first element lies as far into a vector as the current row's
+        Who    each thread of the team for itself
         """
         check_row(row, self.n)
-        return self.read(row, fill, 0)
+        return self.read(row, fill, 0, alike=alike)
 
-    def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None) -> Any:
-        """Return this thread's elements from `memory`, whose first element is column `begin` of the row.
+    def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None, alike: bool = True) -> Any:
+        """Return this thread's elements from `memory`, which begins at `begin`, as `RowPart` says.
 
         some   which of the thread's vectors to read; default: all
+        alike  as for `load`
         """
         some = self.vectors if some is None else some
         held = make_rmem_tensor(memory.dtype, make_layout((self.vector, some.pieces)))
         if not some.whole:
             fill_tensor(held, fill)
-        for i in static_range(some.pieces):
-            self.move(memory, held, some.start + i, begin, into=False, place=i, whole=some.whole)
+        if self.shift is not None and not alike:
+            self.gather(memory, held, begin, some)
+        else:
+            cover = self.cover(memory) if memory.space == "gmem" else memory
+            for i in self.order(some):
+                self.move(cover, held, some.start + i, begin, into=False, place=i, whole=some.whole)
         return held.load()
+
+    def order(self, some: RowVectors) -> Any:
+        """Return the order in which vectors of a row are accessed: where only some are whole, these first."""
+        if self.shift is None or some.whole:
+            return static_range(some.pieces)
+        return sorted(range(some.pieces), key=lambda i: not self.inside(some.start + i))
+
+    def gather(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
+        """Load the vectors `some` from memory that is not `alike`; arguments as of `read`."""
+        vector, end = self.vector, self.end()
+        at = self.first(0) - begin
+        for i in self.order(some):
+            first, step = self.first(some.start + i), (some.start + i) * self.team.threads * vector
+            whole = some.whole or self.inside(some.start + i)
+            if whole or (first >= 0) & (first + vector <= end) & (first + vector < self.n):  # one more may be read
+                held[None, i].store(neighbours(memory, at, vector, step))
+            else:
+                for j in static_range(vector):
+                    if (first + j >= 0) & (first + j < end):
+                        held[j, i] = memory[first + j - begin]
 
     def walk(self, state: Any, step: Any, *, pieces: int = 1, loop: bool = False) -> Any:
         """Go through this thread's vectors of a row, a few at a time, in order.
@@ -164,11 +244,15 @@ class RowPartition:
         Result  the last state
         Who     each thread of the team for itself
         """
-        whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces if loop else 0
-        for start in range(0, whole, pieces) if whole > pieces else static_range(0, whole, pieces):
+        first = 0 if self.inside(0) or not loop else min(pieces, self.pieces)
+        whole = sum(self.inside(i) for i in range(first, self.pieces)) // pieces * pieces if loop else 0
+        for start in static_range(0, first, pieces):
+            state = step(state, self.some(start, first))
+        starts = first, first + whole, pieces
+        for start in range(*starts) if whole > pieces else static_range(*starts):
             state = step(state, RowVectors(self, start, pieces, True))
-        for start in static_range(whole, self.pieces, pieces):
-            state = step(state, RowVectors(self, start, pieces, self.inside(start + pieces - 1)))
+        for start in static_range(first + whole, self.pieces, pieces):
+            state = step(state, self.some(start, pieces))
         return state
 
     def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
@@ -188,31 +272,33 @@ class RowPartition:
         Who   each thread of the team for itself
         """
         check_row(row, self.n)
-        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
-        held.store(v)
-        for i in static_range(self.pieces):
-            self.move(row, held, i, 0, into=True)
+        self.vectors.store(v, row)
 
     def move(
         self, memory: Any, held: Any, piece: Any, begin: Any, into: bool, place: int | None = None, whole: bool = False
     ) -> None:
         """Copy vector `piece`, as far as it lies within the row, between memory and column `place` of `held`.
 
-        begin  the column of the row that is the first element of `memory`
-        into   True: to memory; False: to the registers `held`
-        place  default: `piece`
-        whole  the whole vector lies within the row; otherwise `piece` must be known at compile time
+        memory  begins where a vector of the row does; of a row in global memory it is the `cover`
+        begin   where that is, in elements from the row's first vector on
+        into    True: to memory; False: to the registers `held`
+        place   default: `piece`
+        whole   the whole vector lies within the row; otherwise `piece` must be known at compile time
         """
-        first, place = self.first(piece), piece if place is None else place
+        place = piece if place is None else place
         if whole or self.inside(piece):
             copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
-        elif self.n % self.vector == 0:
-            if first < self.end():
+            return
+        first, lead = self.place(piece), self.lead
+        end = self.end() + lead
+        if self.shift is None and self.n % self.vector == 0:
+            if first < end:
                 copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
-        elif first + self.vector <= self.end():
+        elif (first + self.vector <= end) if self.begun(piece) else (first >= lead) & (first + self.vector <= end):
             copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         else:
-            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
+            before = None if self.begun(piece) else lead - begin
+            copy_elements(memory, held, first - begin, end - begin, self.vector, place, into, before)
 
 
 @dataclass(frozen=True)
@@ -259,10 +345,10 @@ class RowVectors:
 
         Who   each thread of the team for itself
         """
-        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        held, cover = make_rmem_tensor(row.dtype, make_layout(self.shape)), self.part.cover(row)
         held.store(v)
         for i in static_range(self.pieces):
-            self.part.move(row, held, self.start + i, 0, into=True, place=i, whole=self.whole)
+            self.part.move(cover, held, self.start + i, 0, into=True, place=i, whole=self.whole)
 
     def keep(self, v: Any, fill: Any = 0) -> Any:
         """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
@@ -272,8 +358,11 @@ class RowVectors:
         held.store(v)
         for i in static_range(self.pieces):
             for j in static_range(self.part.vector):
-                beyond = self.part.first(self.start + i) + j >= self.part.end()
-                held[j, i] = fill if beyond else held[j, i]
+                column, end = self.part.first(self.start + i) + j, self.part.end()
+                if not self.part.begun(self.start + i):
+                    held[j, i] = held[j, i] if (column >= 0) & (column < end) else fill
+                elif not self.part.inside(self.start + i):
+                    held[j, i] = held[j, i] if column < end else fill
         return held.load()
 
 
@@ -286,7 +375,9 @@ class RowPart:
              in global memory
     fill     the value of elements beyond the row
     outside  whether `held` is in memory, from which each access reads anew
-    begin    the column of the row that is the first element of this memory
+    begin    the column of the row that is the first element of this memory; of shared memory that is `alike`, counted
+             from the row's first vector on
+    alike    as for `RowPartition.load`
     """
 
     part: RowPartition
@@ -294,6 +385,7 @@ class RowPart:
     fill: Any = 0
     outside: bool = False
     begin: Any = 0
+    alike: bool = True
 
     def load(self) -> Any:
         """Return all elements, a vector of shape (vector, pieces)."""
@@ -306,7 +398,7 @@ class RowPart:
     def of(self, some: RowVectors) -> Any:
         """Return the elements of the vectors `some`, of shape (vector, pieces)."""
         if self.outside:
-            return self.part.read(self.held, self.fill, self.begin, some)
+            return self.part.read(self.held, self.fill, self.begin, some, self.alike)
         if isinstance(self.held, Packed):
             return self.held.of(some)
         if some.pieces == self.part.pieces:
@@ -315,6 +407,36 @@ class RowPart:
         for i in static_range(some.pieces):
             held[None, i].store(self.held[None, some.start + i].reshape((self.part.vector,)))
         return held.load()
+
+
+def neighbours(memory: Any, at: Any, width: int, step: Any = 0) -> Any:
+    """Load `width` neighbouring elements that begin anywhere, at ``at + step``.
+
+    Narrow elements come in words of 32 bits, which are shifted where the first element begins within one: then the
+    elements of that word before it are read too, and as many behind the last one.
+
+    step  a multiple of a word. What is known at compile time belongs here: accesses then share an address
+    """
+    each, dtype = 4 // memory.dtype.bytes, memory.dtype
+    if each < 2 or width % each:
+        found = make_rmem_tensor(dtype, (width,))
+        for j in static_range(width):
+            found[j] = memory[at + step + j]
+        return found.load()
+    if memory.value.type.align % 4:
+        memory, before = aligned_down(memory, 4)
+        at = at + before
+    count, rest = width // each, at % each
+    shape = (ceil_div(memory.size, each) + 1,)
+    whole = make_tensor(memory, make_layout(shape), u32)
+    words, made = make_rmem_tensor(u32, (count + 1,)), make_rmem_tensor(u32, (count,))
+    first, last = at // each, at // each + minimum(rest, 1)  # without a rest the last word is read again
+    for j in static_range(count):
+        words[j] = whole[first + (step // each + j)]
+    words[count] = whole[last + (step // each + count - 1)]
+    for j in static_range(count):
+        made[j] = funnel_right(words[j], words[j + 1], rest * (8 * dtype.bytes))
+    return unpack(made.load(), full((width,), 0, dtype))
 
 
 def copy_vector(row: Any, held: Any, number: Any, width: int, piece: int, into: bool) -> None:
@@ -326,10 +448,12 @@ def copy_vector(row: Any, held: Any, number: Any, width: int, piece: int, into: 
         held[None, piece].store(there.load())
 
 
-def copy_elements(row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool) -> None:
-    """Copy the elements of a vector that lie before `end`, as `copy_vector` does."""
+def copy_elements(
+    row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool, begin: Any = None
+) -> None:
+    """Copy the elements of a vector that lie before `end`, and not before `begin` if given, as `copy_vector` does."""
     for j in static_range(width):
-        if first + j < end:
+        if first + j < end if begin is None else (first + j >= begin) & (first + j < end):
             if into:
                 row[first + j] = held[j, piece]
             else:

@@ -76,6 +76,29 @@ class PtrFromAddress(Op):
         lanes.define(place)
 
 
+@op("ptr.rest", source="cutelite: views from an aligned address on")
+class PtrRest(Op):
+    """The address `p` modulo `divisor` bytes, a power of two, as an i32."""
+
+    p: Value
+    divisor: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i32,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.p.type, Ptr):
+            yield Problem("p", f"ptr.rest takes a pointer, not {self.p.type}")
+        if self.divisor < 1 or self.divisor & (self.divisor - 1):
+            yield Problem("divisor", f"the divisor is a power of two, not {self.divisor}")
+
+    def llvm(self) -> Llvm:
+        return Llvm(f"$.address = ptrtoint $p:type $p to i32\n$out = and i32 $.address, {self.divisor - 1}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define((lanes.get(self.p) & (self.divisor - 1)).astype(np.int32))
+
+
 @op("ptr.swizzle", source="cutelite: swizzled tensors")
 class PtrSwizzle(Op):
     """The pointer `p` to shared memory with `swizzle` applied to its address; a multiple of `align` bytes."""

@@ -98,6 +98,8 @@ def test_vmap_of_rows() -> None:
     torch.testing.assert_close(of_weights, right)
     total = torch.vmap(lambda x: rows.norm_forward(x, weight, None, y, 1e-6, 0.0, True)[1])(x)
     torch.testing.assert_close(total, x + y)
+    with pytest.raises(cl.ArgumentError, match="out: there is none within"):
+        torch.vmap(lambda x: softmax(x, out=x))(x)
 
 
 def test_vmap_of_experts() -> None:

@@ -279,6 +279,43 @@ def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
     np.testing.assert_array_equal(whole, before)
 
 
+COVERED = [
+    Plan(32, 1, 1, 8, 1, shifted=True),
+    Plan(32, 2, 2, 8, 1, shifted=True, taken=True, lead=1 << 20),
+    Plan(64, 1, 2, 8, 1, shifted=True, outside=True),
+    Plan(32, 2, 1, 8, 1, shifted=True, early=True),
+]
+
+
+@pytest.mark.parametrize(("how", "start", "gap"), list(zip(COVERED, (0, 3, 6, 5), (0, 1, 0, 7), strict=True)), ids=str)
+def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Callable[[int], None]) -> None:
+    checked(1)
+    m, n = 4, 531
+    x, y = (np.full(start + m * (n + gap), 7, BF16)[start:].reshape((m, n + gap))[:, :n] for _ in range(2))
+    x[...] = random((m, n), BF16, scale=3)
+    w, b, exact = random((n,), BF16, 1), random((n,), BF16, 2), softmaxed(x.astype(np.float64))
+    soft.softmax(x, out=y, how=how)
+    close(y, exact, BF16)
+    if not gap:
+        xhat, _, _ = normed(x.astype(np.float64), True, 1e-5)
+        norm.layer_norm(x, w, b, out=y, how=how)
+        close(y, xhat * w.astype(np.float64) + b.astype(np.float64), BF16)
+    target, g = np.arange(m) * 170, random((m,), np.float32)
+    made = entropy.cross_entropy_gradient(g, x, target, out=x, how=how)  # in place, beside rows of other blocks
+    np.testing.assert_allclose(made.loss, -np.log(exact[np.arange(m), target]), rtol=1e-4)
+    exact[np.arange(m), target] -= 1
+    close(x, exact * g[:, None], BF16)
+    for each in (x, y):
+        each[...] = 7
+        np.testing.assert_array_equal(each.base, 7)  # nothing is written around the rows
+
+
+def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> None:
+    x = random((3, 300), BF16)
+    with pytest.raises(cl.ArgumentError, match=r"how.shifted is for arrays whose rows all begin as far into 16 bytes"):
+        soft.softmax(x, out=np.zeros((3, 301), BF16)[:, :300], how=COVERED[0])
+
+
 @pytest.mark.parametrize("steps", [(-1, 1), (1, -1), (-1, -1), (-2, 1)])
 def test_rows_and_columns_in_reverse(steps: tuple[int, int]) -> None:
     x = random((6, 40), np.float32)[:: steps[0], :: steps[1]]

@@ -1,9 +1,12 @@
 """How rows are cut: which vectors are known at compile time to lie within every block's part."""
 
+import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite import Tensor, f32, i32
 from cutelite.lib.reduce import Team
+from tests.places import Place
 
 
 def cut(n: int, vector: int, threads: int, cluster: int, granule: int) -> cl.RowPartition:
@@ -25,3 +28,26 @@ def test_a_vector_is_inside_where_every_thread_of_every_block_has_all_of_it(
             assert part.inside(piece) == whole
             seen.add(whole)
     assert seen == {False, True}
+
+
+def test_memory_from_an_aligned_address_on(place: Place) -> None:
+    @cl.kernel
+    def kernel(x: Tensor[f32, (16,)], y: Tensor[f32, (6, 4)], before: Tensor[i32, (6,)]) -> None:
+        start = cl.thread_idx.x
+        aligned, between = cl.aligned_down(cl.domain_offset((start,), x), 16)
+        y[start, None].store(aligned.tile((4,), (1,)).load())
+        before[start] = between
+
+    y, before = np.zeros((6, 4), np.float32), np.zeros(6, np.int32)
+    place(kernel[1, 6], np.arange(16, dtype=np.float32), y, before)
+    assert before.tolist() == [0, 1, 2, 3, 0, 1]
+    np.testing.assert_array_equal(y, [np.arange(4) + start // 4 * 4 + 4 for start in range(6)])
+
+
+def test_memory_is_aligned_to_whole_elements() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (8,)]) -> None:
+        cl.aligned_down(x, 2)
+
+    with pytest.raises(cl.CompileError, match="elements of 4 bytes may begin at a multiple of 4 bytes or more, not 2"):
+        kernel.compile(np.zeros(8, np.float32))

@@ -17,6 +17,13 @@ ROWS = [
         tested="tests/dispatch/test_pointer_arrays.py",
         refuses=[(of(i32, align=4), "an address is an i64, not i32")],
     ),
+    Row(
+        memory.PtrRest,
+        "cl.aligned_down",
+        case="pointers",
+        tested="tests/lib/test_rows.py",
+        refuses=[(of(i32, divisor=4), "ptr.rest takes a pointer, not i32")],
+    ),
     Row(memory.PtrSwizzle, "an element of a swizzled tensor", case="pointers", tested=TESTED),
     Row(
         memory.Load,

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import check_in_place, contiguous, is_array, wants_operator, writable
+from cutelite.kernels.arguments import (
+    check_in_place,
+    check_levels,
+    contiguous,
+    instance,
+    is_array,
+    wants_operator,
+    writable,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of
-from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
+from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
 WHOLE = {"i32": cl.i32}
+SHORT = 256  # elements of a row below which unaligned rows are accessed by narrow vectors
 RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
 def derived(*operands: Any, out: Any = None) -> Any:
     """Return torch's operators of rows for a call that goes to one (`wants_operator`); else None.
 
-    out  where the call writes its results: such a call has no derivative, and is checked by `results`
+    out     where the call writes its results: such a call has no derivative, and is checked by `results`
+    Errors  `cl.ArgumentError` for `out` within a transform of `torch.func`
     """
-    if out is not None or not wants_operator(*operands):
+    if out is not None:
+        check_levels(out, *operands)
+        return None
+    if not wants_operator(*operands):
         return None
     from cutelite.kernels.rows import operators  # late: it imports torch
 
@@ -76,6 +90,16 @@ class Rows:
             raise rt.ArgumentError(f"{name} has rows with gaps, or not evenly apart: pass a contiguous array")
         self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
+    def begins(self, vector: int) -> tuple[int, int]:
+        """Return how far apart rows are, and how far into a vector of elements the first begins, modulo a vector."""
+        pitch = self.view.strides[0] if self.m > 1 else 0
+        return pitch % vector, self.view.pointer // self.dtype.bytes % vector
+
+    @property
+    def apart(self) -> bool:
+        """True where no two rows share memory."""
+        return self.m < 2 or self.view.strides[0] >= self.n
+
     def like(self, other: Rows, name: str) -> Rows:
         """Return these rows. Errors: `cl.ArgumentError` where shape or dtype differ from those of `other`."""
         if (self.dtype, self.shape) != (other.dtype, other.shape):
@@ -106,6 +130,50 @@ class Rows:
         p = choose(*given, **more)
         fits = p.cluster <= MOST_BLOCKS or self.at_once(p.cluster, p.blocks)
         return p if fits else choose(*given, **more, most=MOST_BLOCKS)
+
+
+class Access(NamedTuple):
+    """The access of threads to rows of several arrays, which all have rows of `n` elements.
+
+    aligned  rows of all arrays begin at multiples of this many elements
+    vector   elements of one access: `aligned`, or where rows are `shifted` as many as 16 bytes of the first array hold
+    alike    in all arrays a row's first element lies as far into such a vector
+    shifted  rows are covered by aligned vectors (`Plan.shifted`)
+    """
+
+    n: int
+    aligned: int
+    vector: int
+    alike: bool
+    shifted: bool
+
+    @staticmethod
+    def of(rows: Rows, *others: Rows | None, narrow: bool = False) -> Access:
+        """Return the access to `rows` and others; `narrow`: rows are not covered."""
+        arrays = [rows, *(each for each in others if each is not None)]
+        aligned, wide = math.gcd(*(each.vector for each in arrays)), ACCESS // rows.dtype.bytes
+        alike = len({each.begins(wide) for each in arrays}) == 1 and rows.apart
+        shifted = alike and not narrow and aligned < wide and rows.n >= SHORT
+        return Access(rows.n, aligned, wide if shifted else aligned, alike, shifted)
+
+    def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False) -> Plan:
+        """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
+
+        The length is of the vectors that cover a row. Plans copy only rows of whole vectors ahead: where rows are
+        covered, it is a whole number of them only with `copies`.
+
+        Errors  `cl.ArgumentError`
+        """
+        given: Plan | None = instance("how", how, Plan)
+        if given is not None:
+            if given.shifted and not self.alike:
+                raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
+            return given
+        if not self.shifted:
+            return choose(self.n, self.vector)
+        covered = self.n + self.vector - 1
+        more = -covered % self.vector if copies else int(covered % self.vector == 0)
+        return replace(choose(covered + more, self.vector), shifted=True)
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

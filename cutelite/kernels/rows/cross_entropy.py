@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, as_number, check_given_apart, instance, is_array, results, underived
+from cutelite.kernels.arguments import Arguments, as_number, check_given_apart, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, derived, flat
+from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
-from cutelite.kernels.rows.plan import WAYS, Plan, pitches
+from cutelite.kernels.rows.plan import WAYS, Plan
 from cutelite.kernels.rows.plans import plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, power
 from cutelite.lib.row_words import widened
@@ -36,7 +36,7 @@ FAR = {2: 1024.0, 4: 4.0}  # by the bytes of a logit: lse above which half an ul
 def forward(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes each row's loss and lse. It keeps no row in registers, only sums."""
     dtype, n, folding = loss.dtype, loss.n, loss.folding
-    (P,) = pitches("P", p.vector)
+    (P,) = p.pitches("P")
 
     @cl.kernel(**p.options)
     def cross_entropy(
@@ -75,6 +75,7 @@ def forward(loss: Loss, p: Plan) -> Any:
             row = team.number()
             if team.teams == 1 or row < M:
                 target = targets[row]
+                part.turn_to(x[row, None])
                 if part.pieces <= TOGETHER:  # load the target's logit while working on the row
                     stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
                     (held,) = stream.parts(row)
@@ -96,7 +97,7 @@ def backward(loss: Loss, p: Plan) -> Any:
     Far from zero, exp(x - lse) is off by what rounded lse: there the sum of a row's corrects it.
     """
     dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
-    P, Q = pitches("P Q", p.vector)
+    P, Q = p.pitches("P Q")
 
     @cl.kernel(**p.options)
     def cross_entropy_backward(
@@ -137,7 +138,7 @@ def backward(loss: Loss, p: Plan) -> Any:
 def both(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes each row's loss and lse, and dx, from one reading of the row."""
     dtype, n, exact, folding = loss.dtype, loss.n, loss.dtype == f32, loss.folding
-    P, Q = pitches("P Q", p.vector)
+    P, Q = p.pitches("P Q")
 
     @cl.kernel(**p.options)
     def cross_entropy_gradient(
@@ -223,7 +224,7 @@ def cross_entropy(
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
-    p = (instance("how", how, Plan) or plan_fold(rows.n, rows.vector)).only("early", "ahead")
+    p = Access.of(rows).plan(how, plan_fold).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
@@ -261,7 +262,7 @@ def cross_entropy_backward(
     given, out = out, empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     check_given_apart(given, gradient=gradient, target=target, lse=lse)
-    p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
+    p = Access.of(rows, results).plan(how, plan_light).only("ahead")
     kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
@@ -285,8 +286,8 @@ def cross_entropy_gradient(
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
-    vector = math.gcd(rows.vector, results.vector)
-    p = (instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)).only(*WAYS)
+    access = Access.of(rows, results)
+    p = access.plan(how, lambda n, vector: rows.planned(plan_loss, n, vector, rows.dtype.bytes)).only(*WAYS)
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
         rows.matrix, targets, *given, results.matrix, p.counter(rows)

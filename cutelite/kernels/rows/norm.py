@@ -7,6 +7,7 @@ Kernels are in `norm_forward.py` and `norm_backward.py`.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -14,11 +15,11 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
+from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import ACCESS, LEAD, WAYS, Plan, after
+from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
 
 
@@ -113,7 +114,7 @@ def apply(
     out: Any = None,
 ) -> Normed:
     """Launch the kernel for x."""
-    rows, narrow, how = Rows(x, "x"), instance("narrow", narrow, Narrow), instance("how", how, Plan)
+    rows, narrow = Rows(x, "x"), instance("narrow", narrow, Narrow)
     offset, eps = as_number("offset", offset), as_number("eps", eps)
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
@@ -124,9 +125,11 @@ def apply(
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
     others = (*([] if more is None else [more]), *(Rows(each, "", kinds=RESULTS) for each in (y, total)))
-    aligned = math.gcd(rows.vector, *(each.vector for each in others))
-    p = how or plan_for(norm, rows, aligned, more is not None, w is not None, b is not None)
-    p = p if narrow is None else p.narrowed(aligned, narrow.block == 1 and aligned * rows.dtype.bytes == ACCESS)
+    access = Access.of(rows, *others, narrow=narrow is not None and narrow.block > 1)
+    given = more is not None, w is not None, b is not None
+    p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
+    if narrow is not None:
+        p = p.narrowed(access.aligned, narrow.block == 1 and access.aligned * rows.dtype.bytes == ACCESS)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     forward(norm, p)[p.launch(rows)](
         rows.matrix,
@@ -143,19 +146,23 @@ def apply(
     return Normed(y, total, mean, rstd, scale)
 
 
-def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool, bias: bool) -> Plan:
+def plan_for(
+    norm: Norm, rows: Rows, n: int, aligned: int, shifted: bool, residual: bool, weight: bool, bias: bool
+) -> Plan:
     """Return the plan of a norm by the length of its rows and by what it has besides.
 
+    n        elements of a row, or of the vectors that cover it, which are aligned, where rows are `shifted`
     aligned  all arrays' rows begin at multiples of this many elements. Where results are quantised, a thread's vectors
              have 16 bytes whatever the alignment, so that blocks of 128 elements are those of whole threads
     """
-    n, size, narrow = norm.n, norm.dtype.bytes, norm.narrow
+    size, narrow = norm.dtype.bytes, norm.narrow
     vector = aligned if narrow is None else ACCESS // size
     if residual:
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         return asking(p, n) if narrow is None and n > 2048 else p
     if norm.weighs_twice and not bias and (aligned < vector or not 16_384 < n <= 65_536):
         p = plan_narrow(n, vector, aligned == vector)
+        p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
         p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None)
@@ -202,18 +209,13 @@ def norm_backward(
     w, _, kind = weights(rows, weight, None)
     dx = empty(total, tuple(total.shape))
     more = None if add is None else Rows(add, "add").like(rows, "add")
-    vector = math.gcd(
-        gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
-    )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
-    p = instance("how", how, Plan)
-    p = p.only(*WAYS) if p else replace(rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums), lead=1)
+    p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
-    teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
     groups = min(GROUPS, rows.m) if p.loops else teams
-    dw = None if w is None else empty(dx, (groups, rows.n), "f32")
-    db = empty(dx, (groups, rows.n), "f32") if bias else None
+    dw = None if w is None else sums_of(rows, groups, p)
+    db = sums_of(rows, groups, p) if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](
         gradients.matrix,
         rows.matrix,
@@ -228,6 +230,49 @@ def norm_backward(
         kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
         kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *flat, dw, db)
     return Gradients(dx, *summed(dx if weight is None else weight, kind, dw, db))
+
+
+def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sums: int) -> tuple[Plan, int]:
+    """Return the plan of a derivative, and how many teams, or blocks of several, keep sums over rows.
+
+    Where rows begin anywhere, each of a team's begins as far into a vector as its first one: so its sums stay in place.
+    Their number is then a multiple of the rows after which that is so again.
+
+    Errors  `cl.ArgumentError`
+    """
+
+    def choose(n: int, vector: int, **most: int) -> Plan:
+        given = n, vector, rows.dtype.bytes, inputs, sums
+        return replace(plan_sums(*given, **most) if most else rows.planned(plan_sums, *given), lead=1)
+
+    def count(p: Plan) -> int:
+        teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
+        if not p.shifted or teams == rows.m:
+            return teams
+        period = p.vector // math.gcd(p.vector, rows.begins(p.vector)[0])
+        return 0 if p.teams > 1 else teams // period * period
+
+    access = Access.of(rows, *others)
+    p = access.plan(how, choose, copies=True).only(*WAYS)
+    if how is None and not count(p):
+        p = access.plan(None, partial(choose, most=MOST_BLOCKS), copies=True)
+    if how is None and not count(p):
+        p = access._replace(shifted=False, vector=access.aligned).plan(None, choose)
+    if not count(p) and rows.m:
+        raise cl.ArgumentError("how.shifted is for one team a block, and as many as begin differently at once")
+    return p, count(p)
+
+
+def sums_of(rows: Rows, groups: int, p: Plan) -> Any:
+    """Return a new matrix for sums over `rows`, f32, whose rows begin as far into a vector as these where they have to.
+
+    groups  its number of rows
+    """
+    if not p.shifted or p.loops:
+        return empty(rows.matrix, (groups, rows.n), "f32")
+    pitch, before = rows.begins(p.vector)
+    pitch = rows.n + (pitch - rows.n) % p.vector
+    return empty(rows.matrix, (before + groups * pitch,), "f32")[before:].reshape((groups, pitch))[:, : rows.n]
 
 
 def summed(like: Any, dtype: Any, *matrices: Any) -> list[Any]:

@@ -235,7 +235,7 @@ def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
     """Return `RowPart` of weights and shifts: what `given` gives, or read from memory piece by piece; None for None."""
     if whole:
         return [None if each is None else each(0) for each in given]
-    return [None if each is None else cl.RowPart(part, each, 0, True) for each in arrays]
+    return [None if each is None else cl.RowPart(part, each, 0, True, alike=False) for each in arrays]
 
 
 def together(part: Any, vectors: Any) -> Any:
@@ -337,7 +337,8 @@ def write_norms(norm: Norm, stream: Any, weight: Any, rows: Any, made: list[Writ
 
     def anew(row: Any, its: Written) -> Written:
         given = [cl.RowPart(part, each[row, None], 0, True) for each in stream.arrays]
-        weights, line = None if weight is None else cl.RowPart(part, weight, 0, True), norm.line(0.0, its.by, True)
+        weights = None if weight is None else cl.RowPart(part, weight, 0, True, alike=False)
+        line = norm.line(0.0, its.by, True)
 
         def result(some: Any, _: Any) -> Any:
             v = norm.summed(*(each.of(some) for each in given))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
+from cutelite import i32
 from cutelite.kernels.arrays import counter
 from cutelite.records import dataclass
 
@@ -49,6 +50,8 @@ class Plan:
                   one row after the other: only blocks that may start before the kernel before has ended do so, for
                   their own rows, and the first ones for weights. 0: nobody asks
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
+    shifted       rows begin anywhere, but in all arrays as far into a vector: threads have vectors of aligned memory,
+                  which cover a row (`RowPartition.shift`)
     """
 
     threads: int
@@ -71,6 +74,7 @@ class Plan:
     overlap: bool = False
     rows: int = 1
     lead: int = 0
+    shifted: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -132,17 +136,27 @@ class Plan:
         return replace(p, aligned=aligned)
 
     def team(
-        self, n: int, *arrays: Any, weights: tuple[Any, ...] = (), reductions: int | None = 1, granule: int = 1
+        self,
+        n: int,
+        *arrays: Any,
+        weights: tuple[Any, ...] = (),
+        reductions: int | None = 1,
+        granule: int = 1,
+        steady: bool = False,
     ) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
         arrays      whose rows are asked for before they are needed, as `lead` says
         weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out
         reductions  per row; None: the team works on any number of rows
+        steady      all rows of a team begin as far into a vector as its first one, which is the current one
         """
         count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
-        part = cl.RowPartition(team, n, self.vector, granule)
+        shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady)
+        if steady:
+            part.turn_to(arrays[0][min(team.number(), arrays[0].shape[0] - 1), None])
 
         def ask(block: Any) -> None:
             if block < self.cluster and team.index == 0:
@@ -164,7 +178,7 @@ class Plan:
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
         """Dims for the elements from one row to the next."""
-        return pitches(names, self.aligned or self.vector)
+        return pitches(names, 1 if self.shifted else self.aligned or self.vector)
 
     def launch(self, rows: Any) -> cl.Launch:
         """Return the launch of a kernel on `rows`, a `Rows`."""

@@ -18,7 +18,7 @@ from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import instance, one_of, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import RESULTS, Rows, derived
+from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, derived
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, WAYS, Plan, after
@@ -35,7 +35,7 @@ KEPT = 32  # elements that a thread keeps until the greatest of their row is kno
 def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -> Any:
     """Make the kernel that computes q and scales of x, or of activation(x) * up."""
     P, Q = p.pitches("P Q")
-    R = cl.Dim("R", math.gcd(n, p.vector))
+    R = cl.Dim("R", 1 if p.shifted else math.gcd(n, p.vector))
 
     @cl.kernel(**p.options)
     def quantised(
@@ -117,22 +117,25 @@ def quantise(
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
         q, scale = results(out, wanted, x=x, up=up)
     results_rows = Rows(q, "q", kinds=RESULTS)
-    vector = math.gcd(*(each.vector for each in (rows, more) if each is not None))
+    access = Access.of(rows, more, results_rows, narrow=narrow.block > 1)
     wide, each = ACCESS // rows.dtype.bytes, 32 if more is None else 16
     function, given = None if more is None else activation, (rows.matrix, None if more is None else more.matrix)
     made = q.reshape((rows.m, rows.n)), scale if len(x.shape) == 2 else scale.reshape((rows.m, int(scale.shape[-1])))
-    how = instance("how", how, Plan)
     if narrow.block > 1:
+        how, vector = instance("how", how, Plan), math.gcd(rows.vector, rows.vector if more is None else more.vector)
         shape = Shape.of(rows.dtype, rows.m, rows.n, how and how.threads)
         kernel = by_blocks(rows.dtype, narrow, function, vector, results_rows.vector, shape)
         kernel[after(shape.blocks(rows.m, rows.n), shape.threads)](*given, *made)
         return Quantised(q, scale)
-    aligned = math.gcd(vector, results_rows.vector)
-    chosen = plan(rows.n, wide, each)
-    if rows.n > LONG and more is None and aligned == wide:
-        chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
-    elif rows.n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
-        chosen = plan(rows.n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
-    p = replace(how or replace(chosen, lead=1), aligned=aligned).only(*WAYS)
+
+    def choose(n: int, aligned: int) -> Plan:
+        if n > LONG and more is None and aligned == wide:
+            return plan_norm(n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
+        if n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
+            return plan(n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
+        return plan(n, wide, each)
+
+    p = access.plan(how, lambda n, aligned: replace(choose(n, aligned), lead=1))
+    p = replace(p, aligned=access.aligned).only(*WAYS)
     build(rows.dtype, rows.n, narrow, function, p)[p.launch(rows)](*given, *made, p.counter(rows))
     return Quantised(q, scale)

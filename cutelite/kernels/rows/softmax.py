@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import in_words_of_caller, instance, result_like, underived
+from cutelite.kernels.arguments import in_words_of_caller, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, derived
-from cutelite.kernels.rows.plan import WAYS, Plan, pitches
+from cutelite.kernels.rows.arrays import Access, Rows, derived
+from cutelite.kernels.rows.plan import WAYS, Plan
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
@@ -99,7 +99,7 @@ def added(known: Exponentials, v: Any, exact: bool, powers: Any) -> Exponentials
 def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     """Make the kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
     exact, raised = dtype == f32, powers(dtype)
-    P, Q = pitches("P Q", p.vector)
+    P, Q = p.pitches("P Q")
 
     @cl.kernel(**p.options)
     def softmax(
@@ -143,7 +143,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     """Make the kernel that computes dx from dy and y = softmax(x), or log_softmax(x)."""
     exact = dtype == f32
-    P, Q, R = pitches("P Q R", p.vector)
+    P, Q, R = p.pitches("P Q R")
 
     @cl.kernel(**p.options)
     def softmax_backward(
@@ -199,8 +199,9 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     y = result_like(x, out)
     results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
-    vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or rows.planned(plan_softmax, rows.n, vector, rows.dtype.bytes, once=not log)
+    p = Access.of(rows, results).plan(
+        how, lambda n, vector: rows.planned(plan_softmax, n, vector, rows.dtype.bytes, once=not log)
+    )
     p = p.only(*WAYS)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
     return y
@@ -222,8 +223,8 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
-    vector = math.gcd(gradients.vector, values.vector, results.vector)
-    p = (instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)).only(*WAYS)
+    access = Access.of(values, gradients, results)
+    p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes)).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
     return out

@@ -60,8 +60,12 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
         follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
+        inner = whole
+        if vector < wide:  # tiles of whose corners a word may reach out of the matrix
+            at_start, at_end = (first == 0) & (column == 0), (first + TILE_M == M) & (column + tile_n == N)
+            inner = whole & (not (at_start | at_end))
         tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
-        greatest = bring(x, tile, first, column, whole)
+        greatest = bring(x, tile, first, column, inner, vector < wide)
         if narrow is not None:
             tops = cl.shared(dtype, (threads // WARP, tile_n), align=16)
             greatest = max(greatest, cl.shuffle_xor(greatest, ACROSS))  # of the warp's two rows at a time
@@ -86,7 +90,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         for i in cl.static_range(2):
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
-        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole)
+        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole, out_vector < out_wide)
         if narrow is not None and strip == 0:  # nobody waits for these
             there = cl.RowTile(column + pair * 2, N, each, 2 // each, threads=1)
             there.store(scale.reshape(there.shape), scales[None, cl.block_idx.x])
@@ -101,10 +105,11 @@ def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
         cl.prefetch(x, (first + at * line // tile_n, column + at * line % tile_n))
 
 
-def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any) -> Any:
+def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, shifted: bool) -> Any:
     """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0.
 
-    whole  all of the tile lies within the matrix
+    whole    all of the tile lies within the matrix
+    shifted  rows begin anywhere
     Gives  the greatest magnitudes of what this thread copies, all of it in the same columns
     """
     (m, n), wide, t, tile_n = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x, tile.shape[1]
@@ -120,7 +125,11 @@ def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any) -> Any:
     if whole:
         held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
         for i in cl.static_range(TILE_M // step):
-            held[None, i].store(x[first + row + i * step, None].tile((wide,), ((column + begin) // wide,)).load())
+            line = x[first + row + i * step, None]
+            if shifted:
+                held[None, i].store(cl.neighbours(line, column + begin, wide))
+            else:
+                held[None, i].store(line.tile((wide,), ((column + begin) // wide,)).load())
         for i in cl.static_range(TILE_M // step):
             keep(row + i * step, held[None, i].load())
     else:
@@ -134,17 +143,41 @@ def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any) -> Any:
     return greatest.load()
 
 
-def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any) -> None:
+def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any, shifted: bool) -> None:
     """Write a tile that is transposed, `made`, by `stores` accesses of each thread; the rest is as for `bring`."""
     (n, m), wide, t, threads = y.shape, ACCESS // y.dtype.bytes, cl.thread_idx.x, cl.block_dim.x
     each = TILE_M // wide  # threads for a row
     for i in cl.static_range(stores):
-        row, begin = (i * threads + t) // each, (i * threads + t) % each * wide
-        part = made[row, None].tile((wide,), (begin // wide,)).load()
+        row, number = (i * threads + t) // each, (i * threads + t) % each
         if whole:
-            y[column + row, None].tile((wide,), ((first + begin) // wide,)).store(part)
+            if shifted:
+                store_anywhere(made[row, None], y[column + row, None], first, number, each)
+            else:
+                part = made[row, None].tile((wide,), (number,)).load()
+                y[column + row, None].tile((wide,), (first // wide + number,)).store(part)
         elif column + row < n:
-            cl.RowTile(first + begin, m, wide, 1, threads=1).store(part.reshape((wide, 1)), y[column + row, None])
+            part = made[row, None].tile((wide,), (number,)).load()
+            tile = cl.RowTile(first + number * wide, m, wide, 1, threads=1)
+            tile.store(part.reshape((wide, 1)), y[column + row, None])
+
+
+def store_anywhere(line: Any, out: Any, first: Any, number: Any, each: int) -> None:
+    """Write a row of a tile from element `first` of `out` on, which begins anywhere: thread `number` of `each`.
+
+    Whole vectors of the memory are written as such. Those at both ends belong to the tile in parts, which together are
+    one vector's elements.
+    """
+    wide = ACCESS // out.dtype.bytes
+    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), ACCESS)
+    cover = cl.make_tensor(cover, cl.make_layout((TILE_M + wide,)))
+    at = number * wide + cl.where(lead > 0, wide - lead, 0)
+    if at + wide <= TILE_M:
+        cover.tile((wide,), ((at + lead) // wide,)).store(cl.neighbours(line, at, wide))
+    for begin in range(0, wide, each):
+        end = begin + number
+        if (lead > 0) & (end < wide):
+            place = cl.where(end < wide - lead, end, TILE_M - wide + end)
+            out[first + place] = line[place]
 
 
 @untraced
