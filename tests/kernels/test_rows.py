@@ -310,6 +310,29 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
         np.testing.assert_array_equal(each.base, 7)  # nothing is written around the rows
 
 
+@pytest.mark.parametrize(
+    ("how", "dtype"),
+    [
+        (Plan(32, 1, 1, 4, 1, stages=2, shared_sums=1, shifted=True), np.float32),
+        (Plan(32, 1, 2, 8, 4, stages=2, overlap=True, shifted=True), BF16),
+    ],
+)
+def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: Callable[[int], None]) -> None:
+    checked(1)
+    m, n = 11, 357
+    x, dy, w = random((m, n), dtype), random((m, n), dtype, 1), random((n,), dtype, 2)
+    xhat, mean, rstd = normed(x.astype(np.float64), not how.overlap, 1e-5)
+    mean, rstd = mean[:, 0].astype(np.float32), rstd[:, 0].astype(np.float32)
+    made = norm.Normed(None, x, None if how.overlap else mean, rstd)
+    found, d = norm.norm_backward(dy, made, w, bias=not how.overlap, how=how), dy.astype(np.float64)
+    g = d * w.astype(np.float64)
+    inner = xhat * (g * xhat).mean(-1, keepdims=True) + (0 if how.overlap else g.mean(-1, keepdims=True))
+    close(found.x, (g - inner) * rstd[:, None], dtype)
+    close(found.weight, (d * xhat).sum(0), dtype)
+    if not how.overlap:
+        close(found.bias, d.sum(0), dtype)
+
+
 def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> None:
     x = random((3, 300), BF16)
     with pytest.raises(cl.ArgumentError, match=r"how.shifted is for arrays whose rows all begin as far into 16 bytes"):
