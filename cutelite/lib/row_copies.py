@@ -323,21 +323,23 @@ class RowsAsked:
     part    how a row is distributed
     arrays  the tensors that are read row by row
     taken   the rows that the team takes
+    alike   as for `RowPartition.load`
     """
 
     part: RowPartition
     arrays: tuple[Any, ...]
     taken: TakenRows
+    alike: bool
 
     @staticmethod
-    def create(part: RowPartition, arrays: tuple[Any, ...], counter: Any) -> RowsAsked:
+    def create(part: RowPartition, arrays: tuple[Any, ...], counter: Any, alike: bool) -> RowsAsked:
         """Begin with a row, and one that is known to follow it."""
-        return RowsAsked(part, arrays, TakenRows.create(part.team, arrays[0].shape[0], counter, 2))
+        return RowsAsked(part, arrays, TakenRows.create(part.team, arrays[0].shape[0], counter, 2), alike)
 
     def parts(self, fill: Any) -> list[RowPart]:
         """Load this thread's part of the current row of each array."""
         row = self.taken.known[0]
-        return [RowPart(self.part, self.part.load(x[row, None], fill)) for x in self.arrays]
+        return [RowPart(self.part, self.part.load(x[row, None], fill, self.alike)) for x in self.arrays]
 
     def ask(self) -> None:
         """Let the next row, if there is one, come to L2."""

@@ -46,6 +46,8 @@ class RowStream:
     overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
     apart   with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before
     soon    with `taken`: L2 is asked for the next row while the blocks of a cluster exchange their results
+    like    where rows begin anywhere, an array whose rows the vectors cover, as those of `arrays` lie otherwise. None:
+            all arrays lie alike
     """
 
     part: RowPartition
@@ -63,6 +65,7 @@ class RowStream:
     overlap: bool
     apart: int
     soon: bool
+    like: Any
 
     @staticmethod
     def create(
@@ -83,6 +86,7 @@ class RowStream:
         overlap: bool = False,
         apart: int = 0,
         soon: bool = False,
+        like: Any = None,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -121,9 +125,9 @@ class RowStream:
         elif stages:
             bulk = BulkCopies.create(part, arrays, stages, counter)
         elif taken:
-            asked = RowsAsked.create(part, arrays, counter)
+            asked = RowsAsked.create(part, arrays, counter, like is None)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
-        ways = once, bulk, queue, asked, overlap, apart, soon
+        ways = once, bulk, queue, asked, overlap, apart, soon, like
         return RowStream(part, arrays, many, early, outside, fill, packed, together, *ways)
 
     @property
@@ -377,7 +381,8 @@ class RowStream:
         """Return this thread's part of a row of each array, from global memory."""
         if self.outside:
             self.turn_to(row)
-            return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
+            alike = self.like is None
+            return [RowPart(self.part, x[row, None], self.fill, True, alike=alike) for x in self.arrays]
         return [self.registers(v) for v in self.loaded(row)]
 
     def registers(self, v: Any) -> RowPart:
@@ -387,12 +392,12 @@ class RowStream:
     def loaded(self, row: Any) -> tuple[Any, ...]:
         """Return this thread's elements of a row of each array, loaded into registers; it is the current row then."""
         self.turn_to(row)
-        return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
+        return tuple(self.part.load(x[row, None], self.fill, self.like is None) for x in self.arrays)
 
     def turn_to(self, row: Any) -> None:
         """Make a row of the arrays the current one."""
         if not self.part.steady:
-            self.part.turn_to(self.arrays[0][row, None])
+            self.part.turn_to((self.arrays[0] if self.like is None else self.like)[row, None])
 
     def refill(self) -> None:
         """Start the copy of a later row to the stage that has been read; without stages do nothing."""

@@ -172,7 +172,8 @@ class RowPartition:
 
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
-        last = self.n - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
+        end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
+        last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
     def end(self) -> Any:
@@ -227,7 +228,7 @@ class RowPartition:
         for i in self.order(some):
             first, step = self.first(some.start + i), (some.start + i) * self.team.threads * vector
             whole = some.whole or self.inside(some.start + i)
-            if whole or (first >= 0) & (first + vector <= end) & (first + vector < self.n):  # one more may be read
+            if whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # `neighbours` may read more
                 held[None, i].store(neighbours(memory, at, vector, step))
             else:
                 for j in static_range(vector):
@@ -255,16 +256,21 @@ class RowPartition:
             state = step(state, self.some(start, pieces))
         return state
 
-    def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
+    def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0, alike: bool = True) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
 
         step    ``step(state, v, some)`` returns the state after `v`, elements of shape (vector, pieces) with `fill`
                 beyond the row; `some` is the `RowVectors` that they were loaded from
         pieces  how many vectors are loaded together
+        alike   as for `load`
         Result  the last state
         Who     each thread of the team for itself
         """
-        return self.walk(state, lambda state, some: step(state, some.load(row, fill), some), pieces=pieces, loop=True)
+
+        def take(state: Any, some: RowVectors) -> Any:
+            return step(state, some.load(row, fill, alike), some)
+
+        return self.walk(state, take, pieces=pieces, loop=True)
 
     def store(self, v: Any, row: Any) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
@@ -332,13 +338,14 @@ class RowVectors:
                 found[j, i] = self.part.first(self.start + i) + j
         return found.load()
 
-    def load(self, row: Any, fill: Any = 0) -> Any:
+    def load(self, row: Any, fill: Any = 0, alike: bool = True) -> Any:
         """Return these elements of `row`, a tensor of n elements: (vector, pieces), with `fill` for those beyond it.
 
-        Who   each thread of the team for itself
+        alike  as for `RowPartition.load`
+        Who    each thread of the team for itself
         """
         check_row(row, self.part.n)
-        return self.part.read(row, fill, 0, self)
+        return self.part.read(row, fill, 0, self, alike)
 
     def store(self, v: Any, row: Any) -> None:
         """Write the elements `v`, of shape (vector, pieces), to `row`.

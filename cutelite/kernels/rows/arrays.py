@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -137,7 +137,8 @@ class Access(NamedTuple):
 
     aligned  rows of all arrays begin at multiples of this many elements
     vector   elements of one access: `aligned`, or where rows are `shifted` as many as 16 bytes of the first array hold
-    alike    in all arrays a row's first element lies as far into such a vector
+    alike    rows of all arrays begin as far into such a vector, and do not share memory
+    results  rows of all that are written do
     shifted  rows are covered by aligned vectors (`Plan.shifted`)
     """
 
@@ -145,16 +146,19 @@ class Access(NamedTuple):
     aligned: int
     vector: int
     alike: bool
+    results: bool
     shifted: bool
 
     @staticmethod
-    def of(rows: Rows, *others: Rows | None, narrow: bool = False) -> Access:
-        """Return the access to `rows` and others; `narrow`: rows are not covered."""
-        arrays = [rows, *(each for each in others if each is not None)]
-        aligned, wide = math.gcd(*(each.vector for each in arrays)), ACCESS // rows.dtype.bytes
-        alike = len({each.begins(wide) for each in arrays}) == 1 and rows.apart
-        shifted = alike and not narrow and aligned < wide and rows.n >= SHORT
-        return Access(rows.n, aligned, wide if shifted else aligned, alike, shifted)
+    def of(read: list[Rows | None], written: Sequence[Rows] = (), narrow: bool = False) -> Access:
+        """Return the access to arrays; `narrow`: rows are not covered."""
+        rows, reads = read[0], [each for each in read if each is not None]
+        assert rows is not None
+        aligned, wide = math.gcd(*(each.vector for each in (*reads, *written))), ACCESS // rows.dtype.bytes
+        alike, results = (len({each.begins(wide) for each in arrays}) == 1 for arrays in ((*reads, *written), written))
+        alike = alike and all(each.apart for each in reads)
+        shifted = (alike or results) and not narrow and aligned < wide and rows.n >= SHORT
+        return Access(rows.n, aligned, wide if shifted else aligned, alike, results, shifted)
 
     def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
@@ -166,14 +170,14 @@ class Access(NamedTuple):
         """
         given: Plan | None = instance("how", how, Plan)
         if given is not None:
-            if given.shifted and not self.alike:
+            if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
         if not self.shifted:
             return choose(self.n, self.vector)
         covered = self.n + self.vector - 1
-        more = -covered % self.vector if copies else int(covered % self.vector == 0)
-        return replace(choose(covered + more, self.vector), shifted=True)
+        more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
+        return replace(choose(covered + more, self.vector), shifted=True, alike=self.alike)
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

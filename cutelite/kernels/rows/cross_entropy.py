@@ -108,7 +108,7 @@ def backward(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
         team, part = p.team(n, x)
-        stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead)
+        stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead, like=p.like(dx))
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
@@ -119,7 +119,9 @@ def backward(loss: Loss, p: Plan) -> Any:
                 def add(total: Any, v: Any, some: Any) -> Any:
                     return total + some.keep(power(widened(v) - lse, exact)).reduce("sum")
 
-                share = 1.0 / team.reduce(part.fold(x[row, None], f32(0), add, pieces=1))  # few registers
+                share = 1.0 / team.reduce(
+                    part.fold(x[row, None], f32(0), add, pieces=1, alike=p.alike)
+                )  # few registers
             scale, less = loss.scales(target, gradient, lse)
             scale = scale * share
 
@@ -152,7 +154,8 @@ def both(loss: Loss, p: Plan) -> Any:
     ) -> None:
         _team, part = p.team(n, x)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
+        rows = {"counter": counter, "once": keeps, "like": p.like(dx)}
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, **rows)
 
         def ask(row: Any) -> Any:
             if not stream.many and cl.thread_idx.x == 0:  # ptxas loads them only when the row has come
@@ -224,7 +227,7 @@ def cross_entropy(
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
-    p = Access.of(rows).plan(how, plan_fold).only("early", "ahead")
+    p = Access.of([rows]).plan(how, plan_fold).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
@@ -262,7 +265,7 @@ def cross_entropy_backward(
     given, out = out, empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     check_given_apart(given, gradient=gradient, target=target, lse=lse)
-    p = Access.of(rows, results).plan(how, plan_light).only("ahead")
+    p = Access.of([rows], [results]).plan(how, plan_light).only("ahead")
     kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
@@ -286,7 +289,7 @@ def cross_entropy_gradient(
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
-    access = Access.of(rows, results)
+    access = Access.of([rows], [results])
     p = access.plan(how, lambda n, vector: rows.planned(plan_loss, n, vector, rows.dtype.bytes)).only(*WAYS)
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](

@@ -124,8 +124,8 @@ def apply(
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
-    others = (*([] if more is None else [more]), *(Rows(each, "", kinds=RESULTS) for each in (y, total)))
-    access = Access.of(rows, *others, narrow=narrow is not None and narrow.block > 1)
+    made = [Rows(each, "", kinds=RESULTS) for each in ((y,) if more is None else (y, total))]
+    access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
     if narrow is not None:
@@ -252,7 +252,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         period = p.vector // math.gcd(p.vector, rows.begins(p.vector)[0])
         return 0 if p.teams > 1 else teams // period * period
 
-    access = Access.of(rows, *others)
+    access = Access.of([rows, *others])
     p = access.plan(how, choose, copies=True).only(*WAYS)
     if how is None and not count(p):
         p = access.plan(None, partial(choose, most=MOST_BLOCKS), copies=True)

@@ -273,7 +273,8 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         arrays = (x,) if residual is None else (x, residual)
         team, part = norm.team(p, arrays, (w, b))
-        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
+        rows = {"together": p.rows, "counter": counter, "like": p.like(y)}
+        stream = cl.RowStream.create(part, arrays, packed=True, **rows, **p.stream)
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
@@ -336,7 +337,8 @@ def write_norms(norm: Norm, stream: Any, weight: Any, rows: Any, made: list[Writ
     part = stream.part
 
     def anew(row: Any, its: Written) -> Written:
-        given = [cl.RowPart(part, each[row, None], 0, True) for each in stream.arrays]
+        alike = stream.like is None
+        given = [cl.RowPart(part, each[row, None], 0, True, alike=alike) for each in stream.arrays]
         weights = None if weight is None else cl.RowPart(part, weight, 0, True, alike=False)
         line = norm.line(0.0, its.by, True)
 

@@ -50,8 +50,9 @@ class Plan:
                   one row after the other: only blocks that may start before the kernel before has ended do so, for
                   their own rows, and the first ones for weights. 0: nobody asks
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
-    shifted       rows begin anywhere, but in all arrays as far into a vector: threads have vectors of aligned memory,
-                  which cover a row (`RowPartition.shift`)
+    shifted       rows begin anywhere, but in all arrays that are written as far into a vector: threads have vectors of
+                  aligned memory, which cover a row (`RowPartition.shift`)
+    alike         with `shifted`: so do rows that are read; otherwise these are loaded by words
     """
 
     threads: int
@@ -75,6 +76,7 @@ class Plan:
     rows: int = 1
     lead: int = 0
     shifted: bool = False
+    alike: bool = True
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -175,6 +177,10 @@ class Plan:
         else:
             follow()
         return team, part
+
+    def like(self, written: Any) -> Any:
+        """Return what `RowStream.create` takes as `like`, of an array that is written."""
+        return None if self.alike else written
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
         """Dims for the elements from one row to the next."""

@@ -48,7 +48,7 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         arrays = (x,) if up is None else (x, up)
         _team, part = p.team(n, *arrays)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
-        stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, **p.stream)
+        stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, like=p.like(q), **p.stream)
 
         def value(some: Any, parts: Any) -> Any:
             v, *more = (widened(each.of(some)) for each in parts)
@@ -117,7 +117,7 @@ def quantise(
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
         q, scale = results(out, wanted, x=x, up=up)
     results_rows = Rows(q, "q", kinds=RESULTS)
-    access = Access.of(rows, more, results_rows, narrow=narrow.block > 1)
+    access = Access.of([rows, more], [results_rows], narrow=narrow.block > 1)
     wide, each = ACCESS // rows.dtype.bytes, 32 if more is None else 16
     function, given = None if more is None else activation, (rows.matrix, None if more is None else more.matrix)
     made = q.reshape((rows.m, rows.n)), scale if len(x.shape) == 2 else scale.reshape((rows.m, int(scale.shape[-1])))

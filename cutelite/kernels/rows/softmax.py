@@ -107,7 +107,8 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     ) -> None:
         _team, part = p.team(n, x)
         keeps = not log and not p.loops and part.vector * part.pieces <= KEPT
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
+        rows = {"counter": counter, "once": keeps, "like": p.like(y)}
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, **rows)
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if keeps:
@@ -151,7 +152,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, **p.stream)
+        stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, like=p.like(dx), **p.stream)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             def add(total: Any, some: Any) -> Any:
@@ -199,7 +200,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     y = result_like(x, out)
     results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
-    p = Access.of(rows, results).plan(
+    p = Access.of([rows], [results]).plan(
         how, lambda n, vector: rows.planned(plan_softmax, n, vector, rows.dtype.bytes, once=not log)
     )
     p = p.only(*WAYS)
@@ -223,7 +224,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
-    access = Access.of(values, gradients, results)
+    access = Access.of([values, gradients], [results])
     p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes)).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
