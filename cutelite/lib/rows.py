@@ -245,10 +245,10 @@ class RowPartition:
         Result  the last state
         Who     each thread of the team for itself
         """
-        first = 0 if self.inside(0) or not loop else min(pieces, self.pieces)
+        first = 0 if self.inside(0) or not loop else pieces
         whole = sum(self.inside(i) for i in range(first, self.pieces)) // pieces * pieces if loop else 0
         for start in static_range(0, first, pieces):
-            state = step(state, self.some(start, first))
+            state = step(state, self.some(start, pieces))
         starts = first, first + whole, pieces
         for start in range(*starts) if whole > pieces else static_range(*starts):
             state = step(state, RowVectors(self, start, pieces, True))

@@ -281,20 +281,23 @@ def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
 
 COVERED = [
     Plan(32, 1, 1, 8, 1, shifted=True),
-    Plan(32, 2, 2, 8, 1, shifted=True, taken=True, lead=1 << 20),
+    Plan(32, 1, 4, 8, 1, shifted=True, taken=True, lead=1 << 20),
     Plan(64, 1, 2, 8, 1, shifted=True, outside=True),
-    Plan(32, 2, 1, 8, 1, shifted=True, early=True),
+    Plan(32, 1, 4, 8, 1, shifted=True, early=True),
+    Plan(32, 2, 1, 8, 1, shifted=True, alike=False),
 ]
 
 
-@pytest.mark.parametrize(("how", "start", "gap"), list(zip(COVERED, (0, 3, 6, 5), (0, 1, 0, 7), strict=True)), ids=str)
+@pytest.mark.parametrize(
+    ("how", "start", "gap"), list(zip(COVERED, (0, 3, 6, 5, 1), (0, 0, 2, 7, 0), strict=True)), ids=str
+)
 def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Callable[[int], None]) -> None:
     checked(1)
     m, n = 4, 531
     x, y = (np.full(start + m * (n + gap), 7, BF16)[start:].reshape((m, n + gap))[:, :n] for _ in range(2))
     x[...] = random((m, n), BF16, scale=3)
     w, b, exact = random((n,), BF16, 1), random((n,), BF16, 2), softmaxed(x.astype(np.float64))
-    soft.softmax(x, out=y, how=how)
+    soft.softmax(x if how.alike else np.hstack([x, x])[:, :n], out=y, how=how)
     close(y, exact, BF16)
     if not gap:
         xhat, _, _ = normed(x.astype(np.float64), True, 1e-5)
@@ -313,7 +316,7 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
 @pytest.mark.parametrize(
     ("how", "dtype"),
     [
-        (Plan(32, 1, 1, 4, 1, stages=2, shared_sums=1, shifted=True), np.float32),
+        (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True), np.float32),
         (Plan(32, 1, 2, 8, 4, stages=2, overlap=True, shifted=True), BF16),
     ],
 )
@@ -331,6 +334,15 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
     close(found.weight, (d * xhat).sum(0), dtype)
     if not how.overlap:
         close(found.bias, d.sum(0), dtype)
+
+
+def test_bulk_copies_of_rows_that_begin_anywhere(checked: Callable[[int], None]) -> None:
+    checked(1)
+    dy, y, out = (np.zeros(3 + 6 * 261, BF16)[3:].reshape((6, 261)) for _ in range(3))
+    dy[...], y[...] = random((6, 261), BF16), random((6, 261), BF16, 1)
+    soft.softmax_backward(dy, y, out=out, how=Plan(32, 1, 4, 8, 1, stages=1, shifted=True))
+    g, p = dy.astype(np.float64), y.astype(np.float64)
+    close(out, p * (g - (p * g).sum(-1, keepdims=True)), BF16)
 
 
 def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> None:

@@ -143,6 +143,11 @@ def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
     near(q, scale, x.T.astype(np.float64), narrow, 1e-6)
 
 
+def test_matrices_between_other_numbers_are_transposed() -> None:
+    x = random((1 + 128 * 128,), BF16)[1:].reshape((128, 128))  # no word reaches out of it
+    np.testing.assert_array_equal(transposed(x, "bf16"), x.T)
+
+
 def test_no_rows() -> None:
     x = np.zeros((0, 2, 300), np.float32)
     for narrow, scales in ((Narrow(), 1), (Narrow(block=128), 3)):

@@ -214,8 +214,8 @@ def norm_backward(
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
     groups = min(GROUPS, rows.m) if p.loops else teams
-    dw = None if w is None else sums_of(rows, groups, p)
-    db = sums_of(rows, groups, p) if bias else None
+    dw = None if w is None else empty(dx, (groups, rows.n), "f32")
+    db = empty(dx, (groups, rows.n), "f32") if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](
         gradients.matrix,
         rows.matrix,
@@ -236,7 +236,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """Return the plan of a derivative, and how many teams, or blocks of several, keep sums over rows.
 
     Where rows begin anywhere, each of a team's begins as far into a vector as its first one: so its sums stay in place.
-    Their number is then a multiple of the rows after which that is so again.
+    Their number is then a multiple of the rows after which that is so again. Sums lie as the gradients do: both are new.
 
     Errors  `cl.ArgumentError`
     """
@@ -261,18 +261,6 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     if not count(p) and rows.m:
         raise cl.ArgumentError("how.shifted is for one team a block, and as many as begin differently at once")
     return p, count(p)
-
-
-def sums_of(rows: Rows, groups: int, p: Plan) -> Any:
-    """Return a new matrix for sums over `rows`, f32, whose rows begin as far into a vector as these where they have to.
-
-    groups  its number of rows
-    """
-    if not p.shifted or p.loops:
-        return empty(rows.matrix, (groups, rows.n), "f32")
-    pitch, before = rows.begins(p.vector)
-    pitch = rows.n + (pitch - rows.n) % p.vector
-    return empty(rows.matrix, (before + groups * pitch,), "f32")[before:].reshape((groups, pitch))[:, : rows.n]
 
 
 def summed(like: Any, dtype: Any, *matrices: Any) -> list[Any]:

@@ -10,7 +10,6 @@ g alone does where rows stay in shared memory.
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
-P = cl.Dim("P", min=0)  # elements from one team's sums to the next's
 ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
 UNDER_WAY = 16  # loads of a thread under way together
 SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; parts of the rows
@@ -82,7 +80,6 @@ def backward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy, piece by piece."""
     dtype, n, weight = norm.dtype, norm.n, norm.weight
     P, Q, R, S = p.pitches("P Q R S")
-    (T,) = pitches("T", 1 if p.shifted else math.gcd(n, p.vector))
 
     @cl.kernel(**p.options)
     def norm_backward(
@@ -93,8 +90,8 @@ def backward(norm: Norm, p: Plan) -> Any:
         rstds: Tensor[f32, (M,)],
         add: Tensor[dtype, (M, n), (S, 1)] | None,
         dx: Tensor[dtype, (M, n), (R, 1)],
-        dw: Tensor[f32, (G, n), (T, 1)] | None,
-        db: Tensor[f32, (G, n), (T, 1)] | None,
+        dw: Tensor[f32, (G, n)] | None,
+        db: Tensor[f32, (G, n)] | None,
     ) -> None:
         _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
         gathered = Gathered.create(part, p.shared_sums, dw, db)
@@ -256,9 +253,9 @@ def add_up(dtype: Any, columns: int) -> Any:
 
     @cl.kernel(block=ADDING)
     def column_sums(
-        parts: Tensor[f32, (G, N), (P, 1)],
+        parts: Tensor[f32, (G, N)],
         out: Tensor[dtype, (N,)],
-        more: Tensor[f32, (G, N), (P, 1)] | None,
+        more: Tensor[f32, (G, N)] | None,
         other: Tensor[dtype, (N,)] | None,
     ) -> None:
         follow()

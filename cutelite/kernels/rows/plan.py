@@ -155,8 +155,7 @@ class Plan:
         """
         count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
-        shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
-        part = cl.RowPartition(team, n, self.vector, granule, shift, steady)
+        part = self.part(team, n, granule, steady)
         if steady:
             part.turn_to(arrays[0][min(team.number(), arrays[0].shape[0] - 1), None])
 
@@ -177,6 +176,11 @@ class Plan:
         else:
             follow()
         return team, part
+
+    def part(self, team: cl.Team, n: int, granule: int = 1, steady: bool = False) -> cl.RowPartition:
+        """Return this thread's part of rows of `n` elements, of which none is the current one yet."""
+        shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
+        return cl.RowPartition(team, n, self.vector, granule, shift, steady)
 
     def like(self, written: Any) -> Any:
         """Return what `RowStream.create` takes as `like`, of an array that is written."""

@@ -47,6 +47,13 @@ class Row(NamedTuple):
     part: Any
     x: Any
 
+    @staticmethod
+    def of(p: Plan, team: Any, x: Any) -> "Row":
+        """Return the row `x` for the block, which is one team."""
+        part = p.part(team, x.shape[0])
+        part.turn_to(x)
+        return Row(x.dtype, part.n, team, part, x)
+
     @property
     def bits(self) -> int:
         """The bits in which keys differ: those of bf16 are the upper half of f32's."""

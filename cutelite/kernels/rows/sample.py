@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import Arguments, as_number, instance, results, underived
+from cutelite.kernels.arguments import Arguments, as_number, results, underived
 from cutelite.kernels.planning import apart_with_out
-from cutelite.kernels.rows.arrays import Rows, derived, flat
+from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, number
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, number_of, rank, threshold
@@ -136,7 +136,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
         temperature: f32, k: i32, share: f32,
     ) -> None:  # fmt: skip
         team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (2, CANDIDATES))
-        r = Row(dtype, n, team, cl.RowPartition(team, n, p.vector), x[row, None])
+        r = Row.of(p, team, x[row, None])
         greatest = r.part.fold(r.x, f32(LOWEST), lambda top, v, _: max(top, v.to(f32).reduce("max")), fill=-math.inf)
         chance = Chance(team.reduce(greatest, "max"), 1.0 / temperature, chances[row], share)
         count = i32(CANDIDATES + 1)
@@ -186,7 +186,7 @@ def sample(
     top_k = as_number("top_k", top_k, whole=True, least=0)
     top_k = top_k if top_k < rows.n else 0
     (columns,) = results(out, {"columns": (leading, "i64")}, x=x, chances=chances)
-    p = (instance("how", how, Plan) or alone(rows.n, rows.vector)).only()
+    p = Access.of([rows]).plan(how, alone).only()
     kernel = sampling(rows.dtype, rows.n, p)
     given = flat(chances, rows.m), flat(columns, rows.m)
     kernel[rows.m, p.block](rows.matrix, *given, temperature, top_k, top_p)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import as_number, instance, results
+from cutelite.kernels.arguments import as_number, results
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, derived, flat
+from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, ordered
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.plans import plan_fold
@@ -52,6 +52,7 @@ def greatest(dtype: Any, n: int, p: Plan) -> Any:
             return best
 
         if team.teams == 1 or row < M:
+            part.turn_to(x[row, None])
             best = part.fold(x[row, None], Best(u32(0), i32(n)), step)
             team.ready()
             best = team.reduce(best, better)
@@ -84,7 +85,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     if rows.n == 0:
         raise cl.ArgumentError(f"x has shape {tuple(x.shape)}: there is no greatest of no elements")
     values, columns = results(out, {"value": (leading, rows.dtype.name), "column": (leading, "i64")}, x=x)
-    p = (instance("how", how, Plan) or plan_fold(rows.n, rows.vector)).only()
+    p = Access.of([rows]).plan(how, plan_fold).only()
     kernel = greatest(rows.dtype, rows.n, p)
     kernel[p.launch(rows)](rows.matrix, flat(values, rows.m), flat(columns, rows.m))
     return Found(values, columns)
@@ -102,7 +103,7 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     @cl.kernel(**p.options)
     def top_k(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M, k)], columns: Tensor[i64, (M, k)]) -> None:
         team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (size,))
-        r = Row(dtype, n, team, cl.RowPartition(team, n, p.vector), x[row, None])
+        r = Row.of(p, team, x[row, None])
         count = i32(size + 1)
         if k <= bounded(p):
             count = r.collect(room, at_least(r.bound(k)))
@@ -139,7 +140,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
         raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements: it must be from 1 to {most}")
     shape = (*leading, k)
     values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
-    p = (instance("how", how, Plan) or alone(rows.n, rows.vector)).only()
+    p = Access.of([rows]).plan(how, alone).only()
     kernel = tops(rows.dtype, rows.n, k, p)
     kernel[rows.m, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))
     return Found(values, columns)
