@@ -336,6 +336,11 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
         close(found.bias, d.sum(0), dtype)
 
 
+def test_no_word_of_rows_that_begin_anywhere_reaches_out_of_their_array() -> None:
+    x = random((1 + 2 * 512,), BF16)[1:].reshape((2, 512))
+    close(soft.softmax(x, how=COVERED[-1]), softmaxed(x.astype(np.float64)), BF16)
+
+
 def test_bulk_copies_of_rows_that_begin_anywhere(checked: Callable[[int], None]) -> None:
     checked(1)
     dy, y, out = (np.zeros(3 + 6 * 261, BF16)[3:].reshape((6, 261)) for _ in range(3))

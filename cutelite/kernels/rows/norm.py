@@ -236,7 +236,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """Return the plan of a derivative, and how many teams, or blocks of several, keep sums over rows.
 
     Where rows begin anywhere, each of a team's begins as far into a vector as its first one: so its sums stay in place.
-    Their number is then a multiple of the rows after which that is so again. Sums lie as the gradients do: both are new.
+    Their number is then a multiple of the rows after which that is so again. Sums lie as gradients do: both are new.
 
     Errors  `cl.ArgumentError`
     """
