@@ -108,16 +108,12 @@ class RowStream:
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
                  `together` above 1 with stages, `many`, `early`, `ahead` or `taken`, or where rows begin anywhere, as
                  `ahead` is; `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages,
-                 with `outside` or `counter`; `apart` without `ahead` or `taken`
+                 with `outside` or `counter`; `apart` without `ahead` or `taken`; `like` with stages
         """
-        if (together or 1) > 1 and (stages or many or early or taken or ahead is not None or part.shift is not None):
+        one = bool(stages or many or early or taken) or ahead is not None or part.shift is not None
+        check_ways(stages, ahead, taken, early, outside, counter, overlap, apart, like)
+        if one and (together or 1) > 1:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
-        if taken and (stages or early or outside or ahead is not None or counter is None):
-            raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
-        if overlap and (not stages or outside or counter is not None):
-            raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
-        if apart and ahead is None and not taken:
-            raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
         bulk = queue = asked = None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
@@ -403,6 +399,20 @@ class RowStream:
         """Start the copy of a later row to the stage that has been read; without stages do nothing."""
         if self.bulk is not None:
             self.bulk.refill()
+
+
+def check_ways(
+    stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, apart: int, like: Any
+) -> None:
+    """Check that the ways in which rows come to a team go together. Errors: `row-stream`."""
+    if taken and (stages or early or outside or ahead is not None or counter is None):
+        raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
+    if overlap and (not stages or outside or counter is not None):
+        raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
+    if apart and ahead is None and not taken:
+        raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
+    if stages and like is not None:
+        raise mistake("row-stream", "bulk copies bring no rows that lie otherwise than what is written")
 
 
 def nothing(row: Any) -> None:

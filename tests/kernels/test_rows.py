@@ -354,6 +354,8 @@ def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> N
     x = random((3, 300), BF16)
     with pytest.raises(cl.ArgumentError, match=r"how.shifted is for arrays whose rows all begin as far into 16 bytes"):
         soft.softmax(x, out=np.zeros((3, 301), BF16)[:, :300], how=COVERED[0])
+    with pytest.raises(cl.CompileError, match="bulk copies bring no rows that lie otherwise"):
+        soft.softmax(x, how=Plan(32, 1, 1, 8, 1, stages=1, shifted=True, alike=False))
 
 
 @pytest.mark.parametrize("steps", [(-1, 1), (1, -1), (-1, -1), (-2, 1)])

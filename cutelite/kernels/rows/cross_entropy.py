@@ -108,7 +108,7 @@ def backward(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
         team, part = p.team(n, x)
-        stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead, like=p.like(dx))
+        stream = cl.RowStream.create(part, (x,), **p.ways(dx, None))
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
@@ -154,8 +154,7 @@ def both(loss: Loss, p: Plan) -> Any:
     ) -> None:
         _team, part = p.team(n, x)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
-        rows = {"counter": counter, "once": keeps, "like": p.like(dx)}
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, **rows)
+        stream = cl.RowStream.create(part, (x,), fill=-math.inf, once=keeps, **p.ways(dx, counter))
 
         def ask(row: Any) -> Any:
             if not stream.many and cl.thread_idx.x == 0:  # ptxas loads them only when the row has come

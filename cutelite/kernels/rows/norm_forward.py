@@ -273,8 +273,7 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         arrays = (x,) if residual is None else (x, residual)
         team, part = norm.team(p, arrays, (w, b))
-        rows = {"together": p.rows, "counter": counter, "like": p.like(y)}
-        stream = cl.RowStream.create(part, arrays, packed=True, **rows, **p.stream)
+        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.ways(y, counter))
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD

@@ -182,9 +182,9 @@ class Plan:
         shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
         return cl.RowPartition(team, n, self.vector, granule, shift, steady)
 
-    def like(self, written: Any) -> Any:
-        """Return what `RowStream.create` takes as `like`, of an array that is written."""
-        return None if self.alike else written
+    def ways(self, written: Any, counter: Any) -> dict[str, Any]:
+        """Return the arguments of `RowStream.create` for a kernel that writes rows of an array, and has a counter."""
+        return self.stream | {"counter": counter, "like": None if self.alike else written}
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
         """Dims for the elements from one row to the next."""

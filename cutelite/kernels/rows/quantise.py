@@ -48,7 +48,7 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         arrays = (x,) if up is None else (x, up)
         _team, part = p.team(n, *arrays)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
-        stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, like=p.like(q), **p.stream)
+        stream = cl.RowStream.create(part, arrays, packed=not keeps, **p.ways(q, counter))
 
         def value(some: Any, parts: Any) -> Any:
             v, *more = (widened(each.of(some)) for each in parts)

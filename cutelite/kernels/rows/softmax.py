@@ -107,8 +107,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     ) -> None:
         _team, part = p.team(n, x)
         keeps = not log and not p.loops and part.vector * part.pieces <= KEPT
-        rows = {"counter": counter, "once": keeps, "like": p.like(y)}
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, **rows)
+        stream = cl.RowStream.create(part, (x,), fill=-math.inf, once=keeps, **p.ways(y, counter))
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if keeps:
@@ -152,7 +151,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, like=p.like(dx), **p.stream)
+        stream = cl.RowStream.create(part, (dy, y), packed=True, **p.ways(dx, counter))
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             def add(total: Any, some: Any) -> Any:
