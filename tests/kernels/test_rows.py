@@ -19,6 +19,7 @@ from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.plans import (
     MOST,
     plan,
+    plan_apart,
     plan_fold,
     plan_light,
     plan_loss,
@@ -245,6 +246,19 @@ def test_gradients_of_a_part_of_each_row(far: float) -> None:
         close(found, whole[:, columns], BF16)
 
 
+@pytest.mark.parametrize("far", [0.0, 3000.0])
+def test_gradients_of_rows_that_several_blocks_share(far: float) -> None:
+    """Where they are no cluster, far from zero each block reads the whole row, which none may have written by then."""
+    x = (random((3, 200), np.float32, scale=2) + far).astype(BF16)
+    target, g, how = np.array([3, 199, -100]), np.linspace(1, 2, 3, dtype=np.float32), Plan(32, 1, 3, 8, 1)
+    wide = x.astype(np.float64) - far
+    lse = np.log(np.exp(wide).sum(-1))
+    exact = (np.exp(wide - lse[:, None]) - np.eye(200)[target]) * (g * (target >= 0))[:, None]
+    given = g, x, target, (lse + far).astype(np.float32)
+    close(entropy.cross_entropy_backward(*given, how=how), exact, BF16)
+    close(entropy.cross_entropy_backward(*given, out=x, how=how), exact, BF16)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_losses_of_logits_that_are_far_from_zero(smoothing: float) -> None:
     x = random((3, 70), np.float32) + np.array([[1e4], [-3e5], [0]], np.float32)
@@ -428,6 +442,14 @@ def test_plans_hold_every_length(choose: Any) -> None:
             assert p.cluster <= 16
             assert p.block % 32 == 0
             assert p.blocks * p.block <= 2048
+
+
+def test_blocks_that_are_no_cluster_hold_every_length() -> None:
+    for n in [8193, 50_257, 151_936, MOST + 1, 1 << 24]:
+        for bytes, vector in ((2, 8), (2, 1), (4, 4)):
+            p = plan_apart(n, vector, bytes)
+            assert p.block * p.blocks <= 2048
+            assert p.block * p.cluster * (64 // bytes) >= n > p.block * (p.cluster - 1)
 
 
 @pytest.mark.parametrize(

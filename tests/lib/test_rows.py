@@ -5,6 +5,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
+from cutelite.kernels.rows.plan import Plan
 from cutelite.lib.reduce import Team
 from tests.places import Place
 
@@ -51,3 +52,16 @@ def test_memory_is_aligned_to_whole_elements() -> None:
 
     with pytest.raises(cl.CompileError, match="elements of 4 bytes may begin at a multiple of 4 bytes or more, not 2"):
         kernel.compile(np.zeros(8, np.float32))
+
+
+@pytest.mark.parametrize("cluster", [1, 4, 8, 16])
+def test_no_two_blocks_share_a_line_of_memory_unless_one_would_have_nothing(cluster: int) -> None:
+    shared = 0
+    for n in [*range(8, 2000, 8), 50_264, 100_000, 128_256, 151_936, 200_000, 201_088]:
+        plain = cut(n, 8, 64, cluster, 1)
+        part = Plan(64, 1, cluster, 8, 1).part(plain.team, n)
+        assert part.pieces == plain.pieces
+        assert part.chunk == plain.chunk or part.chunk * (cluster - 1) < n
+        shared += cluster > 1 and part.chunk % 64 > 0
+        assert n < 2000 or part.chunk % 64 == 0
+    assert (shared > 0) == (cluster > 1)

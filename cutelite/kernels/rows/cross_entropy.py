@@ -11,7 +11,7 @@ together, and the only array of the size of the logits that is written is the gr
 
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -23,7 +23,7 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
 from cutelite.kernels.rows.plan import WAYS, Plan
-from cutelite.kernels.rows.plans import plan_fold, plan_light, plan_loss
+from cutelite.kernels.rows.plans import even, plan_apart, plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, power
 from cutelite.lib.row_words import widened
 
@@ -91,15 +91,17 @@ def forward(loss: Loss, p: Plan) -> Any:
 
 
 @cache
-def backward(loss: Loss, p: Plan) -> Any:
+def backward(loss: Loss, p: Plan, apart: bool) -> Any:
     """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss.
 
     Far from zero, exp(x - lse) is off by what rounded lse: there the sum of a row's corrects it.
+
+    apart  the blocks that share a row are no cluster: far from zero each reads the whole row
     """
     dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
     P, Q = p.pitches("P Q")
 
-    @cl.kernel(**p.options)
+    @cl.kernel(**(replace(p, cluster=1) if apart else p).options)
     def cross_entropy_backward(
         x: Tensor[dtype, (M, n), (P, 1)],
         targets: Tensor[i64, (M,)],
@@ -107,7 +109,8 @@ def backward(loss: Loss, p: Plan) -> Any:
         gradients: Tensor[f32, (M,)],
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
-        team, part = p.team(n, x)
+        team, part = p.team(n, x, apart=apart)
+        whole = replace(part, team=replace(team, cluster=1, rank=0)) if apart else part
         stream = cl.RowStream.create(part, (x,), **p.ways(dx, None))
 
         def work(row: Any, asked: Any, held: Any) -> None:
@@ -119,9 +122,8 @@ def backward(loss: Loss, p: Plan) -> Any:
                 def add(total: Any, v: Any, some: Any) -> Any:
                     return total + some.keep(power(widened(v) - lse, exact)).reduce("sum")
 
-                share = 1.0 / team.reduce(
-                    part.fold(x[row, None], f32(0), add, pieces=1, alike=p.alike)
-                )  # few registers
+                total = whole.fold(x[row, None], f32(0), add, pieces=1, alike=p.alike)  # few registers
+                share = 1.0 / whole.team.reduce(total)
             scale, less = loss.scales(target, gradient, lse)
             scale = scale * share
 
@@ -264,8 +266,11 @@ def cross_entropy_backward(
     given, out = out, empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     check_given_apart(given, gradient=gradient, target=target, lse=lse)
-    p = Access.of([rows], [results]).plan(how, plan_light).only("ahead")
-    kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
+    # not where blocks would read again what others have written, nor where many rows are far from zero
+    apart = part or (rows.dtype.bytes == 2 and rows.view.pointer != results.view.pointer)
+    apart = apart and (how is not None or not even(rows.n))
+    p = Access.of([rows], [results]).plan(how, partial(plan_apart, bytes=rows.dtype.bytes) if apart else plan_light)
+    kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p.only("ahead"), apart)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
     return out

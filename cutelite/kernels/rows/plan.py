@@ -14,6 +14,7 @@ from cutelite.records import dataclass
 ACCESS = 16  # bytes that one access takes at most
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 LONGEST = 2**31 - 1  # most elements of a row
+LINE = 8  # vectors that a block's part of a row is a multiple of, where it may be: 128 bytes, where a vector has 16
 LEAD = 3 << 20  # bytes of rows that are asked for ahead: what an H100 reads in a microsecond, an H200 in 0.7
 WAYS = "stages", "early", "ahead", "taken"  # in which teams have rows ahead
 MULTIPROCESSORS = 132  # of an H100 or H200
@@ -145,6 +146,7 @@ class Plan:
         reductions: int | None = 1,
         granule: int = 1,
         steady: bool = False,
+        apart: bool = False,
     ) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
@@ -152,9 +154,12 @@ class Plan:
         weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out
         reductions  per row; None: the team works on any number of rows
         steady      all rows of a team begin as far into a vector as its first one, which is the current one
+        apart       the blocks that share a row are no cluster: each reduces by itself
         """
         count = None if self.persistent else reductions
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
+        team = cl.Team.create(self.threads, cluster=1 if apart else self.cluster, reductions=count)
+        if apart:
+            team = replace(team, cluster=self.cluster, rank=cl.block_idx.x % self.cluster)
         part = self.part(team, n, granule, steady)
         if steady:
             part.turn_to(arrays[0][min(team.number(), arrays[0].shape[0] - 1), None])
@@ -178,9 +183,15 @@ class Plan:
         return team, part
 
     def part(self, team: cl.Team, n: int, granule: int = 1, steady: bool = False) -> cl.RowPartition:
-        """Return this thread's part of rows of `n` elements, of which none is the current one yet."""
+        """Return this thread's part of rows of `n` elements, of which none is the current one yet.
+
+        Blocks' parts are whole lines of memory, if each has one and no thread more vectors: a sector of memory that two
+        blocks share is read twice, and written by halves.
+        """
         shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
-        return cl.RowPartition(team, n, self.vector, granule, shift, steady)
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady)
+        lined = replace(part, granule=max(granule, LINE * self.vector))
+        return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
 
     def ways(self, written: Any, counter: Any) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` for a kernel that writes rows of an array, and has a counter."""

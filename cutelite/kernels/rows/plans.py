@@ -275,6 +275,19 @@ def plan_light(n: int, vector: int) -> Plan:
     return asking(plan(n, vector, each=16 if n <= 4096 else 32) if n <= 8192 else wide, n)
 
 
+def even(n: int) -> bool:
+    """Tell whether `plan_light` has a block for a row, or clusters whose threads all have as many elements."""
+    return n <= 8192 or (n <= MOST and n == power_of_two(n))
+
+
+def plan_apart(n: int, vector: int, bytes: int) -> Plan:
+    """Return the plan for blocks that share a row and are no cluster, with 64 bytes of it a thread."""
+    each = 64 // bytes
+    parts = -(-n // (SMALL_BLOCK * each))
+    threads = -(-n // (parts * each * WARP)) * WARP
+    return asking(Plan(threads, 1, parts, vector, REGISTERS // 48 // threads), n)
+
+
 def plan_two(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead."""
     part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
