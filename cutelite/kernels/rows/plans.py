@@ -14,6 +14,7 @@ from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
 SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
+MEDIUM_BLOCK = 320  # threads of one where fewer would leave many idle
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 MOST_STAGES = 4  # rows that are copied ahead
@@ -184,7 +185,8 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         return plan(n, vector, each=16, registers=40)
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
         p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK)
-        aside = n > 16_384 and n % (p.cluster * p.threads * vector) == 0  # no registers for what tells where rows end
+        full = n % (p.cluster * p.threads * vector) == 0  # else registers are short for what tells where rows end
+        aside = n > 16_384 and (full or (n > 65_536 and n % vector == 0))
         return replace(p, held=aside, aside=aside)
     if not light and not narrow and words and 131_072 < n <= MOST and most == LARGE:
         return taken(n, vector, 64, 80, 1, apart=2700, soon=True)
@@ -313,6 +315,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
         fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (bytes * -(-n // least)) - 2) // 2)
         if inputs == 2 and (sums == 2 or least == LARGE or fit > 2):
+            if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 5 * MEDIUM_BLOCK:  # registers hold no more of each thread
+                small = replace(small, threads=MEDIUM_BLOCK)
             p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
