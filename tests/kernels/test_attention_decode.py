@@ -136,13 +136,13 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     (k, table), (v, _) = (paged(x, [300], page) for x in (k, v)) if page else ((k, None), (v, None))
     parts, sums = np.empty((1, 2, 2, 2, 64), np.float32), np.empty((1, 2, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
-    numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
+    numbers = 0.1 / LN2, 1, 1 << 30, 0, ()
     starts = lengths // 3
     report = kernel.check((1, 2), None, *arrays, lengths, starts, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
     results = q.copy(), sums[..., 0].copy()
     combine = combining.of_rows(cl.bf16, 64, 64, False, 2 if page else 1, 4)
-    report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1 << 30, 3)
+    report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1 << 30)
     assert not report.kinds, str(report)
 
 
@@ -151,7 +151,7 @@ def test_no_race_in_shares() -> None:
     kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
     results = q.copy(), np.empty((2, 4, 1), np.float32)
     held = np.empty((8, 2, 64), np.float32), np.empty((8, 2), np.float32), np.zeros(4, np.int32)
-    arrays, numbers = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), *results), (0.1 / LN2, 1, 1 << 30, 0, 2, (), held)
+    arrays, numbers = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), *results), (0.1 / LN2, 1, 1 << 30, 0, (), held)
     lengths = np.array([130, 60], np.int32)
     report = kernel.check((1, 4), None, *arrays, lengths, None, None, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
@@ -165,7 +165,7 @@ def test_parts_are_combined_by_one_warp_or_several(splits: int, dim: int, at_onc
     o, lse = np.zeros((1, 2, 3, dim), BF16), np.zeros((1, 3, 2), np.float32)
     *how, grid = combining.chosen(6, dim, splits, at_once)
     arrays = (*(x.astype(np.float32) for x in (parts, sums)), o, lse, None, None, sinks.astype(np.float32))
-    combining.of_rows(cl.bf16, dim, 64, False, *how)[grid](*arrays, 0, 0, 1)
+    combining.of_rows(cl.bf16, dim, 64, False, *how)[grid](*arrays, 0, 0)
     total = np.log(np.exp(sums).sum(-1) + np.exp(sinks[:, None]))
     np.testing.assert_allclose(lse, total, atol=1e-5)
     want = np.einsum("bhqs,bqhsd->bqhd", np.exp(sums - total[..., None]), parts)
@@ -173,12 +173,12 @@ def test_parts_are_combined_by_one_warp_or_several(splits: int, dim: int, at_onc
 
 
 def test_no_race_in_clusters() -> None:
-    """One block has two blocks of keys, another none."""
+    """Two blocks have two blocks of keys each, another none."""
     q, k, v = inputs(1, 2, 300, 2, 1, 64)
     kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
     arrays = q, k.swapaxes(1, 2), v.swapaxes(1, 2), q.copy(), np.empty((1, 2, 2), np.float32)
-    given = np.array([100], np.int32), None, None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
-    report = kernel.check((1, 2), None, *arrays, *given, cluster=(1, 2), seeds=2, notes=False)
+    given = np.array([250], np.int32), None, None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, ()
+    report = kernel.check((1, 3), None, *arrays, *given, cluster=(1, 3), seeds=2, notes=False)
     assert not report.kinds, str(report)
 
 
@@ -189,7 +189,7 @@ def test_registers_suffice(dim: int) -> None:
 
     kernel = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
     cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
-    numbers = 1.0, 1, 0, 0, 4, ()
+    numbers = 1.0, 1, 0, 0, ()
     compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), None, (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 

@@ -76,7 +76,7 @@ def test_no_race_in_a_few_schedules() -> None:
     kernel = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
     parts, sums = np.empty((*q.shape[:3], 1, 128), np.float32), np.empty((1, 2, 2, 1), np.float32)
     arrays = q, c.reshape(1, 1, 200, 192), parts, sums, np.array([190], np.int32), None
-    report = kernel.check((1, 1), None, *arrays, 0.1 / LN2, 1, 1 << 30, 0, 4, seeds=2, notes=False)
+    report = kernel.check((1, 1), None, *arrays, 0.1 / LN2, 1, 1 << 30, 0, seeds=2, notes=False)
     assert not report.kinds, str(report)
 
 
@@ -84,7 +84,7 @@ def test_no_race_in_a_few_schedules() -> None:
 def test_registers_suffice_and_powers_are_taken_while_others_are_multiplied() -> None:
     kernel = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
     arrays = (1, 1, 128, 576), (9, 1, 64, 576), (1, 1, 128, 4, 512), (1, 128, 1, 4)
-    compiled = kernel.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
+    compiled = kernel.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
     behind = [part.rpartition("HGMMA")[2] for part in compiled.sass.split("DEPBAR.LE gsb0, 0x0") if "HGMMA" in part]
     assert max(x.count("MUFU.EX2") for x in behind) >= CHOSEN.columns // PIECES // 2

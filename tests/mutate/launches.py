@@ -318,21 +318,21 @@ def attention_decode(keys: int, page: int) -> Run:
         table, lengths = np.arange(slots, dtype=np.int32)[::-1].reshape(1, slots).copy(), np.array([keys], np.int32)
         q = random(1, 4, 2, 64, dtype="bfloat16")
         kernel = decoding.build(parts.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
-        launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
+        launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0)
         kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, None, table, None, *numbers, ())
 
     return run
 
 
 def attention_gather() -> None:
-    """The same kernel where a cluster combines two parts of four blocks of keys, and one of none; with sinks."""
+    """The same kernel where a cluster combines three parts of three blocks of keys, and one of none; with sinks."""
     from cutelite.kernels.attention import decoding, parts, scores
 
     random, config = of_examples("common").random, parts.Config(stages=2)
-    q, (k, v) = random(1, 4, 2, 64, dtype="bfloat16"), (random(1, 1, 512, 64, dtype="bfloat16") for _ in "kv")
+    q, (k, v) = random(1, 4, 2, 64, dtype="bfloat16"), (random(1, 1, 576, 64, dtype="bfloat16") for _ in "kv")
     kernel = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
-    launch, numbers = cl.Launch((1, 3), decoding.THREADS, cluster=(1, 3)), (0.1, 1, 1 << 30, 0, 4)
-    sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([450], np.int32), random(2)
+    launch, numbers = cl.Launch((1, 4), decoding.THREADS, cluster=(1, 4)), (0.1, 1, 1 << 30, 0)
+    sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([520], np.int32), random(2)
     kernel[launch](q, k, v, q.copy(), sums, lengths, None, None, sinks, *numbers, ())
 
 
@@ -343,7 +343,7 @@ def attention_shares() -> None:
     random = of_examples("common").random
     q, (k, v) = random(2, 4, 2, 64, dtype="bfloat16"), (random(2, 1, 384, 64, dtype="bfloat16") for _ in "kv")
     kernel = decoding.build(parts.Config(stages=2), scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
-    launch, numbers = cl.Launch((1, 2), decoding.THREADS), (0.1, 1, 1 << 30, 0, 1)
+    launch, numbers = cl.Launch((1, 2), decoding.THREADS), (0.1, 1, 1 << 30, 0)
     held = np.empty((4, 8, 64), np.float32), np.empty((4, 8), np.float32), np.zeros(2, np.int32)
     results, lengths = (q.copy(), np.empty((2, 2, 4), np.float32)), np.array([322, 194], np.int32)
     kernel[launch](q, k, v, *results, lengths, None, None, None, *numbers, (), held)
@@ -359,7 +359,7 @@ def attention_latent(keys: int) -> Run:
         q, c = random(1, 2, heads, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
         problem, launch = scores.Problem(cl.bf16, 192, 128, right=True), cl.Launch(1, latent.THREADS)
         kernel = latent.build(latent.CHOSEN, problem, heads, 0, False)
-        o, lse, numbers = q[..., :128].copy(), np.empty((1, heads, 2), np.float32), (0.1, 1, 1 << 30, 0, keys)
+        o, lse, numbers = q[..., :128].copy(), np.empty((1, heads, 2), np.float32), (0.1, 1, 1 << 30, 0)
         kernel[launch](q, c, o, lse, lengths, None, *numbers)
 
     return run
@@ -376,7 +376,7 @@ def attention_combine(dim_v: int, sharing: int) -> Run:
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
         kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False, sharing, 4), splits * 64
         launch = cl.Launch(-(-dim_v // combining.WIDE) * sharing // 2, 128, pdl=True)
-        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, keys, 1)
+        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, keys)
 
     return run
 

@@ -41,17 +41,17 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     return each * inverse, cl.where(top == INF, INF, sums)
 
 
-def range_of(length: Any, start: Any, columns: int, blocks: Any) -> tuple[Any, Any]:
-    """Return the first part of a sequence with keys that are seen, which are those from `start` on, and how many."""
-    seen = max(1, (length + columns - 1) // columns)
-    first = min(seen - 1, start // columns) // blocks
-    return first, (seen + blocks - 1) // blocks - first
+def parts_of(length: Any, start: Any, columns: int) -> Any:
+    """Return how many parts a sequence has whose keys from `start` on are seen: `OfParts.part` divides these."""
+    seen = max(1, cl.ceil_div(length, columns))
+    blocks = seen - min(seen - 1, start // columns)
+    return cl.ceil_div(blocks, cl.ceil_div(blocks, i32(SPLITS)))
 
 
-def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
+def load(parts: Any, sums: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
     """Return logsumexps and four columns of a warp's share of parts: -inf and 0 where there is none.
 
-    parts    (SPLITS, DV), of which `count` from `first` on are combined; `sharing` warps take turns at them
+    parts    (SPLITS, DV), of which the first `count` are combined; `sharing` warps take turns at them
     sums     (SPLITS,): their logsumexps
     column   the first of this thread's columns; 0 from DV on
     """
@@ -61,9 +61,9 @@ def load(parts: Any, sums: Any, first: Any, count: Any, column: Any, sharing: in
     for j in cl.static_range(TOGETHER):
         split = j * sharing + cl.thread_idx.x // 32 % sharing
         if split < count:
-            tops[j] = sums[first + split]
+            tops[j] = sums[split]
             if column < parts.shape[1]:
-                held[None, j].store(cl.local_tile(parts[first + split, None], (4,), (column // 4,)).load())
+                held[None, j].store(cl.local_tile(parts[split, None], (4,), (column // 4,)).load())
     return tops.load(), held
 
 
@@ -123,12 +123,11 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
     def combine(
         parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
+        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32,
     ) -> None:  # fmt: skip
         """
         keys    the length of each sequence where `lengths` is None
         low     keys before the sequence's end that any of its queries sees, at most
-        blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
         warp, lane, chunks = cl.thread_idx.x // 32, cl.thread_idx.x % 32, -(-DV // WIDE)
@@ -136,15 +135,15 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         row, column = place // chunks, place % chunks * WIDE + lane * 4
         there, row = row < i32(B) * i32(SQ) * i32(H), min(row, i32(B) * i32(SQ) * i32(H) - 1)
         head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
-        first, count = i32(0), i32(SPLITS)
+        count = i32(SPLITS)
         if lengths is not None or starts is not None or left:
             length = keys if lengths is None else min(keys, lengths[batch])
             start: Any = max(0, length - low) if left else i32(0)
-            first, count = range_of(length, start if starts is None else max(start, starts[batch]), columns, blocks)
+            count = parts_of(length, start if starts is None else max(start, starts[batch]), columns)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
         sink = None if sinks is None else sinks[head]
-        tops, held = load(*of_row, first, count, column, sharing)
+        tops, held = load(*of_row, count, column, sharing)
         totals = None
         if sharing > 1:
             kept, of_warps = cl.shared(f32, (WIDE, warps), align=16), cl.shared(f32, (2, warps))

@@ -137,7 +137,7 @@ def build(
 ) -> Any:  # fmt: skip
     """Return the kernel of these fields of `Plan`. `split`: it writes parts, for the kernel that combines them.
 
-    even   blocks of threads have equal `shares`, with `blocks` heads of keys each
+    even   blocks of threads have equal `shares`
     Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts)
            of blocks of threads; (heads of keys side by side, shares of each)
     """
@@ -152,7 +152,7 @@ def build(
     def decode(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
-        scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES, held: HELD = None,
+        scale: f32, offset: i32, left: i32, right: i32, tables: TABLES, held: HELD = None,
     ) -> None:  # fmt: skip
         """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
         if cl.thread_idx.x == GROUP:
@@ -161,19 +161,21 @@ def build(
         plan, storage, bytes = shaped.with_arrays(tables), Storage.allocate().memory, dtype.bytes
         keys = cl.PipelineTmaAsync.create(STAGES, shaped.keys * D * bytes, GROUP, sync=False, reads="wgmma")
         values = cl.PipelineTmaAsync.create(STAGES, shaped.keys * DV * bytes, GROUP, sync=False, reads="wgmma")
+        rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
+        seen = Keys(lengths, most, offset, left, right, starts)
+        of_all = Shares.create(plan, seen) if even else None
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
-        rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
-        if even:
-            shares, own = Shares.create(plan, Keys(lengths, most, offset, left, right, starts), blocks)
+        if of_all is not None:
+            shares, own = of_all.own()
             if cl.thread_idx.x == GROUP:
                 shares.produce(rings, table, own)
             elif cl.thread_idx.x < GROUP:
                 plan.clear_columns(storage)
                 plan.consume_share(q, storage, (keys, values), shares, own, scale, Held(*held), (o, lse, sinks))
             return
-        part = plan.part(lengths, most, offset, left, right, blocks, starts)
+        part = plan.part(*seen)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
                 plan.produce(rings, table, part)

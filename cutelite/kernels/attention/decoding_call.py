@@ -109,24 +109,25 @@ def attend_decode(
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
-    count = -(-keys // block)
-    split = Split(splits) if splits else picked(q, v, keys, tiles, count, config.beside, lengths is starts is None)
+    low = None if left is None or causal == "top-left" else left + sq  # keys before the end that a query may see
+    most = keys if low is None else min(keys, low)
+    count, alike = -(-most // block), lengths is starts is None or batch == 1
+    split = Split(splits) if splits else picked(q, v, most, tiles, count, config.beside, alike)
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
         rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), places, tuple(arrays)
         attend_shares(plan, split, q, k, v, *rest)
         return (out, lse) if return_lse else out
-    blocks, splits = shares(count, split.parts)
+    splits = nonempty(count, split.parts)
     through_memory = splits > 1 and not split.cluster
     kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
-    more = lengths, starts, table, sinks, problem.factor(scale), *places, blocks, tuple(arrays)
+    more = lengths, starts, table, sinks, problem.factor(scale), *places, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *more)
     if through_memory:
-        low = None if left is None or causal == "top-left" else left + sq
-        combine(*to, out, lse, lengths, sinks, keys, low, blocks, block, starts)
+        combine(*to, out, lse, lengths, sinks, keys, low, block, starts)
     return (out, lse) if return_lse else out
 
 
@@ -143,8 +144,7 @@ def attend_shares(
     kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True)
     ranks, count = min(ROWS, sq * plan.together), split.parts
     parts, sums = empty(q, (2 * count, ranks, dim_v), "f32"), empty(q, (2 * count, ranks), "f32")
-    heads = k.shape[2] // split.even
-    rest = lengths, starts, table, sinks, factor, *places, heads, arrays, (parts, sums, flags(q, count))
+    rest = lengths, starts, table, sinks, factor, *places, arrays, (parts, sums, flags(q, count))
     grid = cl.Launch((split.even, count // split.even), THREADS, pdl=True)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), out, lse, *rest)
 
@@ -163,10 +163,9 @@ def as_count(name: str, number: Any) -> int | None:
     return None if number is None else int(as_number(name, number, whole=True, least=1))
 
 
-def shares(blocks: int, splits: int) -> tuple[int, int]:
-    """Return the blocks of keys of a part, and how many parts a sequence of `blocks` then has: up to `splits`."""
-    each = -(-blocks // min(splits, combining.MOST_SPLITS))
-    return each, -(-blocks // each)
+def nonempty(blocks: int, splits: int) -> int:
+    """Return how many of up to `splits` parts, all but the last one equal, a sequence of `blocks` fills."""
+    return -(-blocks // -(-blocks // min(splits, combining.MOST_SPLITS)))
 
 
 def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
@@ -176,8 +175,8 @@ def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
 
 
 def combine(
-    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, blocks: int,
-    columns: int, starts: Any = None,
+    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, columns: int,
+    starts: Any = None,
 ) -> None:  # fmt: skip
     """Launch the kernel of `combining.of_rows`, which explains the parameters. `low` None: queries see the first keys.
 
@@ -186,7 +185,7 @@ def combine(
     batch, sq, heads, dim = out.shape
     sharing, warps, grid = combining.chosen(batch * sq * heads, dim, parts.shape[3], clusters_at_once(1, out))
     kernel = combining.of_rows(dtype_of(code_of(out)), dim, columns, low is not None, sharing, warps)
-    kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, low or 0, blocks)
+    kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, low or 0)
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any) -> None:

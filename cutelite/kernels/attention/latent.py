@@ -163,8 +163,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
     @cl.kernel(block=THREADS)
     def decode_latent(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], latents: K, o: O, lse: LSE,
-        lengths: LENGTHS, table: TABLE, scale: f32, offset: i32, left: i32,
-        right: i32, blocks: i32,
+        lengths: LENGTHS, table: TABLE, scale: f32, offset: i32, left: i32, right: i32,
     ) -> None:  # fmt: skip
         """As of `decoding`."""
         storage = Storage.allocate()
@@ -172,7 +171,7 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         here = Here(storage, ring, cl.PipelineAsync.create(PIECES, GROUP, GROUP, sync=False))
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_sync()
-        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, blocks)
+        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right)
         if part.start < part.end:
             if split:
                 o, lse = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y]

@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, room, room_for, shares
+from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, nonempty, room, room_for
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
@@ -94,12 +94,12 @@ def attend_latent(
     if splits is None:
         work = Work(tiles, count, dim + dim_v, batch * heads * sq * dim_v, 2 * batch * keys * dim, 1)
         splits = fastest(work, LATENTS, (clusters_at_once(1, q),)).parts
-    blocks, splits = shares(count, splits)
+    splits = nonempty(count, splits)
     kernel = build(config, problem, heads, 0 if table is None else page, splits > 1)
-    numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right, blocks
+    numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right
     cache = latents.reshape((pages, page, 1, dim)).swapaxes(1, 2)
     to = room(out, lse, splits) if splits > 1 else (out, lse)
     kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, *numbers)
     if splits > 1:
-        combine(*to, out, lse, lengths, None, keys, None, blocks, block)
+        combine(*to, out, lse, lengths, None, keys, None, block)
     return (out, lse) if return_lse else out

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row
-from cutelite.kernels.attention.parts import OfParts, Part
+from cutelite.kernels.attention.parts import HK, OfParts, Part, quotient
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.lib.reduce import warp_reduce, warp_scan
 from cutelite.records import dataclass
@@ -66,6 +66,7 @@ class Shares:
     """The shares of this launch's blocks of threads.
 
     heads   of keys, that a share has one after the other
+    rows    tiles of the rows of each
     worker  the number of this block of threads among those that have the same heads. Those whose parts it waits for are
             launched before it, as blocks of threads are launched in the order of their indices
     each    blocks of keys of a share; the last ones may have fewer
@@ -74,59 +75,50 @@ class Shares:
     plan: OfParts
     given: Keys
     heads: Any
+    rows: Any
     worker: Any
     each: Any = None
 
     @staticmethod
-    def create(plan: OfParts, given: Keys, heads: Any) -> "tuple[Shares, tuple[At, Any]]":
+    def create(plan: OfParts, given: Keys) -> "Shares":
+        """Return the shares without what depends on arrays."""
+        heads, rows = quotient(i32(HK), i32(cl.grid_dim.x)), i32(cl.ceil_div(SQ * plan.together, ROWS))
+        return Shares(plan, given, heads, rows, i32(cl.grid_dim.y) - 1 - i32(cl.block_idx.y))
+
+    def own(self) -> "tuple[Shares, tuple[At, Any]]":
         """Return the shares, and where this block's one begins and ends. Who: a warp."""
-        workers = i32(cl.grid_dim.y)
-        worker = workers - 1 - i32(cl.block_idx.y)
-        some = Shares(plan, given, heads, worker)
-        total = some.total()
-        shares = replace(some, each=(total + workers - 1) // workers)
-        begin = min(total, worker * shares.each)
-        return shares, (shares.at(begin), min(total, begin + shares.each))
-
-    @property
-    def uniform(self) -> bool:
-        """Tell whether all sequences see as many keys."""
-        return self.given.lengths is None and self.given.starts is None
-
-    @property
-    def tiles(self) -> tuple[Any, Any]:
-        """The tiles of a sequence: those of the rows of a head of keys, and of all heads that one share has."""
-        rows = i32(cl.ceil_div(SQ * self.plan.together, ROWS))
-        return rows, rows * self.heads
+        workers, uniform = i32(cl.grid_dim.y), self.given.lengths is None and self.given.starts is None
+        if uniform:
+            units = self.units(i32(0))
+            total = units * i32(B)
+        else:
+            units, total = i32(0), i32(0)
+            for i in range(cl.ceil_div(i32(B), 32)):  # the first sequences last: `at` begins with them
+                units = self.units(cl.lane_idx() + (cl.ceil_div(i32(B), 32) - 1 - i) * 32)
+                total = total + warp_reduce(units)
+        each = quotient(total + (workers - 1), workers)
+        begin = min(total, self.worker * each)
+        if uniform:
+            batch = quotient(begin, units)
+            at = At(begin, batch, batch * units)
+        else:
+            at = self.at(begin, units)
+        return replace(self, each=each), (at, min(total, begin + each))
 
     def units(self, batch: Any) -> Any:
         """Return how many blocks of keys the tiles of a sequence have; 0 behind the last sequence."""
         low, end, _ = self.plan.seen(min(batch, i32(B) - 1), *self.given)
-        return cl.where(batch < i32(B), (end - low) * self.tiles[1], 0)
+        return cl.where(batch < i32(B), (end - low) * (self.rows * self.heads), 0)
 
-    def total(self) -> Any:
-        """Return how many blocks of keys there are to share. Who: a warp."""
-        if self.uniform:
-            return self.units(i32(0)) * i32(B)
-        total = i32(0)
-        for first in range(0, i32(B), 32):
-            total = total + self.units(first + cl.lane_idx())
-        return warp_reduce(total)
-
-    def at(self, unit: Any) -> At:
-        """Return the place of a block of keys. Who: a warp."""
-        if self.uniform:
-            batch = unit // self.units(i32(0))
-            return At(unit, batch, batch * self.units(i32(0)))
-        batch, before, passed = i32(0), i32(0), i32(0)
-        for first in range(0, i32(B), 32):
+    def at(self, unit: Any, units: Any) -> At:
+        """Return the place of a block of keys. `units`: of each lane's sequence, of the first 32. Who: a warp."""
+        first, ends = i32(0), warp_scan(units)
+        while (cl.shuffle(ends, 31) <= unit) & (first + 32 < i32(B)):
+            first, passed = first + 32, cl.shuffle(ends, 31)
             units = self.units(first + cl.lane_idx())
             ends = passed + warp_scan(units)
-            here = (ends <= unit) & (units > 0)  # sequences that end before
-            batch = batch + warp_reduce(cl.where(here, 1, 0))
-            before = before + warp_reduce(cl.where(here, units, 0))
-            passed = cl.shuffle(ends, 31)
-        return At(unit, batch, before)
+        behind = i32(cl.popc(cl.ballot(ends <= unit)))  # sequences that end before it
+        return At(unit, first + behind, cl.shuffle(ends - units, behind))
 
     def part(self, at: At, end: Any) -> tuple[Part, At, Any, Any]:
         """Return the part of a share that begins at a place, and the next place.
@@ -134,12 +126,14 @@ class Shares:
         And whether the part has the first keys of its tile, and where the tile ends, as a number of a block of keys.
         """
         low, last, sight = self.plan.seen(at.batch, *self.given)
-        count, (rows, tiles) = last - low, self.tiles
-        tile = (at.unit - at.before) // count
+        count, tiles, tile, head = last - low, self.rows * self.heads, i32(0), i32(0)
+        if tiles > 1:
+            tile = quotient(at.unit - at.before, count)
+            head = quotient(tile, self.rows)
         behind = at.before + (tile + 1) * count
         start, stop = last - (behind - at.unit), last - max(0, behind - end)
-        kv = i32(cl.block_idx.x) * self.heads + tile // rows
-        part = Part(at.batch, kv, tile % rows * ROWS, start, stop, sight)
+        kv, row = i32(cl.block_idx.x) * self.heads + head, (tile - head * self.rows) * ROWS
+        part = Part(at.batch, kv, row, start, stop, sight)
         passed = (stop == last) & (tile == tiles - 1)
         following = At(at.unit + (stop - start), at.batch + cl.where(passed, 1, 0), cl.where(passed, behind, at.before))
         return part, following, start == low, behind
