@@ -166,7 +166,7 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     """Register an operator's out= form, which writes to the caller's tensors: ``torch.ops.mylib.add.out(a, b, c)``.
 
     operator  an operator that `custom_op` made
-    function  takes the operator's arguments, and the keyword `out`: a tensor, or a list of one per name; returns None
+    function  takes the operator's arguments, and the keyword `out`: a tensor, or a list of one per name
     names     names of the tensors to write, which follow the operator's arguments without a default; default: 'out'
     Gives     torch's `CustomOpDef`. There is no derivative, and tensors that need a gradient are refused. `torch.vmap`
               calls it for each of the batch, which the tensors to write need to have

@@ -114,8 +114,8 @@ def zeros_kept(like: Any, count: int) -> Any:
 def zeros_of(like: Any, count: int) -> Any:
     """Numbers, (count,) i32, that are 0, on the GPU that holds `like`, for launches that leave them at 0.
 
-    Launches in one stream share them, since they run one after the other. Each launch that is captured in a graph has
-    some of its own, as graphs may run beside other launches. In the simulator they are new each time.
+    Launches in one stream share them, since they run one after the other; so do those in one stream of one capture into
+    a graph, which may run beside others. In the simulator they are new each time.
     """
     library, where = reader_library(type(like)), rt.read(like).device
     if where[0] != "cuda" or library not in ("torch", "cupy"):
@@ -129,6 +129,9 @@ def zeros_of(like: Any, count: int) -> Any:
         capturing, place = module.cuda.get_current_stream().is_capturing(), {}
     stream = streams.of([like])
     used, fresh, kept = _counters.setdefault((library, where, count), ({}, [], []))
+    capture = streams.capture_of(rt.device(where[1]), stream) if capturing else 0
+    if capture and used.get(("captured", stream), (0,))[0] == capture:
+        return used["captured", stream][1]
     if not fresh and not capturing:
         apart = -(-count // 4) * 4
         made = max(16, COUNTERS * 4 // apart)
@@ -136,7 +139,8 @@ def zeros_of(like: Any, count: int) -> Any:
         kept.append(numbers)  # graphs know addresses alone: without this the last counter taken would free them all
         fresh.extend(numbers[apart * i : apart * i + count] for i in range(made))
     if capturing:  # where there is none, the graph itself clears some
-        return fresh.pop() if fresh else module.zeros(count, dtype=module.int32, **place)
+        used["captured", stream] = capture, fresh.pop() if fresh else module.zeros(count, dtype=module.int32, **place)
+        return used["captured", stream][1]
     if stream not in used:
         used[stream] = fresh.pop()
     return used[stream]
@@ -144,4 +148,4 @@ def zeros_of(like: Any, count: int) -> Any:
 
 COUNTERS = 1024
 """How many are made at once, 16 bytes apart."""
-_counters: dict[Any, tuple[dict[int, Any], list[Any], list[Any]]] = {}
+_counters: dict[Any, tuple[dict[Any, Any], list[Any], list[Any]]] = {}

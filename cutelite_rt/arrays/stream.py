@@ -97,6 +97,17 @@ def is_captured(device: Device, stream: int) -> bool:
         return bool(status) or bool(int(captured[0]))  # error: captures forbid the query
 
 
+def capture_of(device: Device, stream: int) -> int:
+    """Return the number of the capture that a stream of the device is in, which no other one has; 0 if not known."""
+    with device.active():
+        raw = device.driver.raw
+        asks = (
+            getattr(raw, "cuStreamGetCaptureInfo_v3", None) or raw.cuStreamGetCaptureInfo
+        )  # v3: of CUDA 12's bindings
+        status, _, number, *_ = asks(stream)
+        return 0 if status else int(number)
+
+
 def _teller(kind: type) -> Callable[[int], int] | None:
     """Return a function from a device's ordinal to the current stream of an array type's library; None without one."""
     library = reader_library(kind)

@@ -40,6 +40,7 @@ CALLS = {
     "cuOccupancyMaxActiveClusters": "computing how many clusters fit",
     "cuStreamSynchronize": "waiting for a stream",
     "cuStreamIsCapturing": "asking whether a stream is being captured",
+    "cuStreamGetCaptureInfo": "asking which capture a stream is in",
     "cuStreamCreate": "making a stream",
     "cuStreamWaitEvent": "having a stream wait for another",
     "cuStreamBeginCapture": "beginning to capture a stream into a graph",

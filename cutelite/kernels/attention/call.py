@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
@@ -37,6 +37,8 @@ MODES = {
 }
 """Of q, k, v and out, by the names of layouts."""
 LAYOUTS = tuple(MODES)
+DIMS = range(8, 257, 8)
+"""Of heads: columns of queries and keys, and of values."""
 FAR = 1 << 30
 """The width of a window, in keys, on a side where it has no end."""
 IN_L2 = 32 * 2**20
@@ -111,7 +113,7 @@ def attend(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
-    out, by_head = checked(q, k, v, out, sinks, layout)
+    _, out, by_head = checked(q, k, v, out, sinks, layout)
     if has_tensor_memory(q):
         from cutelite.kernels.blackwell import attention_call as blackwell
 
@@ -123,7 +125,7 @@ def attend(
     (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
-    left, right, offset = seen(causal, window, sk - sq)
+    sees = seen(causal, window, sk - sq)
     if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
         raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
     arrays: list[Any] = []
@@ -134,48 +136,58 @@ def attend(
         else:
             mask = None if block_mask is None else block_mask_of(block_mask, (batch, heads, sq, sk))
             mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays), "mask_mod", MASK_MOD)
-            ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
-            dtype = dtype_of(code_of(q))
-            problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
+            blocks, dtype = None if mask is None else mask.block, dtype_of(code_of(q))
+            problem = Problem(dtype, dim, dim_v, *sees.ends, mod, mask_mod, blocks=blocks, softcap=softcap)
             wide = -(-dim // BOX) * BOX, -(-dim_v // BOX) * BOX
             if instance("config", config, Config) is None and blocks is None:
-                config = picked(*wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
+                work = Work(sq, sk, heads * batch, sees.offset, sees.left, sees.right)
+                config = picked(*wide, work, clusters_at_once(1, q))
             config = config or chosen(wide[0], blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
-            band = band_of(sk * (dim + dim_v) * 2, batch * heads, ends == (False, False) and blocks is None)
-            far = (FAR if x is None else x for x in (left, right))
-            numbers = problem.factor(scale), offset, *far, band
+            band = band_of(sk * (dim + dim_v) * 2, batch * heads, not any(sees.ends) and blocks is None)
+            numbers = problem.factor(scale), *sees.far, band
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
 
 
-def checked(q: Any, k: Any, v: Any, out: Any, sinks: Any, layout: str) -> tuple[Any, list[Any]]:
-    """Return the output, made where there is none; and q, k, v and it as (B, H, S, D). Errors: as of `attention`."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    given = Arguments()
-    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
-        given.array(name, x, HALVES if x is q else "q", modes, rows=True)
+def checked(
+    q: Any, k: Any, v: Any, out: Any, sinks: Any, layout: str, code: Any = HALVES, made: str | None = None,
+    dims: range = DIMS,
+) -> tuple[Arguments, Any, list[Any]]:  # fmt: skip
+    """Return the arguments; the output, made where there is none; and q, k, v and it as (B, H, S, D).
+
+    code    of q's numbers; `made`: of the output's; None: the same
+    dims    of heads that there may be
+    Errors  as of `attention`
+    """
+    given, own, modes = Arguments(), out, modes_of(layout)
+    for name, x, of_name in zip("qkv", (q, k, v), modes, strict=False):
+        given.array(name, x, code if name == "q" else "q", of_name, rows=True)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
-    own = out
-    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
-    given.array("out", out, "q", MODES[layout][3], written=True)
+    out = empty(q, (*q.shape[:3], v.shape[3]), made) if out is None else out
+    given.array("out", out, made or "q", modes[3], written=True)
     check_given_apart(own, q=q, k=k, v=v)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
-    check_heads(by_head[0].shape[1], by_head[1].shape[1], q.shape[3], v.shape[3])
-    return out, by_head
+    check_heads(by_head[0].shape[1], by_head[1].shape[1], q.shape[3], v.shape[3], dims)
+    return given, out, by_head
 
 
-def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
+def modes_of(layout: str) -> tuple[str, ...]:
+    """Return the modes of q, k, v and out. Errors: ValueError for a layout that there is not."""
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    return MODES[layout]
+
+
+def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int, dims: range = DIMS) -> None:
     """Check numbers and dims of heads, of q and of k and v. Errors: `ArrayError` for those that kernels do not have."""
     if kv_heads == 0 or heads % kv_heads:
         raise ArrayError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
-    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ArrayError(
-            f"head dims are multiples of 8 up to 256, that of v at most that of q and k; not {dim_v} and {dim}"
-        )
+    if dim not in dims or dim_v not in dims or dim_v > dim:
+        known = f"multiples of {dims.step} up to {dims[-1]}, that of v at most that of q and k"
+        raise ArrayError(f"head dims are {known}; not {dim_v} and {dim}")
 
 
 @lru_cache(maxsize=4096)
@@ -209,8 +221,29 @@ def launch(
     build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged, *lists, tuple(arrays))
 
 
-def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
-    """Return the number of keys a query sees before and behind its place, and the offset from its index to the place.
+class Seen(NamedTuple):
+    """The keys that a query sees: so many before its own place, and behind it, None: all.
+
+    offset  from its index to its own place
+    """
+
+    left: int | None
+    right: int | None
+    offset: int
+
+    @property
+    def ends(self) -> tuple[bool, bool]:
+        """Tell whether there is an end before its place, and behind it."""
+        return self.left is not None, self.right is not None
+
+    @property
+    def far(self) -> tuple[int, int, int]:
+        """The offset and both numbers as kernels take them: `FAR` for None."""
+        return self.offset, FAR if self.left is None else self.left, FAR if self.right is None else self.right
+
+
+def seen(causal: bool | str, window: Window, more: int) -> Seen:
+    """Return the keys that a query sees.
 
     more    the offset unless `causal` is 'top-left'
     Errors  ValueError for a value of `causal`, or a window, that there is not
@@ -222,7 +255,7 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
     left, right = (None if x is None else as_number("window", x, whole=True, least=0, most=FAR - 1) for x in window)
     if causal:
         right = 0
-    return left, right, 0 if causal == "top-left" else more
+    return Seen(left, right, 0 if causal == "top-left" else more)
 
 
 def positive(name: str, x: float | None) -> Any:

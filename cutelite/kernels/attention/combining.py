@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32
+from cutelite import Tensor, f32, i32, u32
 from cutelite.kernels.attention.scores import INF, LN2
 
 B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
@@ -41,11 +41,37 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     return each * inverse, cl.where(top == INF, INF, sums)
 
 
-def parts_of(length: Any, start: Any, columns: int) -> Any:
-    """Return how many parts a sequence has whose keys from `start` on are seen: `OfParts.part` divides these."""
-    seen = max(1, cl.ceil_div(length, columns))
-    blocks = seen - min(seen - 1, start // columns)
-    return cl.ceil_div(blocks, cl.ceil_div(blocks, i32(SPLITS)))
+def blocks_of_part(blocks: Any, parts: Any) -> Any:
+    """Return the blocks of keys of a part, for the sequence that sees the most `blocks`."""
+    return quotient(blocks + (parts - 1), parts)
+
+
+def most_of(blocks: Callable[[Any], Any]) -> Any:
+    """Return the most blocks of keys that any sequence sees, each one as the function says. Who: all warps."""
+    most = i32(0)
+    for first in cl.range(0, i32(B), 32, unroll=4):
+        most = max(most, blocks(min(first + cl.lane_idx(), i32(B) - 1)))
+    return cl.warp_reduce(most, "max")
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """Return the quotient of two numbers that are not negative, which takes fewer instructions than any two's."""
+    return i32(u32(a) // u32(b))
+
+
+def parts_of(batch: Any, lengths: Any, starts: Any, keys: Any, low: Any, columns: int) -> Any:
+    """Return how many parts a sequence has, as `OfParts.part` divides them; the kernel explains the parameters."""
+
+    def blocks(batch: Any) -> Any:
+        length = keys if lengths is None else min(keys, lengths[batch])
+        start: Any = i32(0) if low is None else max(0, length - low)
+        start = start if starts is None else max(start, starts[batch])
+        seen = max(1, cl.ceil_div(length, columns))
+        return seen - min(seen - 1, start // columns)
+
+    own = blocks(batch)
+    each = blocks_of_part(own if lengths is starts is None else most_of(blocks), i32(SPLITS))
+    return quotient(own + (each - 1), each)
 
 
 def load(parts: Any, sums: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
@@ -137,9 +163,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
         count = i32(SPLITS)
         if lengths is not None or starts is not None or left:
-            length = keys if lengths is None else min(keys, lengths[batch])
-            start: Any = max(0, length - low) if left else i32(0)
-            count = parts_of(length, start if starts is None else max(start, starts[batch]), columns)
+            count = parts_of(batch, lengths, starts, keys, low if left else None, columns)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
         sink = None if sinks is None else sinks[head]

@@ -144,8 +144,7 @@ def build(
     shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
     (D, DV), STAGES, Storage = shaped.dims, config.stages, storage_of(shaped)
-    K, V = shaped.cached(problem.dim), shaped.cached(problem.dim_v)
-    O, LSE = shaped.result(split)  # noqa: E741
+    K, V, (O, LSE) = *map(shaped.cached, (problem.dim, problem.dim_v)), shaped.result(split)  # noqa: E741
     HELD = Held.of(problem.dim_v)
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
@@ -164,6 +163,7 @@ def build(
         rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
         seen = Keys(lengths, most, offset, left, right, starts)
         of_all = Shares.create(plan, seen) if even else None
+        early: Any = plan.part(*seen) if not even and lengths is starts is None else None
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
@@ -175,7 +175,7 @@ def build(
                 plan.clear_columns(storage)
                 plan.consume_share(q, storage, (keys, values), shares, own, scale, Held(*held), (o, lse, sinks))
             return
-        part = plan.part(*seen)
+        part = early or plan.part(*seen)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
                 plan.produce(rings, table, part)

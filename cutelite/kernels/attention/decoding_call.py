@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
-from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import THREADS, Plan, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -94,7 +94,7 @@ def attend_decode(
     lse = empty(q, (batch, heads, sq), "f32")
     splits = as_count("splits", splits)
     keys = room_for(pages, page, table)
-    left, right, _ = seen(causal, window, 0)
+    sees = seen(causal, window, 1)
     softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out
@@ -104,25 +104,24 @@ def attend_decode(
     dtype, arrays = dtype_of(code_of(q)), list[Any]()
     mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
     mask = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
-    problem = Problem(dtype, dim, dim_v, left is not None, right is not None, mod, mask, softcap=softcap)
+    problem = Problem(dtype, dim, dim_v, *sees.ends, mod, mask, softcap=softcap)
     config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
-    low = None if left is None or causal == "top-left" else left + sq  # keys before the end that a query may see
+    low = None if sees.left is None or not sees.offset else sees.left + sq  # keys before the end that a query may see
     most = keys if low is None else min(keys, low)
     count, alike = -(-most // block), lengths is starts is None or batch == 1
     split = Split(splits) if splits else picked(q, v, most, tiles, count, config.beside, alike)
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
-    places = int(causal != "top-left"), *(FAR if x is None else x for x in (left, right))
     if split.even:
-        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), places, tuple(arrays)
+        rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), sees.far, tuple(arrays)
         attend_shares(plan, split, q, k, v, *rest)
         return (out, lse) if return_lse else out
     splits = nonempty(count, split.parts)
     through_memory = splits > 1 and not split.cluster
     kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
-    more = lengths, starts, table, sinks, problem.factor(scale), *places, tuple(arrays)
+    more = lengths, starts, table, sinks, problem.factor(scale), *sees.far, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *more)

@@ -7,13 +7,15 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, instance, underived
+from cutelite.kernels.arguments import ArrayError, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
+from cutelite.kernels.attention.call import Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.fp8 import SCALED, build, picked
 from cutelite.kernels.attention.model import Config, Work
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 from cutelite.kernels.planning import planned
+
+DIMS = range(16, 129, 16)
 
 
 @underived()
@@ -57,44 +59,28 @@ def attend_fp8(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `attention_fp8`, for arrays that hold data."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    given = Arguments()
-    for name, x, modes in zip(("q", "k", "v"), (q, k, v), MODES[layout], strict=False):
-        given.array(name, x, "e4m3", modes, rows=True)
+    given, out, by_head = checked(q, k, v, out, None, layout, "e4m3", "bf16", DIMS)
     scales, along = (q_scale, k_scale, v_scale), 1 if layout == "bshd" else 2
     by_block = any(getattr(x, "ndim", 0) == 3 for x in scales)
     for name, x, heads, of in zip(("q_scale", "k_scale", "v_scale"), scales, ("H", "HK", "HK"), (q, k, k), strict=True):
         blocks = (-(-of.shape[along] // SCALED),) if getattr(x, "ndim", 0) == 3 else ()
         given.array(name, x, "f32", ("B", heads, *blocks), dense=True, why=f", of blocks of {SCALED}" if blocks else "")
-    own = out
-    out = empty(q, (*q.shape[:3], v.shape[3]), "bf16") if out is None else out
-    given.array("out", out, "bf16", MODES[layout][3], written=True)
-    check_given_apart(own, q=q, k=k, v=v)
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
-    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    if kv_heads == 0 or heads % kv_heads:
-        raise ArrayError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
-    if dim % 16 or dim_v % 16 or not 16 <= dim_v <= dim <= 128:
-        raise ArrayError(
-            f"head dims are multiples of 16 up to 128, that of v at most that of q and k; not {dim_v} and {dim}"
-        )
+    (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
-    left, right, offset = seen(causal, window, sk - sq)
+    sees = seen(causal, window, sk - sq)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf")
         else:
-            problem = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None)
+            problem = Problem(cl.e4m3, dim, dim_v, *sees.ends)
             multiprocessors = clusters_at_once(1, q)
-            work = Work(sq, sk, heads * batch, offset, left, right)
+            work = Work(sq, sk, heads * batch, sees.offset, sees.left, sees.right)
             config = instance("config", config, Config) or picked(work, by_block, multiprocessors)
             if by_block and SCALED % config.columns:
                 raise ArrayError(f"a block of {config.columns} keys may have two scales, of {SCALED} keys each")
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
-            ends = (FAR if x is None else x for x in (left, right))
-            numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)
+            numbers = scale / LN2, *sees.far, band_of(sk * (dim + dim_v), batch * heads)
             blocks, taken = min(tiles, multiprocessors), counter(q) if config.walk == "dynamic" else None
             if by_block:
                 scales = tuple(x if x.ndim == 3 else x[..., None] for x in scales)

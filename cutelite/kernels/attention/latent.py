@@ -170,8 +170,8 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         ring = cl.PipelineTmaAsync.create(STAGES, plan.keys * D * dtype.bytes, 2 * GROUP, sync=False, reads="wgmma")
         here = Here(storage, ring, cl.PipelineAsync.create(PIECES, GROUP, GROUP, sync=False))
         cl.griddepcontrol_launch_dependents()
-        cl.pipeline_init_sync()
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right)
+        cl.pipeline_init_sync()
         if part.start < part.end:
             if split:
                 o, lse = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y]

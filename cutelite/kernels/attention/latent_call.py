@@ -9,7 +9,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
-from cutelite.kernels.attention.call import FAR, positive, seen
+from cutelite.kernels.attention.call import positive, seen
 from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, nonempty, room, room_for
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
@@ -79,16 +79,14 @@ def attend_latent(
     check_given_apart(own, q=q, latents=latents)
     lse = empty(q, (batch, heads, sq), "f32")
     keys = room_for(pages, page, table)
-    _, right, _ = seen(causal, (None, None), 0)
+    sees = seen(causal, (None, None), 1)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out
     if keys == 0:
         out[...], lse[...] = 0, -float("inf")
         return (out, lse) if return_lse else out
-    problem, config = (
-        Problem(dtype_of(code_of(q)), dim, dim_v, right=right is not None),
-        instance("config", config, Config) or CHOSEN,
-    )
+    problem = Problem(dtype_of(code_of(q)), dim, dim_v, *sees.ends)
+    config = instance("config", config, Config) or CHOSEN
     block = keys_of_block(config.columns, 0 if table is None else page)
     tiles, count = -(-sq * heads // ROWS) * batch, -(-keys // block)
     if splits is None:
@@ -96,10 +94,9 @@ def attend_latent(
         splits = fastest(work, LATENTS, (clusters_at_once(1, q),)).parts
     splits = nonempty(count, splits)
     kernel = build(config, problem, heads, 0 if table is None else page, splits > 1)
-    numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right
     cache = latents.reshape((pages, page, 1, dim)).swapaxes(1, 2)
     to = room(out, lse, splits) if splits > 1 else (out, lse)
-    kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, *numbers)
+    kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, scale / LN2, *sees.far)
     if splits > 1:
         combine(*to, out, lse, lengths, None, keys, None, block)
     return (out, lse) if return_lse else out

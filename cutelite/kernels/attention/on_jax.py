@@ -37,10 +37,8 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     Errors  ValueError for a layout that there is not, and for functions that captured arrays; those that fit nowhere
             else come as JAX's error of the computation
     """
-    if how.layout not in call.LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, call.LAYOUTS))}, not {how.layout!r}")
     given, captured = Arguments(), list[Any]()
-    for name, x, modes in zip("qkv", (q, k, v), call.MODES[how.layout], strict=False):
+    for name, x, modes in zip("qkv", (q, k, v), call.modes_of(how.layout), strict=False):
         given.array(name, x, HALVES if name == "q" else "q", modes)
     call.seen(how.causal, how.window, 0)
     mods = settled(how.score_mod, "score_mod", SCORE_MOD), settled(how.mask_mod, "mask_mod", MASK_MOD)

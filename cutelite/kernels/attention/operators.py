@@ -157,10 +157,7 @@ def decode(
     splits: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
-    return decoding_call.attend_decode(
-        q, k, v, lengths=lengths, starts=starts, table=table, causal=causal or False, window=(left, None),
-        softcap=softcap, scale=scale, sinks=sinks, return_lse=True, splits=splits,
-    )  # fmt: skip
+    return _decode(q, k, v, lengths, table, sinks, causal, left, softcap, scale, starts, splits)
 
 
 @custom_op("cutelite::decode_latent", mutates_args=())
@@ -169,10 +166,7 @@ def decode_latent(
     scale: float | None, splits: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode_latent` with ``return_lse=True``. It has no derivative."""
-    return latent_call.attend_latent(
-        q, latents, dim_v=dim_v, lengths=lengths, table=table, causal=causal or False, scale=scale, return_lse=True,
-        splits=splits,
-    )  # fmt: skip
+    return _latent(q, latents, lengths, table, dim_v, causal, scale, splits)
 
 
 @custom_op("cutelite::attention_fp8", mutates_args=())
@@ -181,10 +175,7 @@ def attention_fp8(
     right: int | None, scale: float | None, layout: str,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_fp8` with ``return_lse=True``. It has no derivative."""
-    return fp8_call.attend_fp8(
-        q, k, v, q_scale, k_scale, v_scale, causal=causal or False, window=(left, right), scale=scale, layout=layout,
-        return_lse=True,
-    )  # fmt: skip
+    return _fp8(q, k, v, q_scale, k_scale, v_scale, causal, left, right, scale, layout)
 
 
 def forward(
@@ -266,30 +257,31 @@ def _varlen_into(*given: Any, out: Tensor) -> None:
     forward((*given[:3], *given[4:6]), How(*given[6:]), (None, None), out, given[3])
 
 
-def _decode_into(
+def _decode(
     q: Any, k: Any, v: Any, lengths: Any, table: Any, sinks: Any, causal: str, left: Any, softcap: Any, scale: Any,
-    starts: Any, splits: Any, out: Any,
-) -> None:  # fmt: skip
-    how = {"causal": causal or False, "window": (left, None), "softcap": softcap, "scale": scale, "splits": splits}
-    decoding_call.attend_decode(q, k, v, out, lengths=lengths, starts=starts, table=table, sinks=sinks, **how)
+    starts: Any, splits: Any, out: Any = None,
+) -> Any:  # fmt: skip
+    how = {"window": (left, None), "softcap": softcap, "scale": scale, "splits": splits, "return_lse": True}
+    given = {"lengths": lengths, "starts": starts, "table": table, "sinks": sinks}
+    return decoding_call.attend_decode(q, k, v, out, causal=causal or False, **given, **how)
 
 
-def _latent_into(
-    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, splits: Any, out: Any
-) -> None:  # fmt: skip
-    how = {"causal": causal or False, "scale": scale, "splits": splits}
-    latent_call.attend_latent(q, latents, out, dim_v=dim_v, lengths=lengths, table=table, **how)
+def _latent(
+    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, splits: Any, out: Any = None
+) -> Any:  # fmt: skip
+    how = {"causal": causal or False, "scale": scale, "splits": splits, "return_lse": True}
+    return latent_call.attend_latent(q, latents, out, dim_v=dim_v, lengths=lengths, table=table, **how)
 
 
-def _fp8_into(*given: Any, out: Tensor) -> None:
-    q, k, v, *scales, causal, left, right, scale, layout = given
+def _fp8(*given: Any, out: Any = None) -> Any:
+    *arrays, causal, left, right, scale, layout = given
     how = {"causal": causal or False, "window": (left, right), "scale": scale, "layout": layout}
-    fp8_call.attend_fp8(q, k, v, scales[0], scales[1], scales[2], out, **how)
+    return fp8_call.attend_fp8(*arrays, out, **how, return_lse=True)  # type: ignore[call-arg]
 
 
 attention_into, varlen_into = out_form(attention, _attention_into), out_form(attention_varlen, _varlen_into)
-decode_into, latent_into = out_form(decode, _decode_into), out_form(decode_latent, _latent_into)
-fp8_into = out_form(attention_fp8, _fp8_into)
+decode_into, latent_into = out_form(decode, _decode), out_form(decode_latent, _latent)
+fp8_into = out_form(attention_fp8, _fp8)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]

@@ -8,9 +8,9 @@ from math import gcd
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, TmaTensor, f32, i32, u32
+from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
-from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, blocks_of_part, most_of, quotient
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
 from cutelite.records import dataclass
@@ -44,11 +44,6 @@ def keys_of_block(columns: int, page: int) -> int:
         return columns
     share = next(keys for keys in range(min(page, columns), 0, -1) if page % keys == 0)
     return columns // page * page if page <= columns else share if share >= columns // 2 else columns
-
-
-def quotient(a: Any, b: Any) -> Any:
-    """Return the quotient of two numbers that are not negative, which takes fewer instructions than any two's."""
-    return i32(u32(a) // u32(b))
 
 
 class Part(NamedTuple):
@@ -97,7 +92,9 @@ class OfParts(OfProblem):
     def part(
         self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, starts: Any = None
     ) -> Part:  # fmt: skip
-        """Return the work of this block of threads: an equal part of the keys that its sequence sees.
+        """Return the work of this block of threads. Who: all warps.
+
+        Parts have as many keys in all sequences: the one that sees the most fills them all.
 
         keys      of each sequence there are so many at most
         offset    1: the last query's own place is the last key; 0: the first query's is the first key
@@ -111,7 +108,12 @@ class OfParts(OfProblem):
         low, end, sight = self.seen(batch, lengths, keys, offset, left, right, starts)
         each, parts = end - low, i32(cl.grid_dim.y)
         if parts > 1:
-            each = quotient(each + (parts - 1), parts)
+
+            def blocks(batch: Any) -> Any:
+                first, end, _ = self.seen(batch, lengths, keys, offset, left, right, starts)
+                return end - first
+
+            each = blocks_of_part(each if lengths is starts is None else most_of(blocks), parts)
         start = low + i32(cl.block_idx.y) * each
         end = min(end, start + each)
         if self.cluster:  # each part has a block of keys, if only one that is masked

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row
-from cutelite.kernels.attention.parts import HK, OfParts, Part, quotient
+from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row, quotient
+from cutelite.kernels.attention.parts import HK, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.lib.reduce import warp_reduce, warp_scan
 from cutelite.records import dataclass

@@ -16,7 +16,7 @@ from cutelite.kernels.arguments import (
     instance,
 )
 from cutelite.kernels.arrays import code_of, dtype_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
@@ -84,31 +84,21 @@ def attend_varlen(
     given.array("out", out, "q", "TQ H DV", written=True)
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (heads, total), "f32")
-    left, right, _ = seen(causal, window, 0)
+    sees = seen(causal, window, 1)
     arrays: list[Any] = []
     mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
         mods, dtype = (mod, settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)), dtype_of(code_of(q))
-        problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True, softcap=softcap)
+        problem = Problem(dtype, dim, dim_v, *sees.ends, *mods, ragged=True, softcap=softcap)
         config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
-        ends = (FAR if x is None else x for x in (left, right))
-        numbers = problem.factor(scale), int(causal != "top-left"), *ends, 1
+        numbers = problem.factor(scale), *sees.far, 1
         by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, out)]
         if total_k == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
-            launch(
-                config,
-                problem,
-                tiles,
-                by_head,
-                lse.reshape((1, *lse.shape)),
-                sinks,
-                numbers,
-                (by_head[3], cu_seqlens_q, cu_seqlens_k),
-                arrays=arrays,
-            )
+            starts, sums = (by_head[3], cu_seqlens_q, cu_seqlens_k), lse.reshape((1, *lse.shape))
+            launch(config, problem, tiles, by_head, sums, sinks, numbers, starts, arrays=arrays)
     return (out, lse) if return_lse else out
 
 

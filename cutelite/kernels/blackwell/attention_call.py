@@ -7,7 +7,7 @@ from typing import Any
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import ArrayError, instance, underived
 from cutelite.kernels.arrays import code_of, dtype_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, band_of, checked, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD, Problem
 from cutelite.kernels.blackwell.attention import ROWS, THREADS, TILES, Config, build
 from cutelite.kernels.blackwell.call import check_card
@@ -31,13 +31,13 @@ def attention(
     Arrays  of torch and CuPy on a GPU with tensor memory; of NumPy in the simulator
     Errors  ValueError for shapes that do not fit; `cl.ArgumentError` for strides that TMA refuses, and for another GPU
     """
-    out, by_head = checked(q, k, v, out, sinks, layout)
+    _, out, by_head = checked(q, k, v, out, sinks, layout)
     check_card(out)
     (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     if dim > MOST:
         raise ArrayError(f"q has heads of {dim}, and these kernels take up to {MOST}")
     scale = dim**-0.5 if scale is None else positive("scale", scale)
-    left, right, offset = seen(causal, window, sk - sq)
+    sees = seen(causal, window, sk - sq)
     lse = empty(q, (batch, heads, sq), "f32")
     arrays: list[Any] = []
     mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
@@ -47,10 +47,8 @@ def attention(
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
-            ends, dtype = (left is not None, right is not None), dtype_of(code_of(q))
-            problem = Problem(dtype, dim, dim_v, *ends, mod, mask, softcap=softcap)
-            far = (FAR if x is None else x for x in (left, right))
-            numbers = problem.factor(scale), offset, *far, band_of(sk * (dim + dim_v) * 2, batch * heads)
+            problem = Problem(dtype_of(code_of(q)), dim, dim_v, *sees.ends, mod, mask, softcap=softcap)
+            numbers = problem.factor(scale), *sees.far, band_of(sk * (dim + dim_v) * 2, batch * heads)
             blocks = -(-sq // (TILES * ROWS)) * heads * batch
             build(instance("config", config, Config) or Config(), problem)[blocks, THREADS](
                 *by_head, lse, sinks, *numbers, tuple(arrays)
