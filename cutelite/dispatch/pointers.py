@@ -6,12 +6,13 @@ Out   an array of their addresses, on the same device, which keeps them alive
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 import cutelite_rt as rt
+from cutelite_rt.errors import ArgumentError, brief
 from cutelite_rt.signature.bind import home_of
 
 
@@ -24,20 +25,23 @@ class HostPointers(np.ndarray[Any, Any]):
         self.pointees = getattr(of, "pointees", ())
 
 
-def pointers(arrays: Sequence[Any]) -> Any:
+def pointers(arrays: Iterable[Any]) -> Any:
     """Return the addresses of `arrays` as an array that keeps them alive: an argument for `Tensor[Pointer[f32], (N,)]`.
 
     arrays  NumPy arrays, for the simulator; or arrays of torch, CuPy, JAX or cutelite_rt on one GPU
     Result  (len(arrays),) of i64 on the same device: a NumPy array, or a `cutelite_rt.DeviceArray` whose copy has ended
     Errors  `ArgumentError` for arrays on several devices, and for objects that are no arrays
     """
+    if not isinstance(arrays, Iterable):
+        raise ArgumentError(f"pointers() takes a list or tuple of arrays, not {brief(arrays)}")
+    arrays = tuple(arrays)
     views = [(f"arrays[{i}]", rt.read(array)) for i, array in enumerate(arrays)]
     kind, ordinal = home_of("pointers", views) or ("cpu", 0)
     found = np.array([view.pointer for _, view in views], np.int64)
     if kind == "cuda":
         there = rt.to_device(found, rt.device(ordinal))
-        there.pointees = tuple(arrays)
+        there.pointees = arrays
         return there
     here = found.view(HostPointers)
-    here.pointees = tuple(arrays)
+    here.pointees = arrays
     return here

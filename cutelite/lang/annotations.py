@@ -317,9 +317,10 @@ def _is_open(extents: Any) -> bool:
 
 def _tensor(item: tuple[Any, ...], of: str = "Tensor", more: str = "shape come") -> TensorSpec:
     dtype, shape, *rest = item
-    stride, order, alignment = None, "row", None
+    stride, order, alignment, said = None, "row", None, set[str]()
     if isinstance(shape, Layout):
         shape, stride = shape.shape, shape.stride
+        said.add("order of modes")
     elif not isinstance(shape, tuple):
         several = len(rest) > 0 and isinstance(rest[0], int | DimExpr)
         help = "write them in parentheses: `Tensor[f32, (M, N)]`" if several else "write (N,) for one dimension"
@@ -333,6 +334,10 @@ def _tensor(item: tuple[Any, ...], of: str = "Tensor", more: str = "shape come")
             stride = extra
         else:
             raise _wrong(of, f"does not know {_said(extra)}", f"after the {more} strides, col_major, align(n)")
+        what = "alignment" if isinstance(extra, Align) else "order of modes"
+        if what in said:
+            raise _wrong(of, f"has its {what} twice", f"{_said(extra)} is one too many")
+        said.add(what)
     dtype = _dtype("Tensor", dtype)
     _check_extents("extent", shape, 1)
     _check_extents("stride", stride, None)

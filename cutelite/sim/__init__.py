@@ -17,8 +17,8 @@ tmem.py       tensor memory of Blackwell   descriptors.py  TMA descriptors in me
 tally.py      work, counted                stops.py        breakpoints                  typecheck.py  values by types
 """
 
-from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, check
-from cutelite.sim.error import Place, SimError
+from cutelite.sim.checker import CheckFailed, CheckReport, Finding, check
+from cutelite.sim.error import Place, SimError, TooLarge
 from cutelite.sim.events import Observer
 from cutelite.sim.launch import Report
 from cutelite.sim.program import Program

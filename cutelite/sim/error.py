@@ -91,6 +91,16 @@ def _remade(kind: type[SimError], state: dict[str, object], args: tuple[object, 
     return error
 
 
+class TooLarge(SimError):
+    """Raised for a launch that is too large to be simulated or checked; the text says its size, and what would fit."""
+
+    def __init__(self, kernel: str, title: str, help: str) -> None:
+        super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
+
+    def facts(self) -> list[Note]:
+        return [Note(f"in kernel `{self.kernel}`")]
+
+
 def threads_text(threads: Sequence[tuple[int, int, int]]) -> str:
     """Describe threads by their threadIdx: 'threads (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0) and 28 more'."""
     shown = ", ".join(map(str, threads[:SHOWN]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,8 @@ class SimLaunch:
         self.sample = sample
         total = self.grid[0] * self.grid[1] * self.grid[2]
         self.blocks = total if sample is None else min(max(1, sample), total)  # about how many are simulated
-        self.seed = seed
-        self.policy = Policy(seed)
+        self.seed = index(seed)
+        self.policy = Policy(self.seed)
         self.dims = {name: int(value) for name, value in dims.items()}
         self.dim_values: dict[object, int] = {}
         tid = np.arange(self.threads, dtype=np.int64)
@@ -100,7 +101,7 @@ class SimLaunch:
         self.ops = 0
         self.changes = 0  # number of changes that threads can see
         self.wakes = 0  # number of those after which waiting threads may go on
-        self.waiting: deque[Index] = deque()  # first blocks of the clusters that have not started
+        self.waiting: deque[int] = deque()  # numbers of the clusters that have not started
 
     def changed(self) -> None:
         """Count a change that threads may wait for."""
@@ -113,7 +114,13 @@ class SimLaunch:
 
     def cancel_cluster(self) -> Index | None:
         """Cancel a cluster that has not started, and return its first block; None if the request fails."""
-        return self.waiting.popleft() if self.waiting and not self.policy.refuses() else None
+        return self.next_cluster() if self.waiting and not self.policy.refuses() else None
+
+    def next_cluster(self) -> Index:
+        """Take the next of the clusters that have not started, and return its first block."""
+        (x, y, _), (i, j, k) = self.grid, self.cluster
+        row, column = divmod(self.waiting.popleft(), x // i)
+        return column * i, row % (y // j) * j, row // (y // j) * k
 
     def thread(self, tid: int) -> Index:
         """Return threadIdx of a thread of a block."""

@@ -20,7 +20,7 @@ from cutelite.diag import InternalError
 from cutelite.ir.op import Op
 from cutelite.sim import collective
 from cutelite.sim.blocked import Blocked
-from cutelite.sim.error import SimError
+from cutelite.sim.error import SimError, TooLarge
 from cutelite.sim.events import Exit, Resume, Retire
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
@@ -97,24 +97,27 @@ class Scheduler:
 
     # Clusters come and go
 
-    def _order(self) -> deque[tuple[int, int, int]]:
+    def _order(self) -> deque[int]:
         (x, y, z), (i, j, k) = self.launch.grid, self.launch.cluster
-        firsts = [(a, b, c) for c in range(0, z, k) for b in range(0, y, j) for a in range(0, x, i)]
+        count, blocks = x // i * (y // j) * (z // k), self.launch.blocks
+        if blocks > self.max_ops:
+            title = f"the {blocks} blocks of the grid would take more operations than the limit of {self.max_ops}"
+            raise TooLarge(self.launch.kernel, title, "simulate a smaller problem, or raise `max_ops`")
+        numbers = list(range(count)) if self.launch.sample is None else []
         if self.launch.sample is not None:
-            count = min(len(firsts), -(-self.launch.blocks // (i * j * k)))
-            firsts = sorted(Random(self.launch.seed).sample(firsts, count), key=lambda first: first[::-1])
+            numbers = sorted(Random(self.launch.seed).sample(range(count), min(count, -(-blocks // (i * j * k)))))
         if self.policy.blocks == "any":
-            self.policy.random.shuffle(firsts)
+            self.policy.random.shuffle(numbers)
         elif self.policy.blocks == "last":
-            firsts.reverse()
-        return deque(firsts)
+            numbers.reverse()
+        return deque(numbers)
 
     def _admit(self, more: int = 0) -> None:
         """Start clusters until as many are resident as the policy says, or `more` in addition to those now resident."""
         wanted = max(self.policy.resident, len(self.clusters) + more)
         waiting = self.launch.waiting
         while waiting and len(self.clusters) < wanted:
-            cluster = Cluster(self.launch, waiting.popleft())
+            cluster = Cluster(self.launch, self.launch.next_cluster())
             self.clusters.append(cluster)
             self._quiet_since = self.launch.ops
             for machine in cluster.machines:

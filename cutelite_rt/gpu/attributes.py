@@ -35,7 +35,7 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
             raise LaunchError(f"a priority is an integer, the lower the sooner; not {launch.priority!r}")
         found.append(Attribute(PRIORITY, struct.pack("<i", launch.priority)))
     if launch.domain is not None:
-        if launch.domain not in DOMAINS:
+        if type(launch.domain) is not str or launch.domain not in DOMAINS:
             raise LaunchError(f"a domain is one of {', '.join(map(repr, DOMAINS))}, not {launch.domain!r}")
         found.append(Attribute(DOMAIN, struct.pack("<I", DOMAINS.index(launch.domain))))
     if launch.launched is not None:
@@ -51,7 +51,10 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
 
 def ways_of(launch: Any) -> tuple[bool, bool, tuple[Attribute, ...]]:
     """Return the last fields of a launch's `LaunchConfig`: cooperative, pdl, attributes. Errors: as `attributes_of`."""
-    return bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
+    for name in ("cooperative", "pdl"):
+        if type(getattr(launch, name)) is not bool:
+            raise LaunchError(f"{name} is True or False, not {getattr(launch, name)!r}")
+    return launch.cooperative, launch.pdl, attributes_of(launch)
 
 
 def event_handle(event: Any, name: str) -> int:

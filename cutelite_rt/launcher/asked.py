@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from cutelite_rt import shapes
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError
-from cutelite_rt.gpu.attributes import attributes_of, ways_of
+from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.shapes import Dim3, Extent, extents, is_wide, whole
 
 
@@ -125,12 +125,9 @@ def check(
         raise LaunchError(
             f"{launch.smem} bytes of shared memory are asked for, but {arch} has {smem_per_block} for a block"
         )
-    for name in ("cooperative", "pdl"):
-        if type(getattr(launch, name)) is not bool:
-            raise LaunchError(f"{name} is True or False, not {getattr(launch, name)!r}")
-    if launch.pdl and not pdl:
+    _, early, _ = ways_of(launch)
+    if early and not pdl:
         raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {arch} has none")
-    attributes_of(launch)
 
 
 def check_memory(declared: int, asked: int, smem_per_block: int, arch: str) -> None:

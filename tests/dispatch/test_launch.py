@@ -16,7 +16,7 @@ import cutelite_rt as rt
 from cutelite import Tensor
 from cutelite.dispatch import Kernel, Launch, LaunchError
 from cutelite.dispatch import device as devices
-from cutelite.sim import SimError
+from cutelite.sim import SimError, TooLarge
 from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
@@ -299,6 +299,8 @@ def test_attributes_of_launches(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         ({"seed": -1}, "the seed has -1, but 0 is the least"),
         ({"pdl": 1}, "pdl is True or False, not 1"),
         ({"cooperative": "yes"}, "cooperative is True or False, not 'yes'"),
+        ({"cooperative": np.zeros(2)}, "cooperative is True or False, not array"),
+        ({"domain": np.zeros(2)}, "a domain is one of 'default', 'remote', not array"),
         ({"smem": "a"}, "the dynamic shared memory takes whole numbers, not 'a'"),
         ({"block": "a"}, "the block takes whole numbers, not 'a'"),
         ({"cluster": 1.5}, "the cluster takes whole numbers, not 1.5"),
@@ -312,6 +314,15 @@ def test_attributes_that_cannot_be(
     x = on_gpu((8,)) if place == "gpu" else np.zeros(8, np.float32)
     with pytest.raises(LaunchError, match=words):
         kernels.clustered.launch(Launch(8, **said), x)
+
+
+def test_a_seed_may_be_a_number_of_numpy() -> None:
+    kernels.clustered.launch(Launch(8, seed=np.int64(5)), np.zeros(8, np.float32))  # type: ignore[arg-type]
+
+
+def test_a_grid_of_more_blocks_than_can_be_simulated_is_refused_at_once() -> None:
+    with pytest.raises(TooLarge, match="the 2147483646 blocks of the grid would take more operations than the limit"):
+        kernels.clustered.launch(Launch(2**31 - 2), np.zeros(8, np.float32))
 
 
 def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on_gpu: GpuArray) -> None:

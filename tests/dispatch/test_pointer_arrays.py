@@ -114,6 +114,10 @@ def test_what_is_refused(on_gpu: GpuArray) -> None:
     with pytest.raises(ArgumentError, match=r"`arrays\[0\]` is on GPU 0, but `arrays\[1\]` is in host memory"):
         cl.pointers([on_gpu((8,)), np.zeros(8, np.float32)])
 
+    with pytest.raises(ArgumentError, match="pointers\\(\\) takes a list or tuple of arrays, not 3"):
+        cl.pointers(3)  # type: ignore[arg-type]
+    assert len(cl.pointers(np.zeros(8, np.float32) for _ in range(3)).pointees) == 3
+
     def untold(ps: Tensor[Tensor[f32, (M,)], (N,)]) -> None:
         ps[0][0] = 1.0
 

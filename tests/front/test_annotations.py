@@ -23,7 +23,8 @@ WRONG = """\
 Tensor[f32, [N]] | Tensor[f32, (N,), [1]] | Tensor[f32, (-1,)] | Tensor[f32, (0,)] | Tensor[f32, (2.5,)]
 Tensor[f32, ("N",)] | Tensor[float, (N,)] | Tensor["f32", (N,)] | Tensor[np.float32, (N,)] | Tensor[f32, (N,), (1, 2)]
 Tensor[f32, (N,), (2.5,)] | Tensor[f32, (N,), 4] | Tensor[f32, None]
-Tensor[f32, (N,), cl.align(3)] | Tensor[f32, (N,), cl.align("x")]
+Tensor[f32, (N,), cl.align(3)] | Tensor[f32, (N,), cl.align("x")] | Tensor[f32, (N,), cl.align(8), cl.align(16)]
+Tensor[f32, (N,), cl.col_major, (1,)] | Tensor[f32, cl.make_layout(4), cl.col_major]
 Tensor[f32, (N,), "bogus"] | Tensor[f32, (N, M), (None, "1")] | Tensor[f32, (10**30,)] | Tensor[f32, (N, (2, [3]))]
 str | list | np.ndarray | 3 | object | typing.Any | cl.Barrier | M | (lambda: 3) | complex | type(None)
 TmaTensor | TmaTensor[bf16, (M, K)] | TmaTensor[bf16, (M, K), (64,)] | TmaTensor[bf16, (M, K), [64, 64]]

@@ -27,7 +27,6 @@ lanes.py      who makes which part of an access       limits.py     what is too 
 """
 
 from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding
-from cutelite.sim.checker.limits import TooLarge
 from cutelite.sim.checker.run import SEEDS, check
 
-__all__ = ["SEEDS", "CheckFailed", "CheckReport", "Finding", "TooLarge", "check"]
+__all__ = ["SEEDS", "CheckFailed", "CheckReport", "Finding", "check"]

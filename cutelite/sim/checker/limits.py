@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cutelite.diag import Mistake, Note
-from cutelite.sim.error import SimError
+from cutelite.sim.error import TooLarge
 
 MOST_BYTES = 1 << 30  # of arrays: their shadow takes up to 6 times as much, and 24 times for arrays of bytes
 MIB = 1 << 20
-
-
-class TooLarge(SimError):
-    """Raised for a launch that is too large to be checked; the text says its size, and one that would fit."""
-
-    def __init__(self, kernel: str, title: str, help: str) -> None:
-        super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
-
-    def facts(self) -> list[Note]:
-        return [Note(f"in kernel `{self.kernel}`")]
 
 
 def check_size(kernel: str, arrays: Sequence[Any]) -> None:

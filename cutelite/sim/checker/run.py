@@ -18,12 +18,12 @@ from cutelite.records import dataclass
 from cutelite.sim.checker.ahead import Ahead
 from cutelite.sim.checker.costs import Costs
 from cutelite.sim.checker.findings import CheckReport, Finding
-from cutelite.sim.checker.limits import TooLarge, check_size
+from cutelite.sim.checker.limits import check_size
 from cutelite.sim.checker.model import Checker
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.updates import Orders
-from cutelite.sim.error import SimError
+from cutelite.sim.error import SimError, TooLarge
 from cutelite.sim.launch import Extent
 from cutelite.sim.program import Program
 from cutelite.sim.run import MAX_OPS, run
