@@ -83,7 +83,7 @@ class Config:
 
 
 class Launched(NamedTuple):
-    """What a kernel is made for besides its configuration and problem: facts of a launch (`dense.run`).
+    """Facts of a launch that a kernel is made for, besides its configuration and problem (`dense.run`).
 
     early   steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
     once    B is read once, and is the first to leave L2
