@@ -20,7 +20,7 @@ from cutelite.layout import make_layout
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
-from cutelite.lib.rows import RowPart, RowPartition, RowVectors
+from cutelite.lib.rows import RowPart, RowPartition
 from cutelite.records import dataclass
 
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -149,7 +149,7 @@ class RowStream:
             count = min(pieces, part.pieces - start)
             if self.queue is not None:
                 self.queue.wait(start, count, last)
-            some = RowVectors(part, start, count, part.inside(start + count - 1))
+            some = part.some(start, count)
             state = step(state, some)
             if self.queue is not None and last and not self.once:
                 self.queue.ask_behind(some)
