@@ -325,14 +325,14 @@ def attention_decode(keys: int, page: int) -> Run:
 
 
 def attention_gather() -> None:
-    """The same kernel where a cluster combines three parts of three blocks of keys, and one of none; with sinks."""
+    """The same kernel where clusters combine two parts of four blocks of keys, and one of three and one of none."""
     from cutelite.kernels.attention import decoding, parts, scores
 
     random, config = of_examples("common").random, parts.Config(stages=2)
-    q, (k, v) = random(1, 4, 2, 64, dtype="bfloat16"), (random(1, 1, 576, 64, dtype="bfloat16") for _ in "kv")
+    q, (k, v) = random(2, 4, 2, 64, dtype="bfloat16"), (random(2, 1, 512, 64, dtype="bfloat16") for _ in "kv")
     kernel = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
-    launch, numbers = cl.Launch((1, 4), decoding.THREADS, cluster=(1, 4)), (0.1, 1, 1 << 30, 0)
-    sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([520], np.int32), random(2)
+    launch, numbers = cl.Launch((2, 2), decoding.THREADS, cluster=(1, 2)), (0.1, 1, 1 << 30, 0)
+    sums, lengths, sinks = np.empty((2, 2, 4), np.float32), np.array([450, 130], np.int32), random(2)
     kernel[launch](q, k, v, q.copy(), sums, lengths, None, None, sinks, *numbers, ())
 
 
