@@ -27,6 +27,7 @@ from cutelite.kernels.rows.plans import (
     plan_residual,
     plan_softmax,
     plan_sums,
+    plan_token,
     plan_two,
 )
 from cutelite.kernels.rows.quantise import quantise
@@ -416,6 +417,7 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
             of_two_bytes(plan_sums, 2, 1),
             of_two_bytes(plan_sums, 3, 2),
             of_two_bytes(plan_residual, True),
+            of_two_bytes(plan_token),
         ),
     ],
 )

@@ -14,7 +14,7 @@ from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
 SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
-MEDIUM_BLOCK = 320  # threads of one where fewer would leave many idle
+SEVEN_WARPS = 7 * WARP  # threads
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 MOST_STAGES = 4  # rows that are copied ahead
@@ -239,6 +239,17 @@ def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
 
+def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
+    """Return the plan for long rows that are quantised by row: registers hold those that clusters of 16 take.
+
+    most  blocks of a cluster: above 8 only where the GPU runs such clusters
+    """
+    threads = -(-n // (LARGE * 64 * WARP)) * WARP
+    if bytes == 2 and n > 131_072 and threads < SMALL_BLOCK and most == LARGE:
+        return Plan(threads, 1, LARGE, vector, REGISTERS // 64 // threads)
+    return plan_norm(n, vector, bytes, 1, most=MOST_BLOCKS)
+
+
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
@@ -315,8 +326,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
         fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (bytes * -(-n // least)) - 2) // 2)
         if inputs == 2 and (sums == 2 or least == LARGE or fit > 2):
-            if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 5 * MEDIUM_BLOCK:  # registers hold no more of each thread
-                small = replace(small, threads=MEDIUM_BLOCK)
+            if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
+                small = replace(small, threads=SEVEN_WARPS)
             p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)

@@ -21,8 +21,8 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, derived
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, WAYS, Plan, after
-from cutelite.kernels.rows.plans import plan, plan_norm
+from cutelite.kernels.rows.plan import ACCESS, WAYS, Plan, after
+from cutelite.kernels.rows.plans import plan, plan_token
 from cutelite.kernels.rows.quantise_blocks import Shape
 from cutelite.kernels.rows.quantise_blocks import build as by_blocks
 from cutelite.lib.row_words import widened
@@ -130,7 +130,7 @@ def quantise(
 
     def choose(n: int, aligned: int) -> Plan:
         if n > LONG and more is None and aligned == wide:
-            return plan_norm(n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
+            return rows.planned(plan_token, n, wide, rows.dtype.bytes)
         if n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
             return plan(n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
         return plan(n, wide, each)
