@@ -149,6 +149,7 @@ def main() -> None:
     asked = parser(__doc__)
     asked.add_argument("path", type=Path)
     asked.add_argument("--shapes", type=int, default=60)
+    asked.add_argument("--after", type=int, default=0, help="sizes that are left out, the first ones")
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--seconds", type=float, default=60.0)
     asked.add_argument("--best", type=int, default=4, help="configurations to be timed")
@@ -161,6 +162,7 @@ def main() -> None:
     asked.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = asked.parse_args(), time.monotonic()
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
+    sizes = sizes[given.after :]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]

@@ -39,8 +39,8 @@ from cutelite.kernels.gemm.model import (
     in_bursts,
     kind_of,
     lasting,
+    lying_of,
     priced,
-    spans_of,
     table_of,
 )
 from tests.bench.given import parser
@@ -100,12 +100,12 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     brought, along = (np.array([of(lines[place]) for place, _ in whose]).T for of in (brought_of, majors_of))
     load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
-    spans = spans_of(table_of(configs), along)
+    lying = lying_of(table_of(configs), along, Sizes(*sizes.T), 2)
     known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), *brought), at_once)[0])
     known &= np.array([kind_of(config) in RATES for config in configs])
     whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
     rows, narrow = brought[:, known]
-    work = Work(Sizes(*sizes[known].T), rows, narrow, spans[known])
+    work = Work(Sizes(*sizes[known].T), rows, narrow, *(each[known] for each in lying))
     table = table_of([config for _, config in whose])
     return whose, table, work, (at_once[known], load[known]), times[known]
 

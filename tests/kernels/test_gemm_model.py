@@ -43,7 +43,7 @@ def picked(m: int, n: int, k: int, narrow: int | None = None) -> Config:
 
 def test_few_columns_have_one_round_of_tiles_that_share_nothing() -> None:
     """Of 8 columns a block without a cluster brings 8 rows of B: its steps are short."""
-    for m, k in ((8537, 5352), (4934, 2880), (4241, 2352)):
+    for m, k in ((8537, 5352), (4241, 2352)):
         config = picked(m, 8, k, narrow=8)
         assert config.swapped and config.blocks == config.splits == 1
         assert 100 < -(-m // config.tile[1]) <= AT_ONCE[1]

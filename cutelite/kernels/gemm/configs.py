@@ -289,7 +289,8 @@ CONFIGS += [
     ),
     *(slim(columns, 64, True, cluster) for columns in NARROW if columns <= 144 for cluster in (2, 4)),
     *(slim(columns, 128, together=blocks) for columns in NARROW for blocks in (1, 2, 3, 4)),
-    *(slim(columns, 128, cluster=2) for columns in NARROW),
+    *(slim(columns, 128, cluster=2) for columns in sorted([*NARROW, 128, 192, 208])),
+    slim(128, 128),
     *(slim(columns, 128, cluster=4) for columns in NARROW if columns <= 144),
     *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
     *(slim(columns, 256) for columns in NARROW if columns <= 160),
@@ -354,7 +355,7 @@ def full(high: int, columns: int, cluster: tuple[int, int], turned: bool, piece:
 
 
 CONFIGS += [
-    *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 136, 8) for turned in (False, True)),
+    *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 144, 8) for turned in (False, True)),
     *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
     *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
     *(replace(swapped(rows, 192, False, 2), stages=4, piece=piece) for rows, piece in ((224, 56), (240, 40))),
@@ -411,6 +412,7 @@ CONFIGS += [
         for cluster in ((1, 2), (2, 1))
         for turned in (False, True)
     ),
+    *(Config((256, rows), False, (2, 2), 4, 8, buffers=1, swapped=True) for rows in range(160, 192, 8)),
     *(
         full(128, columns, cluster, turned, 8)
         for columns in (272, 288, 304, 320)

@@ -101,13 +101,16 @@ def build(config: Config) -> Any:
         storage, cut = Storage.allocate(), None if parts is None else (whole, splits)
         pipe, scaled = plan.pipes(scale_a is not None)
         cl.pipeline_init_arrive()
-        cl.griddepcontrol_launch_dependents()
+        if parts is None:
+            cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
                 plan.produce(a, b, scale_a, storage, pipe, cut)
+                if parts is not None:  # the blocks that add up would go to idle multiprocessors (`model.is_late`)
+                    cl.griddepcontrol_launch_dependents()
             elif strided_a is not None and cl.thread_idx.x >= GROUP - LOADERS:
                 cl.griddepcontrol_wait()
                 plan.bring_scales(strided_a, storage, scaled, cut)

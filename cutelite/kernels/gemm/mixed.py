@@ -94,12 +94,15 @@ def build(config: Config, kind: str) -> Any:
         pipe = cl.PipelineTmaAsync.create(config.stages, BT * DEPTH * 2 + GROUPS * SIZE * 4, GROUPS * GROUP)
         counts = cl.ceil_div(NT, GROUPS), cl.ceil_div(T, BT), config.splits
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle)
-        cl.griddepcontrol_launch_dependents()
+        if config.splits == 1:
+            cl.griddepcontrol_launch_dependents()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
                 plan.produce(x, w, storage, pipe, tiles)
+                if config.splits > 1:  # the blocks that add up would go to idle multiprocessors (`model.is_late`)
+                    cl.griddepcontrol_launch_dependents()
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()

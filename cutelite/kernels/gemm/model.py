@@ -46,6 +46,9 @@ class Numbers(NamedTuple):
     restart               a further round of such
     product               a row and column of a tile, in a step: what tensor cores take
     spans                 the part by which rows of a tile take longer to bring that lie in spans of 64 bytes
+    aligned               the part by which lone blocks load faster where rows begin lines; of a cluster, a share of it
+    sliver                a step whose 64 rows along K a block brings of an operand that has few, in no whole sectors
+    tall                  the part by which steps of 192 and 256 rows take longer in `LONG` GEMMs with rows within lines
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -64,6 +67,9 @@ class Numbers(NamedTuple):
     restart: float = 2.237
     product: float = 1.908e-05
     spans: float = 0.35
+    aligned: float = 0.3
+    sliver: float = 0.4
+    tall: float = 0.02
     apart: float = 0.12
     ample: float = 0.35
     astray: float = 0.08
@@ -90,6 +96,9 @@ QUICKEST = 0.1
 
 DEEP = 64
 """Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
+
+LONG = 3e11
+"""Multiply-adds of 16 bits beyond which a GEMM takes about a millisecond, and a GPU comes near its limit of power."""
 
 FEWEST = 0.25
 """The share of clusters below which each loads no faster."""
@@ -140,6 +149,7 @@ RATES: dict[Kind, Rates] = {
     (192, False, (2, 1)): ROWS_192,
     (192, True, (2, 1)): (0.2336, 0.00171, 0.872, 0.0168),
     (256, False, (4, 1)): (0.37, 0.0007, 2.0, 0.00111),
+    (256, False, (2, 2)): (0.36, 0.0008, 3.0, 0.00111),
     (64, True, (2, 2)): (0.1, 0.0005, 1.6, 0.0046),
     (128, False, (2, 2)): (0.17, 0.0005, 1.2, 0.00558),
     (192, True, (2, 2)): (0.25, 0.0006, 1.2, 0.0168),
@@ -337,6 +347,8 @@ class Work(NamedTuple):
     rows       that blocks without a cluster bring of A; inf where they bring whole tiles
     narrow     likewise, of B, as rows of a swapped tile
     spans      tiles of whose columns an operand has spans of 64 bytes
+    whole      rows of both operands begin at lines of 128 bytes
+    slivers    the part that a block brings of a step's rows along K which are `sliver`s
     bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
     functions  microseconds of what a function makes of a tile, beside `RATES`
     loads      microseconds for a byte of a step that threads load, of the operands `loaded`
@@ -346,6 +358,8 @@ class Work(NamedTuple):
     rows: Any = inf
     narrow: Any = inf
     spans: Any = 0
+    whole: Any = False
+    slivers: Any = 0.0
     bytes: Any = 2
     in_memory: Any = 2
     result: Any = 2
@@ -364,14 +378,20 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         functions = FUNCTION * table.bm * np.array(pieces)
     loads = LOADS if problem.loaded else 0.0
     bytes = problem.bytes, problem.a.bytes, problem.d.bytes
-    spans = spans_of(table, problem.majors)
-    return Work(sizes, problem.rows or inf, problem.narrow or inf, spans, *bytes, functions, loads, problem.loaded)
+    lying = lying_of(table, problem.majors, sizes, problem.bytes)
+    return Work(sizes, problem.rows or inf, problem.narrow or inf, *lying, *bytes, functions, loads, problem.loaded)
 
 
-def spans_of(table: Table, majors: Any) -> Any:
-    """Tell of each configuration whether the operand along its tile's columns has spans of 64 bytes."""
-    left, right = (major == "MN" for major in majors)
-    return (table.uneven > 0) & np.where(table.swapped > 0, left, right)
+def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, Any, Any]:
+    """Return `Work.spans`, `whole` and `slivers`: how rows of operands lie in memory and in tiles."""
+    t, extents = table, (sizes.m, sizes.n)
+    along = [major == "MN" for major in majors]
+    pitches = [np.where(is_mn, extent, sizes.k) * bytes for is_mn, extent in zip(along, extents, strict=True)]
+    few = [is_mn & (pitch < 64) & (pitch % 32 > 0) for is_mn, pitch in zip(along, pitches, strict=True)]
+    of_rows, of_columns = (np.where(t.swapped > 0, few[1 - i], few[i]) for i in (0, 1))
+    slivers = np.maximum(of_rows * t.bn / t.wide, of_columns * t.bm / t.high)  # blocks bring equal parts
+    spans = (t.uneven > 0) & np.where(t.swapped > 0, along[0], along[1])
+    return spans, (pitches[0] % 128 == 0) & (pitches[1] % 128 == 0), slivers
 
 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
@@ -470,8 +490,13 @@ def step_of(t: Table, work: Work, filled: Any) -> tuple[Any, Any]:
     v, whole, alone = t.numbers, t.bm + t.bn, t.clustered == 1
     brought = np.where(alone, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)) + t.bn, whole)
     slow = (brought + v.spans * work.spans * t.bn) * np.clip(filled, FEWEST, 1) ** v.ample
+    slow = slow * (1.0 - v.aligned * work.whole / t.clustered)
     fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / whole)
+    fetch = np.maximum(fetch, v.sliver * work.slivers)
     step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
+    m, n, k, batches, *_ = work.sizes
+    long = (batches * m * n * k * work.bytes > 2 * LONG) & ~np.asarray(work.whole)
+    step = step * (1.0 + v.tall * (long & (t.bm > 128) & (t.pingpong == 0)))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
