@@ -250,14 +250,14 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // plan.config.rows) + ragged
     base = np.empty((1, 1, blocks * plan.config.rows, plan.of_row[1]), BF16 if plan.extended else np.float32)
-    sums = np.empty((1, 1, blocks, 2, 64 * plan.columns), np.float32)
-    turns = np.empty((1, 1, blocks, 2), np.int32) if ordered else None
-    counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
+    sums = np.empty((1, 1, blocks, plan.count, 64 * plan.columns), np.float32)
+    turns = np.empty((1, 1, blocks, plan.adders), np.int32) if ordered else None
+    counter, (dq, dk, dv), none = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v)), (None, None)
     given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
-    arrays, rows = (dk, dv) if ragged else (None, None), (q, k, v, do)
+    arrays, rows = (dk, dv) if ragged else none, (q, k, v, do)
     for kernel, grid, block, args in (
         (prepare(plan), blocks, 256, (o, do, lse, None, base, sums, turns, given, starts, 140)),
-        (gradients(plan), 2, 384, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, (None, None))),
+        (gradients(plan), 2, plan.threads, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, none)),
         (finish(plan, 2), blocks, 256, (dq, sums, 0.1, dq if ragged else None, starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered or ragged or dim > 64 else 2, notes=False)
@@ -283,8 +283,9 @@ def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = gradients(plan).compile(
-        of_k, of_k, of_v, of_v, (1, 2, blocks * plan.config.rows, plan.of_row[1]), (1, 2, blocks, 2, 64 * plan.columns),
-        None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1), Starts(*starts), arrays, (None, None), arch="sm_90a",
+        of_k, of_k, of_v, of_v, (1, 2, blocks * plan.config.rows, plan.of_row[1]),
+        (1, 2, blocks, plan.count, 64 * plan.columns), None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1),
+        Starts(*starts), arrays, (None, None), arch="sm_90a",
     )  # fmt: skip
     assert (compiled.spills, compiled.warnings) == (0, [])
 

@@ -150,9 +150,6 @@ CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
 )
 HAS_DV = "replace(self, group=0)"
-READ_FIRST = (
-    "it alone reads P, and writes dS behind a barrier at which the other arrives when it has read the dS before"
-)
 
 CLUSTERED = "blackwell_library_cluster"
 UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell_library_grouped {CLUSTERED}"
@@ -878,7 +875,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(kernels, kind, BULK_WAIT, "", "cl.cp_async_bulk_wait_group(0, read=True) <! compute(", reason)
-        for kernels, reason in ((f"{SPLIT} {SPLIT_EARLY} {SPLIT_WIDE}", FROM_REGISTERS), (RAGGED_BACKWARD, BY_ROWS))
+        for kernels, reason in ((f"{SPLIT} {SPLIT_EARLY}", FROM_REGISTERS), (RAGGED_BACKWARD, BY_ROWS))
         for kind in ("drop", "pending")
     ),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(self.kv_state)", READS_DONE),
@@ -899,7 +896,7 @@ ROWS: tuple[Row, ...] = (
         "rows.consumer_release(state)",
         READS_DONE,
     ),
-    Row(f"{COVERED} {APART}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(f"{COVERED} {APART} {WIDE} {ORDERED_WIDE}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(
         COVERED,
         "drop",
@@ -921,14 +918,6 @@ ROWS: tuple[Row, ...] = (
         "wgmma.wait_group",
         "",
         "dv, dk = cl.wgmma.wait_group(0, dv, dk)",
-        "it waits sooner: time alone",
-    ),
-    Row(
-        f"{WIDE} {ORDERED_WIDE}",
-        "early",
-        "wgmma.wait_group",
-        "tensor.load",
-        "s, dp = cl.wgmma.wait_group(1, s",
         "it waits sooner: time alone",
     ),
     Row(
@@ -961,16 +950,39 @@ ROWS: tuple[Row, ...] = (
         "dp",
         "what it moves over, a copy has brought",
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", f"ds_pipe.producer_acquire( < {HAS_DV}", READ_FIRST),
+    *(
+        Row(
+            f"{WIDE} {ORDERED_WIDE}", kind, "mbarrier.wait", detail, f"p_pipe.producer_acquire( < {HAS_DV}", WHOLE_GROUP
+        )
+        for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
+    ),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "p_pipe.consumer_release(", WHOLE_WARP),
+    Row(f"{WIDE} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "p_pipe.consumer_release(", READS_DONE),
     Row(
         f"{WIDE} {ORDERED_WIDE}",
         "weaken",
         "mbarrier.wait",
         RELAXED,
-        f"ds_pipe.producer_acquire( < {HAS_DV}",
-        READ_FIRST,
+        "keys.consumer_wait(self.kv_state) < Adder(",
+        "those who made dS of these keys have waited for them",
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", f"ds_pipe.producer_acquire( < {HAS_DV}", READ_FIRST),
+    Row(
+        SPLIT_WIDE,
+        "stage",
+        "tensor.ptr",
+        "",
+        "number, tiles = cl.u32(0), tiles.advance() < Adder(",
+        "it has no use for the tile's first key",
+        (2,),
+    ),
+    Row(
+        ORDERED_WIDE,
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "number, tiles = cl.u32(0), tiles.advance() < (Wide if",
+        QUERIES_BEFORE,
+    ),
     *(
         Row(
             kernels,
@@ -982,8 +994,8 @@ ROWS: tuple[Row, ...] = (
             only,
         )
         for kernels, kind, detail, only in (
-            (f"{APART} {WIDE} {ORDERED_WIDE}", "drop", "", (0, -1)),
-            (f"{APART} {WIDE} {ORDERED_WIDE}", "weaken", RELAXED, ()),
+            (APART, "drop", "", (0, -1)),
+            (APART, "weaken", RELAXED, ()),
         )
     ),
     *(
@@ -1015,17 +1027,6 @@ ROWS: tuple[Row, ...] = (
             ("weaken", "mbarrier.wait", RELAXED),
             ("late", "mbarrier.wait", ""),
         )
-    ),
-    *(
-        Row(
-            f"{APART} attention_backward_wide",
-            kind,
-            BULK_WAIT,
-            "",
-            "cl.cp_async_bulk_wait_group(0, read=True) <! compute(",
-            "each tile has waited for its own stores",
-        )
-        for kind in ("drop", "pending")
     ),
     Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(WIDE, "early", "wgmma.wait_group", "", "own = cl.wgmma.wait_group(0, *own)", "it waits sooner: time alone"),

@@ -416,9 +416,9 @@ def attention_backward(
         do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         kind = "bfloat16" if plan.extended else "float32"
         base = random(batch, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
-        sums = np.zeros((batch, heads, blocks, 2, 64 * plan.columns), np.float32)
+        sums = np.zeros((batch, heads, blocks, plan.count, 64 * plan.columns), np.float32)
         last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
-        turns = np.array([[[[x] * 2 for x in last]] * heads] * batch, np.int32) if ordered else None
+        turns = np.array([[[[x] * plan.adders for x in last]] * heads] * batch, np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
         dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, left, right, 1)
         starts = Starts(None, None)
@@ -441,7 +441,7 @@ def attention_backward(
             launch = cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)
             backward_outer.finish(plan, 0)[launch](dk, parts[0], 0.1, None, starts)
         own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
-        backward.gradients(plan)[cl.Launch(1 + batch * ordered, 384)](*own)
+        backward.gradients(plan)[cl.Launch(1 + batch * ordered, plan.threads)](*own)
 
     return run
 
@@ -603,7 +603,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_ordered": attention_backward(  # of each batch tiles with 3, 2, 1 blocks of queries, and none
         300, 512, 64, window=(-150, None), ordered=True, batch=2
     ),
-    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True),
+    "attention_backward_ordered_wide": attention_backward(150, 384, 136, window=(-170, None), ordered=True, batch=2),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
     "attention_backward_split_128": attention_backward(270, 256, 128, window=(None, None), heads=2),
     "attention_backward_split_wide": attention_backward(150, 384, 136, heads=2),

@@ -20,8 +20,9 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
 
 Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`).
 Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_row`).
-Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `Wide` in
-`backward_wide`. docs/lab/attention-backward.md counts what bounds the kernel, and says what did not help.
+Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `backward_wide`, in
+which a third warpgroup has dq (`Adder`). docs/lab/attention-backward.md counts what bounds the kernel, and says what
+did not help.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -31,9 +32,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
-from cutelite.kernels.attention.backward_wide import Wide
+from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
@@ -53,19 +54,33 @@ def shared_memory(plan: Plan) -> Any:
         q: Smem[dtype, plan.laid((BM, D, config.stages), of_q)]
         do: Smem[dtype, plan.laid((BM, DV, config.stages), of_v)]
         if plan.wide:
-            p: Smem[dtype, of_scores]
+            p: Smem[dtype, plan.laid((BM, BN, 1), math.gcd(64, plan.width))]
         ds: Smem[dtype, of_scores]
         base: Smem[kind, cl.make_smem_layout(kind, (BM, count, config.stages)), 256]
-        if not (plan.wide or plan.apart or plan.split):
+        if not (plan.apart or plan.split):
             grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
 
     return Storage
 
 
+def pipelines(plan: Plan) -> Pipes:
+    """Create the pipelines of a thread block. Who: all threads, which then meet at `pipeline_init_sync`."""
+    config, dtype, threads, (kind, count) = plan.config, plan.problem.dtype, WORKERS * GROUP, plan.of_row
+    keys, values = (
+        cl.PipelineTmaAsync.create(plan.ahead, plan.keys * wide * dtype.bytes, readers, sync=False)
+        for wide, readers in zip(plan.dims, (plan.threads - GROUP, threads), strict=True)
+    )
+    row = sum(plan.dims) * dtype.bytes + count * kind.bytes
+    rows = cl.PipelineTmaAsync.create(config.stages, config.rows * row, threads, sync=False)
+    # with wide heads one of those that write both reads P, the other one and `Adder` read dS
+    p = cl.PipelineAsync.create(1, threads, GROUP, sync=False) if plan.wide else None
+    return Pipes(keys, values, p, rows, cl.PipelineAsync.create(config.held, threads, threads, sync=False))
+
+
 @lru_cache(maxsize=256)
 def gradients(plan: Plan) -> Any:
     """Return the kernel that computes all five products."""
-    config, dtype, BM, BN = plan.config, plan.problem.dtype, plan.config.rows, plan.keys
+    BM, BN = plan.config.rows, plan.keys
     d, e, (of_k, of_v, of_q), (kind, count) = plan.problem.dim, plan.problem.dim_v, plan.spans, plan.of_row
     leaves, Storage = BN if plan.wide else ROWS, shared_memory(plan)
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, leaves, of_k)
@@ -73,9 +88,9 @@ def gradients(plan: Plan) -> Any:
     BASE = TmaTensor[kind, (B, H, MB, count), (1, 1, BM, count), (None, None, None, 1)]
     array_k, array_v = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e)
 
-    @cl.kernel(block=(1 + WORKERS) * GROUP)
+    @cl.kernel(block=plan.threads)
     def gradients(
-        q: Q, k: K, v: V, do: DO, base: BASE, sums: plan.sums, turns: TURNS,
+        q: Q, k: K, v: V, do: DO, base: BASE, sums: plan.sums, turns: plan.turns,
         counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
         arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
         tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (),
@@ -90,32 +105,29 @@ def gradients(plan: Plan) -> Any:
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
-        storage, threads = Storage.allocate(), WORKERS * GROUP
-        keys, values = (
-            cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
-        )
-        row = sum(plan.dims) * dtype.bytes + count * kind.bytes
-        rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
-        ds_pipe = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
+        storage, pipes, threads = Storage.allocate(), pipelines(plan), WORKERS * GROUP
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None),
-            plan.tiles.count(), counter, threads + (0 if turns is None else 32 * WORKERS),
+            plan.tiles.count(), counter, plan.threads - GROUP + (0 if turns is None else 32 * plan.adders),
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
         results = Results(by_block(sums), by_block(turns), grads, arrays, parts, starts)
-        shared = plan.with_arrays(tables), storage, Pipes(keys, values, rows, ds_pipe), given, results
+        shared = plan.with_arrays(tables), storage, pipes, given, results
         if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(40 if plan.wide else 24)
+            cl.setmaxnreg_dec(32 if plan.wide else 24)
             warp = cl.make_warp_uniform(cl.warp_idx())
             if warp == 0:
                 if cl.elect_one():
                     Loads(*shared).load(tiles, (q, k, v, do, base))
-            elif turns is not None and warp <= WORKERS:
+            elif turns is not None and warp <= plan.adders:
                 Turns(*shared, warp - 1).serve(tiles)
+        elif plan.wide and cl.thread_idx.x >= GROUP + threads:
+            cl.setmaxnreg_dec(64)
+            Adder(*shared, 0).compute(tiles)
         else:
-            cl.setmaxnreg_inc(232 if plan.wide else 240)
+            cl.setmaxnreg_inc(208 if plan.wide else 240)
             (Wide if plan.wide else Apart if plan.apart else Narrow)(*shared, cl.warpgroup_idx() - 1).compute(tiles)
 
     return gradients
@@ -236,12 +248,12 @@ class Narrow(Worker):
         ds_pipe.producer_acquire(ds_state)
         if later:
             ds_pipe.consumer_wait(before)
-            dq = self.start_dq(before)
+            dq = self.start_dq(before, self.group)
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
             dk = self.start_dk(ds, q, dk, ds_state)
             dq, dv, dk = cl.wgmma.wait_group(2, dq, keep=(dv, dk))
             ds_pipe.consumer_release(before)
-            self.add(dq, last)
+            self.add_own(dq, last)
             dv, dk = cl.wgmma.wait_group(0, dv, dk)
         else:
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
@@ -305,9 +317,15 @@ class Narrow(Worker):
         """Compute this warpgroup's part of dq of a block, and add it."""
         ds_pipe = self.pipes.ds
         ds_pipe.consumer_wait(ds_state)
-        dq = cl.wgmma.wait_group(0, self.start_dq(ds_state))
+        dq = cl.wgmma.wait_group(0, self.start_dq(ds_state, self.group))
         ds_pipe.consumer_release(ds_state)
-        self.add(dq, at)
+        self.add_own(dq, at)
+
+    def add_own(self, dq: Any, at: Any) -> None:
+        """Add this warpgroup's part of dq of a block."""
+        self.await_turn()
+        self.add(dq, self.group, at)
+        self.pass_turn()
 
     def finish(self, grads: Any, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block, and write dk and dv of its own.

@@ -169,8 +169,8 @@ def launch(
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
     base = empty(q if plan.extended else lse, (batch, heads, blocks * config.rows, plan.of_row[1]))
-    sums = empty(lse, (batch, heads, blocks, WORKERS, plan.columns * ROWS))
-    turns = empty(lse, (batch, heads, blocks, WORKERS), "i32") if deterministic else None
+    sums = empty(lse, (batch, heads, blocks, plan.count, plan.columns * ROWS))
+    turns = empty(lse, (batch, heads, blocks, plan.adders), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)
     if plan.split:
         shape = batch, kv_heads * parts, tiles
@@ -180,7 +180,7 @@ def launch(
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
     own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
-    gradients(plan)[cl.Launch(resident, threads + GROUP, pdl=True)](*own)
+    gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)
     finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
     if plan.split:
         for which, (grad, part, scale) in enumerate(zip((dk, dv), of_parts, scales, strict=True)):

@@ -10,7 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, TURNS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
 from cutelite.kernels.attention.tiles import Given
@@ -40,7 +40,7 @@ def prepare(plan: Plan) -> Any:
 
     @cl.kernel(block=256)
     def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: BASE, sums: plan.sums, turns: TURNS,
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: BASE, sums: plan.sums, turns: plan.turns,
         given: Given, starts: Starts, keys: i32,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
@@ -53,7 +53,7 @@ def prepare(plan: Plan) -> Any:
             pipe.producer_acquire(state)
             for tensor, tile in zip((o, do), tiles, strict=True):
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
-            for g in cl.static_range(WORKERS if turns is not None else 0):
+            for g in cl.static_range(plan.adders if turns is not None else 0):
                 # The last block of keys that some query sees adds first.
                 end = row + BM - 1 + plan.tiles.offset(sequence, given) + given.right
                 turns[batch, head, m, g] = max(0, min(end, sequence.keys - 1)) // plan.keys
@@ -100,8 +100,8 @@ def finish(plan: Plan, which: int) -> Any:
     """Return the kernel that adds up parts of dk (0) or dv (1), or converts the sums of dq (2), a block at a time."""
     dim, of_queries = plan.problem.dim_v if which == 1 else plan.problem.dim, which == 2
     heads, length, rows = (H, SQ, plan.config.rows) if of_queries else (HK, SK, plan.keys)
-    columns, span, turned = plan.dims[which % 2], plan.spans[which % 2], plan.turned and not of_queries
-    pieces, threads = WORKERS if of_queries else plan.pieces(columns), WORKERS * GROUP
+    columns, span, turned = plan.dims[which % 2], plan.spans[which % 2], plan.wide and not of_queries
+    pieces, threads = plan.count if of_queries else plan.pieces(columns), WORKERS * GROUP
     elements = rows * columns // pieces // GROUP  # of a thread
 
     @cl.kernel(block=threads)

@@ -14,9 +14,7 @@ from cutelite.records import dataclass
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
 WORKERS = 2
-"""The number of computing warpgroups of a thread block: each for 64 keys, or both for the same (`Plan.wide`)."""
-TURNS: Any = Tensor[i32, (B, H, BLOCKS, WORKERS)] | None
-"""For each part of the sums of dq, the number of the tile of keys that adds next. None: they add in any order."""
+"""The number of warpgroups of a thread block that have scores: each of 64 keys, or of half of them (`Plan.wide`)."""
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
@@ -46,7 +44,7 @@ class Config:
 def chosen(problem: Problem) -> Config:
     """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
     if problem.dim > 128:
-        return Config(held=1 if Plan(Config(), problem).wide else 2)
+        return Config(held=2)
     return Config(128, held=2) if problem.dim <= 64 else Config(stages=3 if problem.dim <= 96 else 2)
 
 
@@ -95,14 +93,19 @@ class Plan(OfProblem):
 
     @property
     def wide(self) -> bool:
-        """Tell whether computing warpgroups share their keys, and have dv and dk of them."""
-        problem, mods = self.problem, (self.problem.score_mod, self.problem.mask_mod)
-        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and mods == (None, None))
+        """Tell whether one warpgroup has dv of all keys, another dk, and a third one dq."""
+        problem = self.problem
+        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and self.unmodified)
+
+    @property
+    def unmodified(self) -> bool:
+        """Tell whether no function, which takes registers, changes scores or decides what is seen."""
+        return (self.problem.score_mod, self.problem.mask_mod) == (None, None)
 
     @property
     def apart(self) -> bool:
         """Tell whether scores and dP follow each other: a wide dk, or a mask, leaves no registers for both at once."""
-        return not self.wide and (self.problem.dim > 128 or self.problem.mask_mod is not None)
+        return self.problem.dim > 128 or self.problem.mask_mod is not None
 
     @property
     def extended(self) -> bool:
@@ -114,7 +117,7 @@ class Plan(OfProblem):
         """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
         if not self.wide:
             return ROWS
-        return 48 if self.problem.dim <= 192 else 32
+        return 48 if self.problem.dim <= 192 and self.unmodified else 32
 
     @property
     def keys(self) -> int:
@@ -135,19 +138,34 @@ class Plan(OfProblem):
 
     @property
     def by_rows(self) -> bool:
-        """Tell whether a warpgroup's part of a block of dq is 64 of its rows, or columns of all."""
+        """Tell whether a part of a block of dq is 64 of its rows, or columns of all."""
         return self.config.rows > ROWS
 
     @property
+    def threads(self) -> int:
+        """The number of threads of a block: warpgroups that load, that have scores, and (`wide`) that has dq."""
+        return (1 + WORKERS + self.wide) * GROUP
+
+    @property
+    def adders(self) -> int:
+        """The number of warpgroups that add to the sums of dq."""
+        return 1 if self.wide else WORKERS
+
+    @property
     def columns(self) -> int:
-        """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
-        return self.dims[0] * self.config.rows // (ROWS * WORKERS)
+        """The number of columns of a part of a block of dq, which has 64 rows: a part is multiplied at once."""
+        return ROWS if self.wide else self.dims[0] * self.config.rows // (ROWS * WORKERS)
+
+    @property
+    def count(self) -> int:
+        """The number of parts of a block of dq. Each warpgroup has one, but wide heads."""
+        return self.dims[0] * self.config.rows // (ROWS * self.columns)
 
     @property
     def spans(self) -> tuple[int, int, int]:
         """The columns that are contiguous in shared memory, and a box of TMA: of k, of v and do, and of q.
 
-        They divide the columns of a warpgroup's part of a product.
+        They divide the columns of a part of a product.
         """
         D, DV = self.dims
         k, v, q = (math.gcd(64, part) for part in (D if self.by_rows else self.columns, DV, D))
@@ -163,14 +181,9 @@ class Plan(OfProblem):
         """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
         return 2 if self.by_rows and not self.problem.ragged else 1
 
-    @property
-    def turned(self) -> bool:
-        """Tell whether accumulators of dk and dv are transposed, 64 columns each: where keys are not 64."""
-        return self.wide and self.keys != ROWS
-
     def pieces(self, dim: int) -> int:
-        """The number of accumulators that have dk or dv of a tile: for 64 keys each, or 64 columns."""
-        return dim // ROWS if self.turned else self.keys // ROWS
+        """The number of accumulators that have dk or dv of a tile: for 64 keys each, or (`wide`) 64 columns."""
+        return dim // ROWS if self.wide else self.keys // ROWS
 
     @property
     def lift(self) -> int:
@@ -190,8 +203,13 @@ class Plan(OfProblem):
 
     @property
     def sums(self) -> Any:
-        """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
-        return Tensor[f32, (B, H, BLOCKS, WORKERS, ROWS * self.columns), cl.align(16)]
+        """The type of the sums of dq: its parts, in the order of accumulators."""
+        return Tensor[f32, (B, H, BLOCKS, self.count, ROWS * self.columns), cl.align(16)]
+
+    @property
+    def turns(self) -> Any:
+        """The type of the numbers of the tiles of keys that add next, for each warpgroup that adds. None: any order."""
+        return Tensor[i32, (B, H, BLOCKS, self.adders)] | None
 
     def parts(self, dim: int) -> Any:
         """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""

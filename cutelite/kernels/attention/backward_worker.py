@@ -31,17 +31,18 @@ def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
 
 
-EVERYONE, COMPLETE = (cl.NamedBarrier(number, WORKERS * GROUP) for number in (1, 4))
-"""Named barriers of all computing warpgroups; `COMPLETE`: their P is complete (`Wide`)."""
+EVERYONE = cl.NamedBarrier(1, WORKERS * GROUP)
+"""The named barrier of the computing warpgroups, without `Adder`."""
 OWN, TURN, ADDED = 2, 5, 7
 """The first ones of each warpgroup: its own; with the warp of its turns, where it may add, and where it has added."""
 
 
 class Pipes(NamedTuple):
-    """Pipelines: keys and values, a tile at a time; blocks of queries, and of dS."""
+    """Pipelines: keys and values, a tile at a time; blocks of P (wide heads), of queries, and of dS."""
 
     keys: Any
     values: Any
+    p: Any
     rows: Any
     ds: Any
 
@@ -135,7 +136,7 @@ class Worker(Block):
             kv_state = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
             number = self.at(tiles.place, kv_state).run(number)
             tiles = tiles.advance()
-        if cl.thread_idx.x % GROUP == 0:
+        if not self.plan.apart and cl.thread_idx.x % GROUP == 0:  # else each tile has waited for its own stores
             cl.cp_async_bulk_wait_group(0, read=True)
 
     def own(self, which: int) -> Any:
@@ -257,28 +258,31 @@ class Worker(Block):
             sees = ends if sees is None else sees & ends
         return sees
 
-    def start_dq(self, state: Any) -> Any:
-        """Start this warpgroup's part of dS @ K: 64 rows of a larger block, or columns of all."""
+    def start_dq(self, state: Any, part: Any) -> Any:
+        """Start a part of dS @ K: 64 rows of a larger block, or as many columns as `Plan.columns` of all."""
         plan, left, right = self.plan, self.storage.ds[None, None, state.index], cl.select(self.kv(0), (1, 0))
         if plan.by_rows:
-            left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+            left = cl.local_tile(left, (ROWS, plan.keys), (part, 0))
         else:
-            right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
+            right = cl.local_tile(right, (plan.columns, plan.keys), (part, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
-    def add(self, dq: Any, at: Any, first: int = 0, end: int | None = None) -> None:
-        """Add groups of 4 f32, from `first` to before `end`, of this warpgroup's part of a block of dq to the sums.
-
-        at  the index of the block. Blocks of which all groups are added at once, in turn (`Turns`) or not
-        """
-        groups, in_turn = self.plan.columns // 8, self.results.turns is not None
-        sums = self.plan.accumulators(self.results.sums[at, self.group, None], groups)
-        if in_turn and first < groups:
+    def await_turn(self) -> None:
+        """Wait until this warpgroup may add to a block of dq, if it does in turn (`Turns`)."""
+        if self.results.turns is not None:
             self.barrier(TURN).sync()
-        for c in cl.static_range(first, groups if end is None else end):
-            cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
-        if in_turn and first < groups:
+
+    def pass_turn(self) -> None:
+        """Tell that it has added."""
+        if self.results.turns is not None:
             self.barrier(ADDED).arrive()
+
+    def add(self, dq: Any, part: Any, at: Any) -> None:
+        """Add a part of a block of dq to the sums; `at`: the index of the block."""
+        groups = self.plan.columns // 8
+        sums = self.plan.accumulators(self.results.sums[at, part, None], groups)
+        for c in cl.static_range(groups):
+            cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
     def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
@@ -305,7 +309,7 @@ class Worker(Block):
             return
         factor: Any = self.given.scale if which == 0 else 1.0
         for c, grad in enumerate(grads):
-            plan.put(grad * (factor * 2.0**-plan.lift), room, c, plan.turned)
+            plan.put(grad * (factor * 2.0**-plan.lift), room, c, plan.wide)
         key = tile.key if plan.wide else self.key
         length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
