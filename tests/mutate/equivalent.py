@@ -980,7 +980,7 @@ ROWS: tuple[Row, ...] = (
         "weaken",
         ARRIVE,
         RELAXED,
-        "number, tiles = cl.u32(0), tiles.advance() < (Wide if",
+        "number, tiles = cl.u32(0), tiles.advance()",
         QUERIES_BEFORE,
     ),
     *(
@@ -1031,12 +1031,12 @@ ROWS: tuple[Row, ...] = (
     Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(WIDE, "early", "wgmma.wait_group", "", "own = cl.wgmma.wait_group(0, *own)", "it waits sooner: time alone"),
     Row(
-        WIDE,
+        f"{WIDE} {ORDERED_WIDE}",
         "weaken",
         ARRIVE,
         RELAXED,
         "rows.consumer_release(state)",
-        "the other warpgroup, which has seen dS from this one, releases them behind that",
+        "the other warpgroup, which has seen P or dS from this one, releases them behind that",
     ),
     Row(
         WIDE,
@@ -1047,12 +1047,12 @@ ROWS: tuple[Row, ...] = (
         "of two stages one is released a step later, and the loads of the other, a step sooner, come behind its own",
     ),
     Row(
-        "attention_backward_wide",
+        f"attention_backward_wide {ORDERED_WIDE}",
         "late",
         "bar.sync",
         "behind stmatrix",
         f"EVERYONE.sync() < {HAS_DV}",
-        "values have been read when dS is complete",
+        "it stores first where values of its own keys were, which it alone has read",
     ),
     Row(
         "attention_backward_wide",
