@@ -393,7 +393,8 @@ class RowStream:
     def turn_to(self, row: Any) -> None:
         """Make a row of the arrays the current one."""
         if not self.part.steady:
-            self.part.turn_to((self.arrays[0] if self.like is None else self.like)[row, None])
+            rows = self.arrays[0] if self.like is None else self.like
+            self.part.turn_to(rows[row, None], row == 0, row == rows.shape[0] - 1)
 
     def refill(self) -> None:
         """Start the copy of a later row to the stage that has been read; without stages do nothing."""

@@ -27,7 +27,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor, make_tensor
 from cutelite.lang.values import full, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
-from cutelite.lang.words import unpack
+from cutelite.lang.words import pack, unpack
 from cutelite.layout import ceil_div, make_layout
 from cutelite.lib.reduce import Team
 from cutelite.lib.row_words import Packed
@@ -45,10 +45,13 @@ class RowPartition:
     vector   neighbouring elements that go to one thread; for the fewest accesses as many as 16 bytes hold, if the rows
              are aligned to 16 bytes
     granule  the part of each block of a cluster begins at a multiple of `granule` elements; a multiple of `vector`
-    shift    None: each row begins where a vector of memory does. Otherwise rows begin anywhere, and (1,) i32 in
-             registers has how many elements lie between the current row's first one and the vector's that it is in:
-             `turn_to` makes a row the current one. Blocks and threads then share the vectors that cover the row
+    shift    None: each row begins where a vector of memory does. Otherwise rows begin anywhere, and (3,) i32 in
+             registers has how many elements lie between the current row's first one and the vector's that it is in, and
+             from and up to where vectors lie within its array: `turn_to` makes a row the current one. Blocks and
+             threads then share the vectors that cover the row
     steady   all rows that a team works on begin as far into a vector as its first one
+    around   what lies around a row within its array may be read, as nobody writes there: vectors at the ends of a row
+             are then loaded as a whole. Where they are not, threads wait for their elements one row after the other
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not: of these
@@ -61,6 +64,7 @@ class RowPartition:
     granule: int = 1
     shift: Any = None
     steady: bool = False
+    around: bool = False
 
     @property
     def covered(self) -> int:
@@ -88,10 +92,13 @@ class RowPartition:
         """The number of elements that the current row's first vector has before it."""
         return 0 if self.shift is None else self.shift[0]
 
-    def turn_to(self, row: Any) -> None:
-        """Make `row`, in memory, the current one."""
+    def turn_to(self, row: Any, first: Any = True, last: Any = True) -> None:
+        """Make `row`, in memory, the current one; it is the `first` or `last` of its array, or may be."""
         if self.shift is not None:
-            self.shift[0] = aligned_down(row, self.vector * row.dtype.bytes)[1]
+            lead = aligned_down(row, self.vector * row.dtype.bytes)[1]
+            self.shift[0] = lead
+            self.shift[1] = where(first, lead, 0)
+            self.shift[2] = lead + self.n + where(last, 0, self.vector - 1)
 
     def cover(self, row: Any) -> Any:
         """Return the memory of a row from its first vector on, for memory that is `alike`."""
@@ -170,11 +177,14 @@ class RowPartition:
         """Return whether vector `piece` of no thread begins before the row."""
         return self.shift is None or piece > 0
 
-    def ends_behind(self, piece: int) -> bool:
-        """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
+    def ends_behind(self, piece: int, more: int = 0) -> bool:
+        """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread.
+
+        more  so many elements of the row follow there
+        """
         end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
-        return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
+        return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last - more)
 
     def end(self) -> Any:
         """Return the column after this block's last one."""
@@ -209,11 +219,29 @@ class RowPartition:
             fill_tensor(held, fill)
         if self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
+        elif self.around and self.shift is not None and memory.space == "gmem" and not some.whole:
+            self.load_around(self.cover(memory), held, fill, some)
         else:
             cover = self.cover(memory) if memory.space == "gmem" else memory
             for i in self.order(some):
                 self.move(cover, held, some.start + i, begin, into=False, place=i, whole=some.whole)
         return held.load()
+
+    def load_around(self, cover: Any, held: Any, fill: Any, some: RowVectors) -> None:
+        """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`."""
+        lead, vector = self.lead, self.vector
+        end, low, high = self.end() + lead, self.shift[1], self.shift[2]
+        high = minimum(high, (self.team.rank + 1) * self.chunk)
+        for i in self.order(some):
+            piece, first = some.start + i, self.place(some.start + i)
+            if self.inside(piece) or (first >= low) & (first + vector <= high):
+                copy_vector(cover, held, self.number(piece), vector, i, into=False)
+            elif first < end:  # at the ends of the array
+                copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
+        for i in static_range(some.pieces):
+            piece, first = some.start + i, self.place(some.start + i)
+            if not self.inside(piece) and (first < lead) | (first + vector > end):
+                held[None, i].store(kept_within(held[None, i].load(), lead - first, end - first, fill))
 
     def order(self, some: RowVectors) -> Any:
         """Return the order in which vectors of a row are accessed: where only some are whole, these first."""
@@ -224,11 +252,17 @@ class RowPartition:
     def gather(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
         """Load the vectors `some` from memory that is not `alike`; arguments as of `read`."""
         vector, end = self.vector, self.end()
-        at = self.first(0) - begin
+        at, wide = (
+            self.first(0) - begin,
+            memory.dtype.bytes == 2 and memory.value.type.align % COPIED == 0 and vector == 8,
+        )
         for i in self.order(some):
             first, step = self.first(some.start + i), (some.start + i) * self.team.threads * vector
             whole = some.whole or self.inside(some.start + i)
-            if whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # `neighbours` may read more
+            far = whole and isinstance(some.start, int) and self.ends_behind(some.start + i, vector)
+            if wide and (far or (first > 0) & (first + vector <= end) & (first + 2 * vector <= self.n)):
+                held[None, i].store(between(memory, at, vector, step))
+            elif whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # words reach further
                 held[None, i].store(neighbours(memory, at, vector, step))
             else:
                 for j in static_range(vector):
@@ -416,6 +450,22 @@ class RowPart:
         return held.load()
 
 
+def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
+    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on."""
+    if v.dtype.bytes != 2 or v.n % 2:
+        made = make_rmem_tensor(v.dtype, (v.n,))
+        for j in static_range(v.n):
+            made[j] = where((begin <= j) & (j < end), v[j], fill)
+        return made.load()
+    words, beyond = pack(v), pack(full((2,), fill, v.dtype))[0]
+    found = make_rmem_tensor(u32, (v.n // 2,))
+    for j in static_range(v.n // 2):
+        low, high = ((begin <= k) & (k < end) for k in (2 * j, 2 * j + 1))
+        mask = where(low, u32(0xFFFF), u32(0)) | where(high, u32(0xFFFF0000), u32(0))
+        found[j] = (words[j] & mask) | (beyond & ~mask)
+    return unpack(found.load(), v)
+
+
 def neighbours(memory: Any, at: Any, width: int, step: Any = 0) -> Any:
     """Load `width` neighbouring elements that begin anywhere, at ``at + step``.
 
@@ -444,6 +494,26 @@ def neighbours(memory: Any, at: Any, width: int, step: Any = 0) -> Any:
     for j in static_range(count):
         made[j] = funnel_right(words[j], words[j + 1], rest * (8 * dtype.bytes))
     return unpack(made.load(), full((width,), 0, dtype))
+
+
+def between(memory: Any, at: Any, width: int, step: Any) -> Any:
+    """Load 8 neighbouring elements of 16 bits that begin anywhere, at ``at + step``, by the two vectors that have them.
+
+    memory  begins at a multiple of 16 bytes
+    step    a multiple of a vector
+    """
+    number, rest = at // width, at % width
+    words: list[Any] = []
+    for each in (number, number + minimum(rest, 1)):  # without a rest the first vector is read again
+        found = pack(memory.tile((width,), (each + step // width,)).load())
+        words += [found[j] for j in static_range(width // 2)]
+    for bit in (4, 2):  # elements
+        some = (rest & bit) > 0
+        words = [where(some, words[j + bit // 2], words[j]) for j in static_range(len(words) - bit // 2)]
+    made = make_rmem_tensor(u32, (width // 2,))
+    for j in static_range(width // 2):
+        made[j] = funnel_right(words[j], words[j + 1], (rest & 1) * 16)
+    return unpack(made.load(), full((width,), 0, memory.dtype))
 
 
 def copy_vector(row: Any, held: Any, number: Any, width: int, piece: int, into: bool) -> None:

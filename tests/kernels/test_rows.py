@@ -312,11 +312,12 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
     x, y = (np.full(start + m * (n + gap), 7, BF16)[start:].reshape((m, n + gap))[:, :n] for _ in range(2))
     x[...] = random((m, n), BF16, scale=3)
     w, b, exact = random((n,), BF16, 1), random((n,), BF16, 2), softmaxed(x.astype(np.float64))
-    soft.softmax(x if how.alike else np.hstack([x, x])[:, :n], out=y, how=how)
+    apart = replace(how, around=how.alike)
+    soft.softmax(x if how.alike else np.hstack([x, x])[:, :n], out=y, how=apart)
     close(y, exact, BF16)
     if not gap:
         xhat, _, _ = normed(x.astype(np.float64), True, 1e-5)
-        norm.layer_norm(x, w, b, out=y, how=how)
+        norm.layer_norm(x, w, b, out=y, how=apart)
         close(y, xhat * w.astype(np.float64) + b.astype(np.float64), BF16)
     target, g = np.arange(m) * 170, random((m,), np.float32)
     if how.cluster == 1:
@@ -373,6 +374,8 @@ def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> N
     x = random((3, 300), BF16)
     with pytest.raises(cl.ArgumentError, match=r"how.shifted is for arrays whose rows all begin as far into 16 bytes"):
         soft.softmax(x, out=np.zeros((3, 301), BF16)[:, :300], how=COVERED[0])
+    with pytest.raises(cl.ArgumentError, match=r"how.around is for arrays that are apart"):
+        soft.softmax(x, out=x, how=replace(COVERED[0], around=True))
     with pytest.raises(cl.CompileError, match="bulk copies bring no rows that lie otherwise"):
         soft.softmax(x, how=Plan(32, 1, 1, 8, 1, stages=1, shifted=True, alike=False))
 

@@ -96,6 +96,13 @@ class Rows:
         return pitch % vector, self.view.pointer // self.dtype.bytes % vector
 
     @property
+    def end(self) -> int:
+        """The address behind the last element."""
+        last = (max(self.m, 1) - 1) * self.view.strides[0] + self.n
+        end: int = self.view.pointer + last * self.dtype.bytes
+        return end
+
+    @property
     def apart(self) -> bool:
         """True where no two rows share memory."""
         return self.m < 2 or self.view.strides[0] >= self.n
@@ -139,6 +146,7 @@ class Access(NamedTuple):
     vector   elements of one access: `aligned`, or where rows are `shifted` as many as 16 bytes of the first array hold
     alike    rows of all arrays begin as far into such a vector, and do not share memory
     results  rows of all that are written do
+    around   between the first and the last element of what is read, nothing is written
     shifted  rows are covered by aligned vectors (`Plan.shifted`)
     """
 
@@ -147,6 +155,7 @@ class Access(NamedTuple):
     vector: int
     alike: bool
     results: bool
+    around: bool
     shifted: bool
 
     @staticmethod
@@ -157,8 +166,9 @@ class Access(NamedTuple):
         aligned, wide = math.gcd(*(each.vector for each in (*reads, *written))), ACCESS // rows.dtype.bytes
         alike, results = (len({each.begins(wide) for each in arrays}) == 1 for arrays in ((*reads, *written), written))
         alike = alike and all(each.apart for each in reads)
+        around = all(a.end <= b.view.pointer or b.end <= a.view.pointer for a in reads for b in written)
         shifted = (alike or results) and not narrow and aligned < wide and rows.n >= SHORT
-        return Access(rows.n, aligned, wide if shifted else aligned, alike, results, shifted)
+        return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
 
     def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
@@ -170,6 +180,8 @@ class Access(NamedTuple):
         """
         given: Plan | None = instance("how", how, Plan)
         if given is not None:
+            if given.around > self.around:
+                raise cl.ArgumentError("how.around is for arrays that are apart from those that are written")
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
@@ -177,7 +189,8 @@ class Access(NamedTuple):
             return choose(self.n, self.vector)
         covered = self.n + self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
-        return replace(choose(covered + more, self.vector), shifted=True, alike=self.alike)
+        p = choose(covered + more, self.vector)
+        return replace(p, shifted=True, alike=self.alike, around=self.around and self.alike)
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

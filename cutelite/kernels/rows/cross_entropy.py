@@ -75,7 +75,7 @@ def forward(loss: Loss, p: Plan) -> Any:
             row = team.number()
             if team.teams == 1 or row < M:
                 target = targets[row]
-                part.turn_to(x[row, None])
+                part.turn_to(x[row, None], row == 0, row == M - 1)
                 if part.pieces <= TOGETHER:  # load the target's logit while working on the row
                     stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
                     (held,) = stream.parts(row)

@@ -53,6 +53,7 @@ class Plan:
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
     shifted       rows begin anywhere, but in all arrays that are written as far into a vector: threads have vectors of
                   aligned memory, which cover a row (`RowPartition.shift`)
+    around        with `shifted`: nothing is written to the arrays that are read (`RowPartition.around`)
     alike         with `shifted`: so do rows that are read; otherwise these are loaded by words
     """
 
@@ -78,6 +79,7 @@ class Plan:
     lead: int = 0
     shifted: bool = False
     alike: bool = True
+    around: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -188,8 +190,8 @@ class Plan:
         Blocks' parts are whole lines of memory, if each has one and no thread more vectors: a sector of memory that two
         blocks share is read twice, and written by halves.
         """
-        shift = cl.make_rmem_tensor(i32, (1,)) if self.shifted else None
-        part = cl.RowPartition(team, n, self.vector, granule, shift, steady)
+        shift = cl.make_rmem_tensor(i32, (3,)) if self.shifted else None
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around)
         lined = replace(part, granule=max(granule, LINE * self.vector))
         return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
 

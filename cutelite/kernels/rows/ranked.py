@@ -48,11 +48,11 @@ class Row(NamedTuple):
     x: Any
 
     @staticmethod
-    def of(p: Plan, team: Any, x: Any) -> "Row":
-        """Return the row `x` for the block, which is one team."""
-        part = p.part(team, x.shape[0])
-        part.turn_to(x)
-        return Row(x.dtype, part.n, team, part, x)
+    def of(p: Plan, team: Any, x: Any, row: Any) -> "Row":
+        """Return a row of `x` for the block, which is one team."""
+        part = p.part(team, x.shape[1])
+        part.turn_to(x[row, None], row == 0, row == x.shape[0] - 1)
+        return Row(x.dtype, part.n, team, part, x[row, None])
 
     @property
     def bits(self) -> int:

@@ -136,7 +136,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
         temperature: f32, k: i32, share: f32,
     ) -> None:  # fmt: skip
         team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (2, CANDIDATES))
-        r = Row.of(p, team, x[row, None])
+        r = Row.of(p, team, x, row)
         greatest = r.part.fold(r.x, f32(LOWEST), lambda top, v, _: max(top, v.to(f32).reduce("max")), fill=-math.inf)
         chance = Chance(team.reduce(greatest, "max"), 1.0 / temperature, chances[row], share)
         count = i32(CANDIDATES + 1)

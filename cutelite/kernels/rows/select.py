@@ -52,7 +52,7 @@ def greatest(dtype: Any, n: int, p: Plan) -> Any:
             return best
 
         if team.teams == 1 or row < M:
-            part.turn_to(x[row, None])
+            part.turn_to(x[row, None], row == 0, row == M - 1)
             best = part.fold(x[row, None], Best(u32(0), i32(n)), step)
             team.ready()
             best = team.reduce(best, better)
@@ -103,7 +103,7 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     @cl.kernel(**p.options)
     def top_k(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M, k)], columns: Tensor[i64, (M, k)]) -> None:
         team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (size,))
-        r = Row.of(p, team, x[row, None])
+        r = Row.of(p, team, x, row)
         count = i32(size + 1)
         if k <= bounded(p):
             count = r.collect(room, at_least(r.bound(k)))

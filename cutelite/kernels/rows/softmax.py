@@ -224,7 +224,8 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
     access = Access.of([values, gradients], [results])
-    p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes)).only(*WAYS)
+    bulk = access.shifted and access.alike and access.around
+    p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes, bulk), copies=bulk).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
     return out
