@@ -80,7 +80,7 @@ class BulkCopies:
     def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any) -> BulkCopies:
         """Make the ring, and start the copies of the first rows."""
         team, bytes = part.team, arrays[0].dtype.bytes
-        whole = part.shift is not None or part.n * bytes % COPIED == 0
+        whole = part.n >= part.vector if part.shift is not None else part.n * bytes % COPIED == 0
         if team.teams > 1 or not whole or part.vector * bytes != COPIED:
             raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
         if part.chunk * (team.cluster - 1) >= part.n:

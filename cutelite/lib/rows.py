@@ -50,8 +50,9 @@ class RowPartition:
              from and up to where vectors lie within its array: `turn_to` makes a row the current one. Blocks and
              threads then share the vectors that cover the row
     steady   all rows that a team works on begin as far into a vector as its first one
-    around   what lies around a row within its array may be read, as nobody writes there: vectors at the ends of a row
-             are then loaded as a whole. Where they are not, threads wait for their elements one row after the other
+    around   what lies around a row within its array may be read, as nobody writes there: vectors at the ends of a row,
+             if it has as many elements as one, are then loaded as a whole. Where they are not, threads wait for their
+             elements before other loads
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not: of these
@@ -177,14 +178,11 @@ class RowPartition:
         """Return whether vector `piece` of no thread begins before the row."""
         return self.shift is None or piece > 0
 
-    def ends_behind(self, piece: int, more: int = 0) -> bool:
-        """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread.
-
-        more  so many elements of the row follow there
-        """
+    def ends_behind(self, piece: int) -> bool:
+        """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
         end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
-        return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last - more)
+        return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
     def end(self) -> Any:
         """Return the column after this block's last one."""
@@ -219,7 +217,7 @@ class RowPartition:
             fill_tensor(held, fill)
         if self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
-        elif self.around and self.shift is not None and memory.space == "gmem" and not some.whole:
+        elif self.around and self.n >= self.vector and memory.space == "gmem" and not some.whole:
             self.load_around(self.cover(memory), held, fill, some)
         else:
             cover = self.cover(memory) if memory.space == "gmem" else memory
@@ -252,15 +250,12 @@ class RowPartition:
     def gather(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
         """Load the vectors `some` from memory that is not `alike`; arguments as of `read`."""
         vector, end = self.vector, self.end()
-        at, wide = (
-            self.first(0) - begin,
-            memory.dtype.bytes == 2 and memory.value.type.align % COPIED == 0 and vector == 8,
-        )
+        at, align = self.first(0) - begin, memory.value.type.align
+        wide = (vector, memory.dtype.bytes, align % COPIED) == (8, 2, 0)
         for i in self.order(some):
             first, step = self.first(some.start + i), (some.start + i) * self.team.threads * vector
             whole = some.whole or self.inside(some.start + i)
-            far = whole and isinstance(some.start, int) and self.ends_behind(some.start + i, vector)
-            if wide and (far or (first > 0) & (first + vector <= end) & (first + 2 * vector <= self.n)):
+            if wide and (whole or (first > 0) & (first + vector <= end) & (first + 2 * vector <= self.n)):
                 held[None, i].store(between(memory, at, vector, step))
             elif whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # words reach further
                 held[None, i].store(neighbours(memory, at, vector, step))

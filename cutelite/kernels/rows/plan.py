@@ -191,7 +191,7 @@ class Plan:
         blocks share is read twice, and written by halves.
         """
         shift = cl.make_rmem_tensor(i32, (3,)) if self.shifted else None
-        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around)
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around and self.shifted)
         lined = replace(part, granule=max(granule, LINE * self.vector))
         return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
 
