@@ -306,7 +306,7 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     if bulk:
         p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 2)
         p = ahead(p, n, bytes, stages=2, rows=2 * 4)
-        return p if n > 2048 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
+        return p if n > 40_960 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
     part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
     p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, bytes, 2)
     if 40_960 < n <= MOST and p.ahead:
