@@ -60,6 +60,11 @@ class Config:
     splits: int = 1
     regs: tuple[int, int] = (40, 152)
 
+    def __post_init__(self) -> None:
+        columns, piece, buffers = self.columns, self.piece, self.buffers
+        if BLOCK % columns or columns % piece or self.strips * columns // piece % buffers or self.stages % 2:
+            raise ValueError(f"{self}: no whole pieces for all buffers, columns of more than one scale, or odd stages")
+
 
 @cache
 def build(config: Config) -> Any:
@@ -68,8 +73,6 @@ def build(config: Config) -> Any:
     plan = Plan(config)
     BM = plan.rows
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BLOCK % BN or BN % WIDE or config.strips * BN // WIDE % BUFFERS or config.stages % 2:
-        raise ValueError(f"{config}: not whole pieces, for all buffers; columns of more than one scale; or odd stages")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
