@@ -25,6 +25,7 @@ from cutelite_rt.arrays.memory import (
     read,
     register_array,
     to_device,
+    zeros,
 )
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.cache import DiskCache, default_cache_dir
@@ -59,7 +60,7 @@ __all__ = [
     "ParameterLayout", "Parameters", "TensorMapError", "Tiling", "UnreadableArray", "Variant", "c_stub",
     "check_tensormap", "count", "default_cache_dir", "device", "empty", "from_device", "launch", "load",
     "load_kernel", "max_active_clusters", "over", "read", "register_array", "resident_clusters", "tma_aligned",
-    "to_device", "write_global",
+    "to_device", "write_global", "zeros",
 ]  # fmt: skip
 
 

@@ -445,10 +445,15 @@ def is_dense(array: Any) -> bool:
 
 
 def contiguous(array: Any) -> Any:
-    """Return the array if it is row-major, else a row-major copy."""
+    """Return the array if it is row-major, else a row-major copy. Errors: `ArrayError` for one that makes no copies."""
     if hasattr(array, "contiguous"):
         return array.contiguous()
-    return array if is_dense(array) else array.copy(order="C")
+    if is_dense(array):
+        return array
+    if not hasattr(array, "copy"):
+        said = f"an array of shape {tuple(array.shape)} has strides {strides_of(array)}"
+        raise ArrayError(f"{said}: pass a row-major copy, which a {type(array).__name__} does not make")
+    return array.copy(order="C")
 
 
 @lru_cache
@@ -465,7 +470,7 @@ def is_array(name: str, value: Any) -> None:
     if torch is not None and isinstance(value, torch.Tensor) and (value.is_nested or value.layout is not torch.strided):
         kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
         raise ArrayError(f"{name} is a tensor of layout {kind}, but must be strided: pass `to_dense()`, or `values()`")
-    written = hasattr(value, "__setitem__") or isinstance(value, rt.DeviceArray)  # and no number of NumPy
+    written = hasattr(value, "__setitem__")  # so it is no number of NumPy
     if not (hasattr(value, "shape") and hasattr(value, "dtype") and written):
         kind = "None" if value is None else "an int" if type(value) is int else f"a {type(value).__name__}"
         raise ArrayError(f"{name} is not an array, but {kind}")

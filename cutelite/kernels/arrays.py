@@ -35,12 +35,16 @@ def strides_of(array: Any) -> tuple[int, ...]:
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
-    """A new array where `like` is and of its library: torch, CuPy or NumPy. Not filled.
+    """A new array where `like` is and of its library: torch, CuPy or NumPy; on a GPU else a `DeviceArray`. Not filled.
 
     dtype  a code such as 'bf16' or 'f32'; default: that of `like`
     """
     row = None if dtype is None else DTYPES[dtype]
     library = reader_library(type(like))
+    if library not in ("torch", "cupy", "numpy"):
+        view = rt.read(like)
+        if view.device[0] == "cuda":
+            return rt.empty(shape, dtype or view.dtype, rt.device(view.device[1]))
     if library == "torch":
         return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.numpy or ""))
     if library == "cupy":
@@ -57,8 +61,11 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
 
 
 def row_apart(array: Any, columns: int) -> Any:
-    """The array (1, C) of torch, CuPy or NumPy, contiguous along C, with other `columns` from a row to the next."""
-    library, shape = reader_library(type(array)), tuple(array.shape)
+    """The array (1, C), contiguous along C, with other `columns` from a row to the next."""
+    library = reader_library(type(array))
+    if library not in ("torch", "cupy", "numpy") and (view := rt.read(array)).device[0] == "cuda":
+        return rt.DeviceArray(view.shape, view.dtype, rt.device(view.device[1]), view.pointer, array, (columns, 1))
+    shape = tuple(array.shape)
     if library == "torch":
         return array.as_strided(shape, (columns, 1))
     module, numbers = sys.modules["cupy" if library == "cupy" else "numpy"], array.view(f"u{array.itemsize}")
@@ -93,12 +100,8 @@ def has_tensor_memory(like: Any) -> bool:
 
 
 def counter(like: Any) -> Any:
-    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0.
-
-    None for arrays on a GPU that are neither torch's nor CuPy's: the stream of their launches is not known.
-    """
-    on_gpu = rt.read(like).device[0] == "cuda"
-    return None if on_gpu and reader_library(type(like)) not in ("torch", "cupy") else zeros_kept(like, 1)
+    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0."""
+    return zeros_kept(like, 1)
 
 
 def flags(like: Any, count: int) -> Any:
@@ -107,18 +110,22 @@ def flags(like: Any, count: int) -> Any:
 
 
 def zeros_kept(like: Any, count: int) -> Any:
-    """Return `zeros_of`, which a program of kernels may take too."""
-    return keep(zeros_of(like, count))
+    """Return `zeros_of`, which a program of kernels may take too, where launches share them."""
+    made = zeros_of(like, count)
+    return made if isinstance(made, rt.DeviceArray) else keep(made)
 
 
 def zeros_of(like: Any, count: int) -> Any:
     """Numbers, (count,) i32, that are 0, on the GPU that holds `like`, for launches that leave them at 0.
 
     Launches in one stream share them, since they run one after the other; so do those in one stream of one capture into
-    a graph, which may run beside others. In the simulator they are new each time.
+    a graph, which may run beside others. In the simulator they are new each time, and for arrays on a GPU that are
+    neither torch's nor CuPy's, where nothing tells which launches share a stream.
     """
     library, where = reader_library(type(like)), rt.read(like).device
-    if where[0] != "cuda" or library not in ("torch", "cupy"):
+    if where[0] == "cuda" and library not in ("torch", "cupy"):
+        return rt.zeros((count,), "i32", rt.device(where[1]))
+    if where[0] != "cuda":
         import numpy
 
         return numpy.zeros(count, numpy.int32)

@@ -2,5 +2,6 @@
 
 memory    address and layout of an array; device arrays     stream        streams of any library
 dlpack    capsules, read and made                           exchange      functions by which C reads arrays
+views     shapes and strides of views
 torch_layout  offsets of address, shape and strides in a torch tensor
 """

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cutelite_rt.arrays import views
 from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
 from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu import driver as cuda
@@ -361,22 +362,25 @@ def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 
 class DeviceArray:
-    """A row-major array in device memory: in memory of its own (`empty`, `to_device`), or in another object's (`over`).
+    """An array in device memory: in memory of its own (`empty`, `to_device`), or in another object's (`over`).
 
-    torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
+    It is row-major without gaps, but for views of it: `x[...]`, `x.reshape`, `x.transpose`, `x.swapaxes` and `x.T` are
+    as NumPy's. torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
 
+    strides   in elements
     pointees  arrays whose addresses are its elements; it keeps them alive
     """
 
     pointees: tuple[object, ...] = ()
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: str, where: Device, pointer: int = 0, owner: object = None
-    ) -> None:
+        self, shape: tuple[int, ...], dtype: str, where: Device, pointer: int = 0, owner: object = None,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         self.shape = shape
         self.dtype = dtype
         self.device = where
-        self.strides = compact_strides(shape)
+        self.strides = compact_strides(shape) if strides is None else strides
         self.nbytes = math.prod(shape) * DTYPES[dtype].bytes
         self.owner = owner  # owner of the memory; None: this object
         self.pointer = pointer
@@ -408,6 +412,60 @@ class DeviceArray:
     def numpy(self, stream: int = 0) -> numpy.ndarray[Any, Any]:
         """Return a copy in host memory, taken after the work already in `stream`."""
         return from_device(self, stream)
+
+    @property
+    def ndim(self) -> int:
+        """The number of modes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> DeviceArray:
+        """The view with the modes in the opposite order."""
+        return self.transpose()
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        """Return the view by whole numbers, slices, None and an ellipsis. Errors: IndexError, TypeError."""
+        modes, begin = views.indexed(self.shape, self.strides, key)
+        return self._view(*modes, begin)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write a number or an array, broadcast and converted, to the view by a key, through host memory and in order.
+
+        Errors  ValueError for a view or an array that is not row-major without gaps; ImportError as `from_device`
+        """
+        view = self[key]
+        if not is_compact(read(view)):
+            raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
+        on_device = is_array(value) and read(value).device[0] == "cuda"
+        made = _on_host(view.shape, self.dtype)
+        made[...] = from_device(value) if on_device else value
+        _copy_in(view, made.ctypes.data, 0)
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """Return the view of another shape, in row-major order. Errors: ValueError where strides allow none."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        modes = views.reshaped(self.shape, self.strides, wanted)
+        if modes is None:
+            raise ValueError(f"this DeviceArray has strides {self.strides}: no view of it has the shape {wanted}")
+        return self._view(*modes)
+
+    def transpose(self, *order: int) -> DeviceArray:
+        """Return the view with the modes in another order; default: the opposite one."""
+        modes = order or range(self.ndim)[::-1]
+        return self._view(tuple(self.shape[i] for i in modes), tuple(self.strides[i] for i in modes))
+
+    def swapaxes(self, one: int, other: int) -> DeviceArray:
+        """Return the view with two modes exchanged."""
+        order = list(range(self.ndim))
+        order[one], order[other] = order[other], order[one]
+        return self.transpose(*order)
+
+    def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], begin: int = 0) -> DeviceArray:
+        """Return a view of other modes, which keeps the memory alive. `begin`: elements before its first one."""
+        pointer = self.pointer + begin * DTYPES[self.dtype].bytes
+        made = DeviceArray(shape, self.dtype, self.device, pointer, self, strides)
+        made.pointees = self.pointees
+        return made
 
     def __dlpack_device__(self) -> tuple[int, int]:
         from cutelite_rt.arrays import dlpack
@@ -446,13 +504,27 @@ class DeviceArray:
             typestr = f"{'|' if self.dtype.endswith('8') else '<'}{self.dtype[0]}{DTYPES[self.dtype].bytes}"
         if typestr is None:
             raise AttributeError(f"the CUDA array interface has no {self.dtype}; DLPack has")
-        return {"shape": self.shape, "typestr": typestr, "data": (self.pointer, False), "strides": None, "version": 3}
+        size, compact = DTYPES[self.dtype].bytes, self.strides == compact_strides(self.shape)
+        strides = None if compact else tuple(step * size for step in self.strides)
+        return {
+            "shape": self.shape, "typestr": typestr, "data": (self.pointer, False), "strides": strides, "version": 3
+        }  # fmt: skip
 
 
 def empty(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> DeviceArray:
     """Return an array with undefined contents on `where`, by default the current device. Errors: ValueError."""
     _check_dtype(dtype)
     return DeviceArray(tuple(shape), dtype, where or device())
+
+
+def zeros(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> DeviceArray:
+    """Return an array of zeros as `empty` does, for any stream: they have been written."""
+    made = empty(shape, dtype, where)
+    if made.nbytes:
+        with made.device.active():
+            made.device.driver.call("cuMemsetD8Async", made.pointer, 0, made.nbytes, 0)
+            made.device.driver.call("cuStreamSynchronize", 0)
+    return made
 
 
 def _check_dtype(dtype: str) -> None:
@@ -502,20 +574,22 @@ def to_device(array: object, where: Device | None = None, stream: int = 0) -> De
     """
     view = read(array)
     if not is_compact(view):
-        import numpy
-
-        if not isinstance(array, numpy.ndarray):
+        if view.library != "numpy" or view.owner is not array:
             raise ValueError("this array has gaps or is not row-major; make it contiguous first")
-        view = read(numpy.ascontiguousarray(array))
+        view = read(array.copy(order="C"))  # type: ignore[attr-defined]
     if view.device[0] != "cpu":
         raise ValueError(f"this {view.library} array is already on device {view.device[1]}")
     result = empty(view.shape, view.dtype, where)
-    if result.nbytes:
-        driver = result.device.driver
-        with result.device.active():
-            driver.call("cuMemcpyHtoDAsync", result.pointer, view.pointer, result.nbytes, stream)
-            driver.call("cuStreamSynchronize", stream)
+    _copy_in(result, view.pointer, stream)
     return result
+
+
+def _copy_in(array: DeviceArray, host: int, stream: int) -> None:
+    """Copy from an address in host memory to an array without gaps, and wait."""
+    if array.nbytes:
+        with array.device.active():
+            array.device.driver.call("cuMemcpyHtoDAsync", array.pointer, host, array.nbytes, stream)
+            array.device.driver.call("cuStreamSynchronize", stream)
 
 
 def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
@@ -524,13 +598,8 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
     Errors: ValueError for an array with gaps, not row-major, or in host memory; ImportError where its dtype needs
     ml_dtypes, which is not installed.
     """
-    import numpy
-
     view = read(array, stream)
-    if view.dtype in ("bf16", "e4m3", "e5m2"):
-        import ml_dtypes  # noqa: F401 (which gives NumPy these types)
-
-    result = numpy.empty(view.shape, DTYPES[view.dtype].numpy)
+    result = _on_host(view.shape, view.dtype)
     if not is_compact(view):
         raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
     if view.device[0] != "cuda":
@@ -542,6 +611,15 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
             driver.call("cuMemcpyDtoHAsync", result.ctypes.data, view.pointer, view.nbytes, stream)
             driver.call("cuStreamSynchronize", stream)
     return result
+
+
+def _on_host(shape: tuple[int, ...], dtype: str) -> numpy.ndarray[Any, Any]:
+    """Return a NumPy array that is not filled. Errors: ImportError where its dtype needs ml_dtypes, and there is none."""
+    import numpy
+
+    if dtype in ("bf16", "e4m3", "e5m2"):
+        import ml_dtypes  # noqa: F401 (which gives NumPy these types)
+    return numpy.empty(shape, DTYPES[dtype].numpy)
 
 
 def is_compact(view: ArrayView) -> bool:

@@ -162,7 +162,6 @@ PLAIN: dict[str, Plain] = {
     "rows_rope": Plain(lambda: rope.rope(numbers(2, 6, 4, 64), numbers(2, 6, 2, 64), numbers(6, 32), numbers(6, 32))),
     "rows_rope_tables": Plain(lambda: rope_tables.rope_tables(np.arange(12), numbers(32), "f32")),
     "rows_append": Plain(appended),
-    "rows_append_alone": Plain(lambda: rope_append.grow[cl.Launch(1, 1, pdl=True)](np.array([5]), 3)),
     "rows_argmax": Plain(lambda: select.argmax(numbers(5, 256), how=Plan(64, 1, 2, 2, 1))),
     "rows_sample": Plain(lambda: sample.sample(numbers(3, 256), numbers(3) * 0 + 0.5, top_k=9, top_p=0.8)),
     "rows_transposed": Plain(lambda: transpose.transposed(halves(160, 200), "bf16")),

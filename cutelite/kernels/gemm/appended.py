@@ -149,8 +149,7 @@ def appended_product(
     squares, eps    of `summed_product`, whose `weighted` x is then: the norm of that is multiplied
     Gives           the queries, turned, (..., columns of queries): `out`, or a new array
     config, early   as for `gemm` and its `multiply`
-    Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: n is a multiple of 64. So it is
-                    for arrays of CUDA that are neither torch's nor CuPy's
+    Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: n is a multiple of 64
     """
     given = Arguments()
     given.array("x", x, HALVES, "... K")
@@ -171,11 +170,9 @@ def appended_product(
         )
     if tuple(cosines.shape) not in ((1, dim // 2), (rows, dim // 2)):
         raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, for {rows} sequences and heads of {dim}")
-    eps, counted = as_number("eps", eps), counter(x)
-    if counted is None:
-        raise ArrayError("arrays on a GPU are torch's or CuPy's: others' streams are not known")
+    eps = as_number("eps", eps)
     norm, held = None, (y.reshape((batch * heads * places, dim)) for y in (keys, values))
-    tensors = cosines, sines, *held, length, counted
+    tensors = cosines, sines, *held, length, counter(x)
     if squares is not None:
         check_columns("x", k)
         given.array("squares", squares, "f32", (*lead, k // WIDE), dense=True)

@@ -51,7 +51,7 @@ class Parts:
     """Parts of `TAKEN` tiles. Blocks take one part after the other, so that all end together, whatever their speed.
 
     tiles    the number of tiles
-    counter  (1,) i32 in global memory, 0 before and after each launch; None: a block has every grid_dim.x-th part
+    counter  (1,) i32 in global memory, 0 before and after each launch
     told     the next part, through which one thread tells the others; two elements, used alternately
     known    (2,) i32 in registers: the next part, in that thread; the number of parts before
     """
@@ -89,15 +89,13 @@ class Parts:
 
     def take(self, part: Any) -> None:
         """Take another part, unless `part` is beyond the last: so the counter is raised once for each part."""
-        if self.counter is None:
-            self.known[0] = part + i32(cl.grid_dim.x)
-        elif cl.thread_idx.x == 0 and part * TAKEN < self.tiles:
+        if cl.thread_idx.x == 0 and part * TAKEN < self.tiles:
             self.known[0] = cl.atomic_add(self.counter, 0, 1) + i32(cl.grid_dim.x)
 
     def close(self) -> None:
         """Clear the counter, if this block took the last part. Who: all threads of the block, at the end."""
         end = (self.tiles - 1) // TAKEN + i32(cl.grid_dim.x) + 1  # `known` is a number of the counter plus the grid
-        if self.counter is not None and cl.thread_idx.x == 0:
+        if cl.thread_idx.x == 0:
             clear_counter(self.counter, self.known[0], end)
 
 
@@ -133,7 +131,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     def adamw(
         like: Tensor[kinds[0], (N,)],  # for its device and stream, which addresses do not have
         ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
-        counter: Tensor[i32, (1,)] | None,
+        counter: Tensor[i32, (1,)],
     ) -> None:  # fmt: skip
         parts = Parts.create(tiles, counter)
         tile: Any = parts.first()

@@ -1,8 +1,7 @@
 """Rotary embedding and appending to a cache in one launch: queries and keys are turned, keys and values are written
 after the cached ones, and the cache's length grows.
 
-The length is in device memory. Blocks count those that have read it, and the last one increases it; where there is no
-counter (`arrays.counter`), a separate launch does.
+The length is in device memory. Blocks count those that have read it, and the last one increases it.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
@@ -88,7 +87,7 @@ def build(t: Append) -> Any:
         cosines: Tensor[t.table, (C, n // 2), (X, 1)], sines: Tensor[t.table, (C, n // 2), (Y, 1)],
         keys: Tensor[dtype, (B, t.keys, L, n), steps[3]], values: Tensor[dtype, (B, t.keys, L, n), steps[4]],
         length: Tensor[i64, (1,)], out: Tensor[dtype, (B, S, t.queries, n), steps[5]],
-        counted: Tensor[i32, (1,)] | None,
+        counted: Tensor[i32, (1,)],
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
@@ -109,19 +108,11 @@ def build(t: Append) -> Any:
             elif start + at < L:
                 mine = head - t.queries - t.keys
                 t.copied(v[b, at, mine, None], values[b, mine, start + at, None], unit)
-        if counted is not None:
-            cl.syncthreads()  # the block has read the length
-            if cl.thread_idx.x == 0 and cl.atomic_add(counted, 0, 1, semantic="acq_rel") == cl.grid_dim.x - 1:
-                counted[0], length[0] = i32(0), held + i64(S)
+        cl.syncthreads()  # the block has read the length
+        if cl.thread_idx.x == 0 and cl.atomic_add(counted, 0, 1, semantic="acq_rel") == cl.grid_dim.x - 1:
+            counted[0], length[0] = i32(0), held + i64(S)
 
     return append
-
-
-@cl.kernel(block=1)
-def grow(length: Tensor[i64, (1,)], by: i64) -> None:
-    """Add `by` to a cache's length."""
-    cl.griddepcontrol_wait()
-    length[0] = length[0] + by
 
 
 @underived()
@@ -174,10 +165,8 @@ def rope_append(
     check_apart("keys", views["keys"], tables)
     check_apart("values", views["values"], {"keys": views["keys"]} | tables)
     each = cosines.shape[0] == count * tokens and count > 1
-    threads, counted = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector), counter(q)
+    threads = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector)
     t = Append(kind, table, heads, k.shape[2], n, vector, each)
     launch = cl.Launch(-(-threads // THREADS), THREADS, pdl=True)
-    build(t)[launch](q, k, v, cosines, sines, keys, values, length, out, counted)
-    if counted is None:
-        grow[cl.Launch(1, 1, pdl=True)](length, tokens)
+    build(t)[launch](q, k, v, cosines, sines, keys, values, length, out, counter(q))
     return out
