@@ -81,7 +81,7 @@ def consume(
         stage = stage.advance()
     cl.barrier_sync(1, 128 * CONSUMERS)  # everyone has read the last stage: its memory may be used for results
     c_tile = a_ring.view(C_LAYOUT)[half, None, None]
-    cl.wgmma.partition(c_tile).store(acc.to(bf16))
+    cl.wgmma.store(c_tile, acc.to(bf16))
     cl.fence_proxy_async("shared::cta")
     cl.barrier_sync(2 + half, 128)
     if cl.thread_idx.x % 128 == 0:

@@ -26,9 +26,18 @@ from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Scalar, Vector, vector
-from cutelite.layout import Layout, composition, static_value, transform_leaf
+from cutelite.layout import (
+    Layout,
+    coalesce,
+    composition,
+    flatten_to_tuple,
+    is_static,
+    static_value,
+    transform_leaf,
+)
 from cutelite.ops import wgmma as ops
 from cutelite.ops.arith import VecUndefined
+from cutelite.ops.tensor import TensorPtr
 from cutelite.ops.wgmma_layouts import (
     FORMS,
     THREADS,
@@ -334,11 +343,54 @@ def partition(tile: Tensor) -> Tensor:
 
     ``partition(c_tile).store(acc)`` writes an accumulator out, ``partition(c_tile).load()`` brings one in.
     """
+    return _part(tile, composition(tile.layout, accumulator(_columns(tile))))
+
+
+def _columns(tile: Tensor) -> int:
+    """Return n of a tile (64, n). Errors: `wgmma-accumulator`."""
     n = static_extent(tile, 1) if tile.ndim == 2 else None
     if n is None or static_extent(tile, 0) != M or n % 8:
         raise mistake("wgmma-accumulator", f"an accumulator is (64, n), n a multiple of 8, and this tile {tile.shape}")
-    spread = composition(tile.layout, accumulator(n))
+    return n
+
+
+def _part(tile: Tensor, spread: Layout) -> Tensor:
+    """Return this thread's part of a tile by a (thread, value) layout to offsets in it."""
     return tile._moved(spread[1], [(linear_thread_idx() & (THREADS - 1), spread[0])])
+
+
+def store(tile: Tensor, values: Any) -> None:
+    """Write the elements of a readable accumulator, or what became of them, to a tile (64, n) of shared memory.
+
+    It writes what ``partition(tile).store(values)`` does, by stmatrix if elements have 16 bits and eight of a row lie
+    side by side at a multiple of 16 bytes. Then each thread writes elements of others: synchronise before any is read.
+    Who     all threads of the warpgroup
+    Errors  `wgmma-accumulator` for a tile of another shape
+    """
+    n = _columns(tile)
+    rows = _matrix_rows(tile, n) if isinstance(values, Vector) and values.type == Vec(tile.dtype, n // 2) else None
+    if rows is None:
+        partition(tile).store(values)
+        return
+    from cutelite.ops.ldmatrix import ROW_BYTES, StoreMatrix  # imported here: products need none
+
+    for j in range(n // 16):  # four matrices each: two of rows, in two groups of eight columns
+        at = emit(TensorPtr(rows.value, (as_value(0), as_value(j)), align=ROW_BYTES))
+        emit(StoreMatrix(at.value, values[8 * j : 8 * j + 8].value, 4))
+
+
+def _matrix_rows(tile: Tensor, n: int) -> Tensor | None:
+    """Return the rows of matrices that this thread names for stmatrix, (8, n / 16); None where it cannot write them."""
+    t = tile._type
+    if tile.dtype.bits != 16 or tile.space != "smem" or n % 16 or not is_static(tile.layout) or t.align % 16:
+        return None
+    if t.swizzle is not None and t.swizzle.base < 4:  # it would part 16 bytes
+        return None
+    spread = composition(tile.layout, Layout(((16, 2, 4), (8, n // 16)), ((1, 8 * M, 16), (M, 16 * M))))
+    apart = *flatten_to_tuple(spread[0].stride), *flatten_to_tuple(spread[1][1].stride)
+    if coalesce(spread[1][0]) != Layout(8, 1) or any(step % 8 for step in apart):
+        return None
+    return _part(tile, spread)
 
 
 def _along_m(mode: Layout) -> Layout:

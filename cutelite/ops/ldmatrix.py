@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
 from cutelite.layout import Layout
 from cutelite.ops.address import address_problems
 from cutelite.target.targets import WARP
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
 
 ROW_BYTES = 16
 ROWS = 8

@@ -406,6 +406,50 @@ def test_rows_of_an_accumulator(place: Place) -> None:
     assert (out == rest * rest.sum(1, keepdims=True)).all()
 
 
+@cl.kernel(block=256)
+def stored(
+    values: Tensor[A, (2, 64, N)], out: Tensor[B, (2, 64, N)], n: Constexpr[int], layout: Constexpr[Any],
+    swizzle: Constexpr[Any],
+) -> None:  # fmt: skip
+    """Two warpgroups write a tile each, and all threads copy both out."""
+    tiles = cl.shared(out.dtype, layout, swizzle=swizzle, align=1024)
+    group, thread = cl.thread_idx.x // 128, cl.thread_idx.x % 128
+    held = cl.wgmma.partition(cl.local_tile(values[group, None, None], (64, n), (0, 0))).load()
+    cl.wgmma.store(tiles[group, None, None], held.to(out.dtype))
+    cl.syncthreads()
+    for i in range(thread, 64 * n, 128):
+        out[group, i % 64, i // 64] = tiles[group, i % 64, i // 64]
+
+
+BOXES = Layout((2, 64, (64, 2)), (8192, 64, (1, 4096)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "layout", "swizzle", "matrices"),
+    [
+        (bf16, 128, BOXES, "128B", 8),
+        (f16, 48, Layout((2, 64, 48), (3072, 48, 1)), "none", 3),
+        (f16, 32, Layout((2, 64, 32), (2560, 40, 1)), "none", 2),  # rows of 80 bytes
+        (f16, 32, Layout((2, 64, (8, 4)), (2048, 8, (1, 512))), "none", 2),
+        (f16, 32, Layout((2, 64, 32), (2052, 32, 1)), "none", 0),  # no row is known to begin at 16 bytes
+        (f16, 32, Layout((2, 64, 32), (2304, 36, 1)), "none", 0),
+        (f16, 32, Layout((2, 64, 32), (2048, 1, 64)), "none", 0),  # contiguous along columns
+        (f16, 24, Layout((2, 64, 24), (1536, 24, 1)), "none", 0),  # three groups of eight columns
+        (f32, 32, Layout((2, 64, 32), (2048, 32, 1)), "128B", 0),
+    ],
+)
+def test_accumulators_written_to_shared_memory(
+    place: Place, dtype: Any, n: int, layout: Any, swizzle: str, matrices: int
+) -> None:
+    """By stmatrix where it writes the tile; the race detector looks at what the threads write for each other."""
+    values = np.arange(2 * 64 * n, dtype=np.float32).reshape(2, 64, n) % 251
+    out = np.zeros((2, 64, n), DTYPES[dtype.name])
+    given = n, layout, SWIZZLES[swizzle]
+    place(stored[1, 256], values, out, *given)
+    assert (out.astype(np.float32) == values).all()
+    assert str(stored.compile(values, out, *given).build.final).count("stmatrix ") == matrices
+
+
 @pytest.mark.parametrize(
     ("line", "text"),
     [
