@@ -123,12 +123,12 @@ def zeros_of(like: Any, count: int) -> Any:
     neither torch's nor CuPy's, where nothing tells which launches share a stream.
     """
     library, where = reader_library(type(like)), rt.read(like).device
-    if where[0] == "cuda" and library not in ("torch", "cupy"):
-        return rt.zeros((count,), "i32", rt.device(where[1]))
     if where[0] != "cuda":
         import numpy
 
         return numpy.zeros(count, numpy.int32)
+    if library is None or library == "cutelite":
+        return rt.zeros((count,), "i32", rt.device(where[1]))
     module = sys.modules[library]
     if library == "torch":
         capturing, place = module.cuda.is_current_stream_capturing(), {"device": like.device}

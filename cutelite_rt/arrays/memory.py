@@ -614,7 +614,7 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
 
 
 def _on_host(shape: tuple[int, ...], dtype: str) -> numpy.ndarray[Any, Any]:
-    """Return a NumPy array that is not filled. Errors: ImportError where its dtype needs ml_dtypes, and there is none."""
+    """Return a NumPy array that is not filled. Errors: ImportError where its dtype needs ml_dtypes."""
     import numpy
 
     if dtype in ("bf16", "e4m3", "e5m2"):

@@ -56,7 +56,8 @@ def test_views_by_a_key(array: np.ndarray[Any, Any], data: Any) -> None:
 
 @given(arrays(), st.data())
 def test_views_of_another_shape(array: np.ndarray[Any, Any], data: Any) -> None:
-    wanted, left = [], array.size
+    wanted: list[int] = []
+    left = array.size
     while left > 1 and len(wanted) < 4:
         wanted.append(data.draw(st.sampled_from([n for n in range(1, left + 1) if left % n == 0])))
         left //= wanted[-1]
