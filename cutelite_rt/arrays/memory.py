@@ -574,9 +574,9 @@ def to_device(array: object, where: Device | None = None, stream: int = 0) -> De
     """
     view = read(array)
     if not is_compact(view):
-        if view.library != "numpy" or view.owner is not array:
+        if view.owner is not array or not hasattr(array, "copy"):
             raise ValueError("this array has gaps or is not row-major; make it contiguous first")
-        view = read(array.copy(order="C"))  # type: ignore[attr-defined]
+        view = read(array.copy(order="C"))
     if view.device[0] != "cpu":
         raise ValueError(f"this {view.library} array is already on device {view.device[1]}")
     result = empty(view.shape, view.dtype, where)
