@@ -63,7 +63,7 @@ class Config:
     def __post_init__(self) -> None:
         columns, piece, buffers = self.columns, self.piece, self.buffers
         if BLOCK % columns or columns % piece or self.strips * columns // piece % buffers or self.stages % 2:
-            raise ValueError(f"{self}: no whole pieces for all buffers, columns of more than one scale, or odd stages")
+            raise ValueError(f"{self}: not whole pieces for all buffers, columns of more than one scale, or odd stages")
 
 
 @cache
