@@ -101,10 +101,9 @@ def capture_of(device: Device, stream: int) -> int:
     """Return the number of the capture that a stream of the device is in, which no other one has; 0 if not known."""
     with device.active():
         raw = device.driver.raw
-        asks = (
-            getattr(raw, "cuStreamGetCaptureInfo_v3", None) or raw.cuStreamGetCaptureInfo
-        )  # v3: of CUDA 12's bindings
-        status, _, number, *_ = asks(stream)
+        # CUDA 12's bindings have two: the other one fails where a capture has programmatic edges
+        ask = getattr(raw, "cuStreamGetCaptureInfo_v3", None) or raw.cuStreamGetCaptureInfo
+        status, _, number, *_ = ask(stream)
         return 0 if status else int(number)
 
 

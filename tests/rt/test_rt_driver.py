@@ -118,7 +118,7 @@ def test_every_call_made_is_in_the_table() -> None:
         text = file.read_text()
         code = text[text.index("\nMEANING = ") :] if file.name == "driver.py" else text  # the table itself is above
         made |= set(re.findall(r'"(cu[A-Z]\w+)"|raw\.(cu[A-Z]\w+)\(', code))
-    made = {quoted or called for quoted, called in made}
+    made = {re.sub(r"_v\d+$", "", quoted or called) for quoted, called in made}  # of a version of the same call
     at_addresses = {"cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col", "cuTensorMapEncodeIm2colWide"}
     assert made - at_addresses == set(CALLS)
 
