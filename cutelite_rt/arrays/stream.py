@@ -101,7 +101,7 @@ def capture_of(device: Device, stream: int) -> int:
     """Return the number of the capture that a stream of the device is in, which no other one has; 0 if not known."""
     with device.active():
         raw = device.driver.raw
-        # CUDA 12's bindings have two: the other one fails where a capture has programmatic edges
+        # CUDA 12's bindings have two, of which the older one cannot tell programmatic edges
         ask = getattr(raw, "cuStreamGetCaptureInfo_v3", None) or raw.cuStreamGetCaptureInfo
         status, _, number, *_ = ask(stream)
         return 0 if status else int(number)
