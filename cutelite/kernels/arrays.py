@@ -34,6 +34,14 @@ def strides_of(array: Any) -> tuple[int, ...]:
     return rt.read(array).strides
 
 
+def own_device(like: Any) -> rt.Device | None:
+    """Return the GPU of an array that is on one and neither torch's nor CuPy's: there we make arrays. Else None."""
+    if reader_library(type(like)) in ("torch", "cupy", "numpy"):
+        return None
+    kind, ordinal = rt.read(like).device
+    return rt.device(ordinal) if kind == "cuda" else None
+
+
 def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     """A new array where `like` is and of its library: torch, CuPy or NumPy; on a GPU else a `DeviceArray`. Not filled.
 
@@ -41,14 +49,12 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     """
     row = None if dtype is None else DTYPES[dtype]
     library = reader_library(type(like))
-    if library not in ("torch", "cupy", "numpy"):
-        view = rt.read(like)
-        if view.device[0] == "cuda":
-            return rt.empty(shape, dtype or view.dtype, rt.device(view.device[1]))
     if library == "torch":
         return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.numpy or ""))
     if library == "cupy":
         return sys.modules["cupy"].empty(shape, like.dtype if row is None else row.numpy)
+    if (where := own_device(like)) is not None:
+        return rt.empty(shape, dtype or rt.read(like).dtype, where)
     import numpy
 
     if row is None:
@@ -62,10 +68,10 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
 
 def row_apart(array: Any, columns: int) -> Any:
     """The array (1, C), contiguous along C, with other `columns` from a row to the next."""
-    library = reader_library(type(array))
-    if library not in ("torch", "cupy", "numpy") and (view := rt.read(array)).device[0] == "cuda":
-        return rt.DeviceArray(view.shape, view.dtype, rt.device(view.device[1]), view.pointer, array, (columns, 1))
-    shape = tuple(array.shape)
+    if (where := own_device(array)) is not None:
+        view = rt.read(array)
+        return rt.DeviceArray(view.shape, view.dtype, where, view.pointer, array, (columns, 1))
+    library, shape = reader_library(type(array)), tuple(array.shape)
     if library == "torch":
         return array.as_strided(shape, (columns, 1))
     module, numbers = sys.modules["cupy" if library == "cupy" else "numpy"], array.view(f"u{array.itemsize}")
@@ -127,8 +133,9 @@ def zeros_of(like: Any, count: int) -> Any:
         import numpy
 
         return numpy.zeros(count, numpy.int32)
-    if library is None or library == "cutelite":
-        return rt.zeros((count,), "i32", rt.device(where[1]))
+    if (own := own_device(like)) is not None:
+        return rt.zeros((count,), "i32", own)
+    assert library is not None
     module = sys.modules[library]
     if library == "torch":
         capturing, place = module.cuda.is_current_stream_capturing(), {"device": like.device}

@@ -103,14 +103,18 @@ class Scheduler:
         if blocks > self.max_ops:
             title = f"the {blocks} blocks of the grid would take more operations than the limit of {self.max_ops}"
             raise TooLarge(self.launch.kernel, title, "simulate a smaller problem, or raise `max_ops`")
-        numbers = list(range(count)) if self.launch.sample is None else []
-        if self.launch.sample is not None:
-            numbers = sorted(Random(self.launch.seed).sample(range(count), min(count, -(-blocks // (i * j * k)))))
+        numbers = list(range(count) if self.launch.sample is None else self._sample(count))
         if self.policy.blocks == "any":
             self.policy.random.shuffle(numbers)
         elif self.policy.blocks == "last":
             numbers.reverse()
         return deque(numbers)
+
+    def _sample(self, count: int) -> list[int]:
+        """Return about as many of the `count` clusters as have the blocks to be simulated."""
+        i, j, k = self.launch.cluster
+        wanted = min(count, -(-self.launch.blocks // (i * j * k)))
+        return sorted(Random(self.launch.seed).sample(range(count), wanted))
 
     def _admit(self, more: int = 0) -> None:
         """Start clusters until as many are resident as the policy says, or `more` in addition to those now resident."""

@@ -41,11 +41,6 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     return each * inverse, cl.where(top == INF, INF, sums)
 
 
-def blocks_of_part(blocks: Any, parts: Any) -> Any:
-    """Return the blocks of keys of a part, for the sequence that sees the most `blocks`."""
-    return quotient(blocks + (parts - 1), parts)
-
-
 def most_of(blocks: Callable[[Any], Any]) -> Any:
     """Return the most blocks of keys that any sequence sees, each one as the function says. Who: all warps."""
     most = i32(0)
@@ -59,6 +54,11 @@ def quotient(a: Any, b: Any) -> Any:
     return i32(u32(a) // u32(b))
 
 
+def quotient_up(a: Any, b: Any) -> Any:
+    """Return the quotient of two such numbers, rounded up."""
+    return quotient(a + (b - 1), b)
+
+
 def parts_of(batch: Any, lengths: Any, starts: Any, keys: Any, low: Any, columns: int) -> Any:
     """Return how many parts a sequence has, as `OfParts.part` divides them; the kernel explains the parameters."""
 
@@ -70,8 +70,8 @@ def parts_of(batch: Any, lengths: Any, starts: Any, keys: Any, low: Any, columns
         return seen - min(seen - 1, start // columns)
 
     own = blocks(batch)
-    each = blocks_of_part(own if lengths is starts is None else most_of(blocks), i32(SPLITS))
-    return quotient(own + (each - 1), each)
+    each = quotient_up(own if lengths is starts is None else most_of(blocks), i32(SPLITS))
+    return quotient_up(own, each)
 
 
 def load(parts: Any, sums: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
-from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, blocks_of_part, most_of, quotient
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, most_of, quotient, quotient_up
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
 from cutelite.records import dataclass
@@ -113,7 +113,7 @@ class OfParts(OfProblem):
                 first, end, _ = self.seen(batch, lengths, keys, offset, left, right, starts)
                 return end - first
 
-            each = blocks_of_part(each if lengths is starts is None else most_of(blocks), parts)
+            each = quotient_up(each if lengths is starts is None else most_of(blocks), parts)
         start = low + i32(cl.block_idx.y) * each
         end = min(end, start + each)
         if self.cluster:  # each part has a block of keys, if only one that is masked

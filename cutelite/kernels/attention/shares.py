@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row, quotient
+from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row, quotient, quotient_up
 from cutelite.kernels.attention.parts import HK, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.lib.reduce import warp_reduce, warp_scan
@@ -96,7 +96,7 @@ class Shares:
             for i in range(cl.ceil_div(i32(B), 32)):  # the first sequences last: `at` begins with them
                 units = self.units(cl.lane_idx() + (cl.ceil_div(i32(B), 32) - 1 - i) * 32)
                 total = total + warp_reduce(units)
-        each = quotient(total + (workers - 1), workers)
+        each = quotient_up(total, workers)
         begin = min(total, self.worker * each)
         if uniform:
             batch = quotient(begin, units)

@@ -122,17 +122,18 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
     return gemm
 
 
+PATTERN = 1024
+"""Bytes after which the widest swizzle repeats, which results have that lie where operands were (`Launched.single`)."""
+
+
 def storage_of(plan: Plan) -> Any:
     """Make the class of a block's shared memory."""
     config, problem, (BM, BN) = plan.config, plan.problem, plan.config.tile
-    units, pattern = (
-        all_copied(problem, config.tile),
-        1024,
-    )  # bytes after which a swizzle of 128 repeats, as results have
+    units = all_copied(problem, config.tile)
 
     class Storage(cl.SharedStorage):
-        a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM), pattern]
-        b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each), pattern]
+        a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM), PATTERN]
+        b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each), PATTERN]
         if not plan.launched.single:
             d: Smem[problem.d, plan.ring, 128]  # for TMA
         if problem.loaded:
