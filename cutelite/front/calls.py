@@ -13,9 +13,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cutelite.diag import CompileError
+from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.nearest import did_you_mean
-from cutelite.diag.span import LIBRARY
+from cutelite.diag.span import KERNELS, LIBRARY
 from cutelite.front import bytecode, cfg, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
@@ -46,6 +46,14 @@ NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax",
 
 INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 """The modules of cutelite that are written in the language of kernels itself."""
+
+_HOST_ROOMS = ("bench", "builds", "dispatch", "explore", "interop", "models", "passes", "sim", "tune")
+HOST_MODULES = ("cutelite_rt", *(f"cutelite.{room}" for room in _HOST_ROOMS))
+"""Modules whose functions compile, launch, allocate or listen: they are called on the host only."""
+
+_ARRAYS = ("arguments", "arrays", "planning", "lent")
+HOST_CALLS = tuple(f"cutelite.kernels.{module}" for module in _ARRAYS)
+"""What every function of `cutelite.kernels` that takes arrays, not a kernel's tensors, calls or is wrapped by."""
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
 TAKES_FUNCTIONS: frozenset[Any] = frozenset((map, filter, sorted, functools.reduce, itertools.filterfalse, *_ITERTOOLS))
@@ -194,6 +202,8 @@ def _is_ours(module: str, filename: str) -> bool:
 
 def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Inline a Python function."""
+    if function.__globals__.get("__name__") in HOST_CALLS:
+        raise _of_arrays(function.__name__, frame.builder.span)
     code = function.__code__
     bound = bind(code, function.__defaults__ or (), function.__kwdefaults__ or {}, args, kwargs)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -203,6 +213,21 @@ def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kw
 def class_attribute(cls: type, name: str) -> Any:
     """Look an attribute up in a class and its bases, in their order; None without."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_host(module: str) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in HOST_MODULES)
+
+
+def _of_arrays(name: str, span: Span | None) -> CompileError:
+    """Return the error for a function of `cutelite.kernels` that takes arrays, at the user's call of it."""
+    while span is not None and span.caller is not None and span.filename.startswith(KERNELS):
+        name, span = span.function, span.caller
+    help = "a kernel that is called by another one is inlined; a cl.program launches several"
+    return CompileError(
+        Mistake("host-function", f"{name}() takes whole arrays, on the host, not in a kernel", help=help), span
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -364,6 +389,9 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         )
     package = (getattr(function, "__module__", None) or "").partition(".")[0]
     ours = package == "cutelite"
+    of_host = isinstance(function, types.FunctionType | types.MethodType) and _of_host(function.__module__ or "")
+    if of_host and function.__name__.strip("_") != "launch":  # which says so itself
+        raise mistake("host-function", f"{function.__qualname__}() is called on the host, not in a kernel")
     if ours or function is range:
         args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
     elif package == "torch":

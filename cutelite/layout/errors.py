@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,16 +77,74 @@ def _shown(x: object) -> str:
     return text if len(text) < 60 else f"{text[:57]}..."
 
 
+class _NoInteger(TypeError):
+    """An argument has a part that is neither an integer nor a layout."""
+
+
+_TAKEN: dict[type, bool] = {bool: True, int: True, tuple: False, list: False}
+"""Whether objects of a class are integers or layouts, as far as is known."""
+
+
+def _is_taken(kind: type) -> bool:
+    """Tell whether objects of a class may be leaves: integers, known now or at run time, layouts, None for a mode."""
+    known = _TAKEN.get(kind)
+    if known is None:
+        ours = kind is type(None) or kind.__module__.startswith(__package__)
+        whole = hasattr(kind, "__index__") or (hasattr(kind, "__floordiv__") and not hasattr(kind, "is_integer"))
+        known = _TAKEN[kind] = ours or whole
+    return known
+
+
+def _of_integers(x: Any) -> Any:
+    """Return `x`, its lists as tuples. Errors: `_NoInteger` for a leaf that is no integer, nor a layout."""
+    if _is_taken(type(x)):
+        return x
+    if isinstance(x, list) or (isinstance(x, tuple) and not all(_is_taken(type(item)) for item in x)):
+        return tuple(map(_of_integers, x))
+    if isinstance(x, tuple):
+        return x
+    raise _NoInteger
+
+
+def _without_none(x: Any) -> None:
+    """Refuse None for a number. Errors: `_NoInteger`."""
+    if x is None:
+        raise _NoInteger
+    if isinstance(x, tuple):
+        for item in x:
+            _without_none(item)
+
+
+_STRUCTURE = """
+    append append_ones checked depth dice dims dims_of evaluate filter_tuple find find_if flatten flatten_to_tuple fold
+    front get get_leaves group_modes has_scaled_basis has_underscore is_congruent is_int_tuple is_integer is_static
+    is_weakly_congruent parse_int_tuple parse_layout prepend prepend_ones pretty_str print_latex print_latex_tv rank
+    repeat repeat_as_tuple repeat_like select show size_in_bytes slice_ substitute synthesize_swizzle take
+    transform_apply transform_leaf tuple_cat unflatten unwrap wrap
+"""
+"""Functions of texts and of structure alone, which take tuples of anything; all others take integers and layouts."""
+_NUMBERS = "assume basis_value maximum minimum product product_each product_like size static_value"
+"""Functions to whose first argument None means nothing: in tilers, coordinates and profiles it stands for a mode."""
+OF_ANYTHING, OF_NUMBERS = frozenset(_STRUCTURE.split()), frozenset(_NUMBERS.split())
+
+
 def named(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function that users call: errors of the functions that it calls bear its name.
 
-    An exception that Python raises within the layout algebra says which arguments the function does not take.
+    An exception that Python raises within the layout algebra says which arguments the function does not take. Where it
+    takes integers, texts, floats and the like are refused, which would pass for leaves; lists are taken as tuples.
     """
+    of_anything, of_numbers = function.__name__ in OF_ANYTHING, function.__name__ in OF_NUMBERS
 
     @wraps(function)
     def naming(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            if of_anything:
+                return function(*args, **kwargs)
+            given = {name: _of_integers(x) for name, x in kwargs.items()} if kwargs else kwargs
+            if of_numbers and args:
+                _without_none(args[0])
+            return function(*map(_of_integers, args), **given)  # type: ignore[arg-type]
         except LayoutError as error:
             if error.function == function.__name__:
                 raise
@@ -100,7 +158,7 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
             try:
                 given = signature.bind(*args, **kwargs).arguments
             except TypeError:  # the call itself was wrong
-                raise error from None
+                return function(*args, **kwargs)
             bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
             told = f"{function.__name__}{signature.replace(parameters=bare, return_annotation=signature.empty)}"
             raise LayoutArgumentError(function.__name__, told, given) from error

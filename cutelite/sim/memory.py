@@ -14,6 +14,8 @@ at one address of a gather: 1, 2, 4, 8 or 16 bytes, aligned to its size.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -118,6 +120,12 @@ class Region:
         starts = sorted(self.names)
         at = max(0, bisect_right(starts, within) - 1)
         return Place(space, address, self.names[starts[at]], within - starts[at]) if starts else Place(space, address)
+
+
+@lru_cache(maxsize=256)
+def is_part(name: str, names: Iterable[str]) -> bool:
+    """Tell whether the argument `name` is one of `names`, or in a list, structure or array of pointers that is."""
+    return any(name == each or name.startswith((f"{each}.", f"{each}[")) for each in names)
 
 
 class Writes:

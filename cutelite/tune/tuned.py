@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, overload
 
 from cutelite.dispatch.arguments import MISSING
-from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.divert import left_out, on_host
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch, from_subscript
 from cutelite.dispatch.mistakes import without_our_frames
@@ -132,6 +132,7 @@ class TunedKernel(_Tuned):
         functools.update_wrapper(self, kernel, updated=())
         super().__init__(tuner)
         self.kernel = kernel
+        self.__cutelite_function__ = kernel.__cutelite_function__  # a kernel that calls it gives what configs fill in
 
     @functools.cached_property
     def _variants(self) -> list[tuple[Any, KernelConfig, Kernel]]:
@@ -156,6 +157,7 @@ class TunedKernel(_Tuned):
 
         Errors  `AutotuneError` if no config runs; others as for `Kernel.launch`
         """
+        on_host(self.__name__)
         if not left_out():
             self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
 

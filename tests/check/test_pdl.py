@@ -1,6 +1,7 @@
 """Kernels that start while the one ahead may still run: they touch global memory behind griddepcontrol.wait."""
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -126,3 +127,39 @@ def test_copies_of_what_nobody_writes_may_start_before_the_wait() -> None:
             assert right and ("`x` is read before" in str(right)) == (slip != ""), right
         found = brought_early.check(1, None, *arrays, "numbers early", seeds=[seed], untouched=["w"])
         assert found.kinds == {"grid-dependency"} and "cl.cp_async(row.at(t), x.at(t), 4)" in str(found)
+
+
+class Pair(NamedTuple):
+    a: Tensor[f32, (N,)]
+    b: Tensor[f32, (N,)]
+
+
+@cl.kernel(block=32)
+def many(
+    x: Tensor[f32, (N,)], xs: list[Tensor[f32, (N,)]], pair: Pair, far: Tensor[cl.Pointer[f32], (1,)], n: i32,
+    left_out: Tensor[f32, (N,)] | None,
+) -> None:  # fmt: skip
+    i = cl.thread_idx.x
+    held = x[i] + xs[0][i] + pair.a[i] + far[0][i]
+    cl.griddepcontrol_wait()
+    cl.atomic_add(pair.b, 0, held)
+
+
+def test_arguments_are_named_one_by_one_or_as_a_whole() -> None:
+    x = [np.ones(32, np.float32) for _ in range(5)]
+    rest = x[0], [x[1]], Pair(x[2], x[3]), cl.pointers([x[4]]), 3, None
+    for names in (["x", "xs", "pair", "far", "left_out"], ["x", "xs.0", "pair.a", "far"]):
+        assert many.check(1, None, *rest, untouched=names, notes=False)
+    for left, place in (("x", "x"), ("xs", "xs.0"), ("pair", "pair.a"), ("far", "far.addresses")):
+        names = [name for name in ("x", "xs", "pair", "far") if name != left]
+        assert f"`{place}`" in str(many.check(1, None, *rest, untouched=names, notes=False))
+    assert "`far[0]`" not in str(many.check(1, None, *rest, untouched=["far[0]"], notes=False))
+    for ordered in ("pair", ["pair.b"]):
+        assert many.check(1, None, *rest, ordered=ordered).kinds == {"update-order"}
+    for option in ("untouched", "ordered"):
+        for name in ("pairs", "n", "xs[0]", "p"):
+            with pytest.raises(ValueError, match=rf"{option}: {re.escape(name)} is no argument of many in memory"):
+                many.check(1, None, *rest, **{option: [name]})
+        for wrong in (3, [3]):
+            with pytest.raises(TypeError, match="names of arguments are texts"):
+                many.check(1, None, *rest, **{option: wrong})

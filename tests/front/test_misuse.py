@@ -47,6 +47,16 @@ MISTAKES = [
     ("cl.PipelineTmaAsync.create(32768, 2, 32)", "the barriers of 32768 stages need 524288 bytes"),
     ("f32(*3)", "'int' object is not iterable"),
     ("x.to(cl.e4m3) + 1.0", "e4m3 is a format to store and multiply"),
+    ("cl.size('x')", "size() does not take these arguments"),
+    ("cl.on_compile(print)", "on_compile() is called on the host, not in a kernel"),
+    ("cl.after_stage('llvm')(print)", "after_stage() is called on the host, not in a kernel"),
+    ("cl.passes.register(print)", "register() is called on the host, not in a kernel"),
+    ("cl.pointers([a])", "pointers() is called on the host, not in a kernel"),
+    ("cl.kernel(print).compile()", "kernel() is called on the host, not in a kernel"),
+    ("cl.warm([print])", "warm() is called on the host, not in a kernel"),
+    ("import cutelite_rt; cutelite_rt.device(0)", "device() is called on the host, not in a kernel"),
+    ("from cutelite.kernels.gemm import gemm; gemm(a, a)", "gemm() takes whole arrays, on the host, not in a kernel"),
+    ("from cutelite.kernels.rows.softmax import softmax; softmax(a)", "softmax() takes whole arrays, on the host"),
 ]
 
 

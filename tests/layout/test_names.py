@@ -10,6 +10,7 @@ from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cutelite import layout
@@ -67,3 +68,37 @@ def test_what_it_takes_is_said_in_one_line_and_other_errors_stay() -> None:
             function(layout.Layout(8), 0)
     with pytest.raises(layout.LayoutError, match="shape_div: 2 is divided by 0"):
         layout.shape_div(2, 0)
+
+
+@pytest.mark.parametrize("wrong", ["x", b"x", 1.5, np.float32(2), {1: 2}, {1}, object(), len, ("a", 2), ((1, 2.0), 3)])
+def test_what_is_no_integer_is_no_leaf(wrong: Any) -> None:
+    """Functions of integers do not let it through; those of structure take tuples of anything."""
+    a = layout.Layout((4, 8))
+    calls: list[tuple[Any, ...]] = [
+        (layout.size, wrong), (layout.product, wrong), (layout.ceil_div, wrong, 2), (layout.ceil_div, 8, wrong),
+        (layout.assume, wrong), (layout.crd2idx, wrong, 4), (layout.crd2idx, 3, wrong), (layout.idx2crd, wrong, (2, 4)),
+        (layout.composition, a, wrong), (layout.logical_divide, a, wrong), (layout.local_tile, a, (2, 2), wrong),
+        (layout.make_composed_layout, a, wrong, a), (layout.make_ordered_layout, (2, 4), wrong),
+        (layout.recast_layout, 8, 16, wrong), (layout.elem_less, wrong, 3), (layout.round_up, wrong, 2),
+    ]  # fmt: skip
+    for function, *args in calls:
+        with pytest.raises(layout.LayoutError, match=function.__name__):
+            function(*args)
+    for function in (layout.flatten, layout.unwrap, layout.is_static, layout.rank):
+        function(wrong)
+
+
+def test_none_is_a_mode_and_no_number() -> None:
+    for function in (layout.size, layout.product, layout.product_each, layout.assume, layout.maximum):
+        for wrong in (None, (2, None)):
+            with pytest.raises(layout.LayoutError, match=function.__name__):
+                function(wrong)
+    assert layout.local_tile(layout.Layout((4, 8)), (2, 2), (1, None)) == layout.Layout((2, 2, 4), (1, 4, 8))
+
+
+def test_lists_are_tuples_and_numbers_of_numpy_numbers() -> None:
+    assert layout.size([2, [3, 4]]) == 24 and layout.crd2idx([1, 2], [4, 8]) == 9
+    assert layout.make_layout([2, 3]) == layout.Layout((2, 3))
+    assert layout.composition(layout.Layout((4, 8)), [2, 3]) == layout.Layout((2, 3), (1, 4))
+    assert layout.size((np.int64(2), 3)) == 6
+    assert layout.crd2idx((np.arange(3), 1), (4, 8)).tolist() == [4, 5, 6]

@@ -8,13 +8,26 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import ArgumentError, AutotuneError, Config, Launch, LaunchError, autotune
+from cutelite import (
+    ArgumentError,
+    AutotuneError,
+    CompileError,
+    Config,
+    Constexpr,
+    Launch,
+    LaunchError,
+    Tensor,
+    autotune,
+    f32,
+)
 from cutelite.dispatch import Kernel
 from cutelite.tune.tuned import TunedKernel
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.tune import kernels
 from tests.tune.conftest import Stopwatch
+
+N = cl.dims("N")
 
 
 def tuned(timer: Any, *configs: Any, block: Any = (64, 1, 1), **options: Any) -> TunedKernel:
@@ -117,3 +130,26 @@ def test_what_it_shows_of_itself() -> None:
     assert scale.__name__ == "scale"
     assert repr(scale) == f"<{scale.kernel!r} of 3 configs>"
     assert scale.configs[1] == Config(BN=128)
+
+
+def test_a_kernel_calls_it_with_what_its_configs_fill_in_and_does_not_launch_it() -> None:
+    @cl.autotune([cl.Config(by=3)])
+    @cl.kernel
+    def filled(x: Tensor[f32, (N,)], by: Constexpr[int]) -> None:
+        x[cl.thread_idx.x] = by * 1.0
+
+    @cl.kernel(block=4)
+    def calling(x: Tensor[f32, (N,)], how: Constexpr[str]) -> None:
+        if how == "called":
+            filled(x, by=5)
+        elif how == "launched":
+            filled[1, 4](x)
+        else:
+            filled(x)
+
+    x = np.zeros(4, np.float32)
+    calling[1](x, "called")
+    assert x.tolist() == [5] * 4
+    for how, said in (("launched", "filled is launched in a kernel"), ("", "lacks the argument `by`")):
+        with pytest.raises(CompileError, match=said):
+            calling[1](x, how)

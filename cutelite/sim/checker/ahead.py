@@ -16,7 +16,7 @@ from cutelite.sim.checker.knowledge import RAN, Published
 from cutelite.sim.checker.lanes import work_of
 from cutelite.sim.checker.records import Block
 from cutelite.sim.checker.state import State
-from cutelite.sim.memory import Region
+from cutelite.sim.memory import Region, is_part
 
 Array = Any
 
@@ -101,7 +101,7 @@ class KernelAhead:
                 continue
             mine = offset[threads == thread] if len(threads) == len(offset) else offset
             names = {region.place("gmem", region.base + int(at)).name for at in (mine.min(), mine.max())}
-            if names <= (self.ahead.untouched or set()):
+            if all(is_part(name, self.ahead.untouched or ()) for name in names):
                 continue
             who = self.state.threads(np.array([thread]))
             tell = partial(self.state.report.too_early, block, op, region, mine, who, kind, work is not None)

@@ -11,8 +11,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from cutelite.diag.nearest import did_you_mean
 from cutelite.diag.progress import Progress
 from cutelite.ir.function import Function
+from cutelite.ir.types import Scalar
 from cutelite.ops.cluster import GridWait
 from cutelite.records import dataclass
 from cutelite.sim.checker.ahead import Ahead
@@ -25,6 +27,7 @@ from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.updates import Orders
 from cutelite.sim.error import SimError, TooLarge
 from cutelite.sim.launch import Extent
+from cutelite.sim.memory import is_part
 from cutelite.sim.program import Program
 from cutelite.sim.run import MAX_OPS, run
 from cutelite.sim.tensormap import SimTensorMap
@@ -84,14 +87,18 @@ def check(
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
     numbers = _schedules(seeds)
+    if not isinstance(blocks, int | None):
+        raise TypeError(f"blocks={blocks!r}: the number of blocks to check is a whole number")
     if not numbers or (blocks is not None and blocks < 1):
         raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
-    ahead = Ahead(None if untouched is None else frozenset(untouched)) if pdl else None
-    checking = _Checking(program, grid, args, facts, ahead, _orders(function, ordered))
+    left_alone = None if untouched is None else _arguments(function, "untouched", untouched)
+    in_order = _arguments(function, "ordered", ordered)
+    ahead = Ahead(left_alone) if pdl else None
+    checking = _Checking(program, grid, args, facts, ahead, Orders(in_order) if in_order else None)
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
         notes = checking.costs(compiled, numbers[0])
@@ -102,12 +109,20 @@ def check(
     return checking.report(numbers, notes, time.perf_counter() - started)
 
 
-def _orders(function: Function, names: Iterable[str]) -> Orders | None:
-    """Return the record of the order of updates; None without names. Errors: ValueError for an unknown argument."""
-    ordered, known = frozenset(names), {param.hint for param in function.params}
-    if not ordered <= known:
-        raise ValueError(f"ordered: {', '.join(sorted(ordered - known))} is no argument of {function.name}")
-    return Orders(ordered) if ordered else None
+def _arguments(function: Function, option: str, names: Iterable[str]) -> frozenset[str]:
+    """Return names of arguments in memory, each of one, or of a list or structure of some.
+
+    Errors  ValueError for a name of none; TypeError for what is no name
+    """
+    given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"{option}={names!r}: names of arguments are texts, in a list")
+    known = {param.hint: None for param in function.params if not isinstance(param.type, Scalar)}
+    for name in given:
+        if not any(is_part(hint, (name, f"{name.partition('[')[0]}.addresses")) for hint in known):
+            text = f"{option}: {name} is no argument of {function.name} in memory"
+            raise ValueError(f"{text}; {hint}" if (hint := did_you_mean(name, known)) else text)
+    return frozenset(given)
 
 
 def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:

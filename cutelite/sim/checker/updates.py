@@ -16,7 +16,7 @@ import numpy as np
 from cutelite.ir.op import Op
 from cutelite.sim.checker.access import Accesses, Conflict
 from cutelite.sim.checker.shadow import WRITE, Shadow
-from cutelite.sim.memory import Region
+from cutelite.sim.memory import Region, is_part
 
 Array = Any
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -68,7 +68,7 @@ class Updates:
     def holds(self, region: Region, offset: Array) -> bool:
         """Tell whether an access is to an ordered argument."""
         ends = {region.place("gmem", region.base + int(at)).name for at in (offset.min(), offset.max())}
-        return not ends.isdisjoint(self.orders.names)
+        return any(is_part(name, self.orders.names) for name in ends)
 
     def granules(self, update: Update) -> tuple[Shadow, Array, int]:
         """Return the shadow of the region, the granules of an update, and how many granules an element has."""
