@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from cutelite.diag import CompileError, Mistake, Span
+from cutelite.diag import CompileError, Diagnostic, Mistake, Span
 from cutelite.diag.nearest import did_you_mean
 from cutelite.front.bytecode import Bytecode
 from cutelite.front.loops.run_time import Known
@@ -17,6 +17,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.types import mbarrier
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.mbarrier import Barrier
+from cutelite.lang.promotion import no_dtype
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import RuntimeNumber
 from cutelite.layout import LayoutArgumentError
@@ -143,7 +144,7 @@ def _signature(function: Any) -> str:
     return f"{function.__name__}{found.replace(parameters=bare, return_annotation=found.empty)}"
 
 
-def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any]) -> Mistake:
+def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any]) -> Diagnostic:
     """Return the error for a function of ours that failed: its arguments, and its own message if that was meant.
 
     found   its arguments, and maybe other variables, by name
@@ -154,7 +155,7 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     return _refused(error, name, {name: found[name] for name in names if name in found})
 
 
-def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Mistake | None:
+def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Diagnostic | None:
     """Return the same for a call, of a function that may have a wrapper; None for one without a signature."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
@@ -165,7 +166,10 @@ def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[st
     return _refused(error, function.__qualname__, given, f"it is `{told}`")
 
 
-def _refused(error: Exception, name: str, given: Mapping[str, Any], *help: str) -> Mistake:
+def _refused(error: Exception, name: str, given: Mapping[str, Any], *help: str) -> Diagnostic:
+    packed = next((x for x in given.values() if hasattr(x, "per_word")), None)
+    if packed is not None:
+        return no_dtype(packed).diagnostic
     meant = isinstance(error, ValueError | OverflowError | NotImplementedError) and not isinstance(error, TypeError)
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
     shown = ", ".join(f"{name} = {_shown(x)}" for name, x in given.items())

@@ -176,6 +176,7 @@ def _number(x: Any) -> Any:
 
 def _overloaded(frame: Frame, symbol: str, name: str, mirrored: str, a: Any, b: Any) -> Any:
     """Call the left operand's method, then the right one's; that first if its class is derived from the other."""
+    a, b = calls.literal(a), calls.literal(b)  # NumPy's own operators would have Python call the other's method
     ways = [(name, a, b), (mirrored, b, a)]
     if type(a) is not type(b) and issubclass(type(b), type(a)):
         ways.reverse()

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 else:
 
     class Smem:
-        """``Smem[dtype, shape]`` or ``Smem[dtype, shape, align]``: `shape` extents or a layout, `align` in bytes."""
+        """``Smem[dtype, shape]`` or ``Smem[dtype, shape, align]``: `shape` extents or a layout, `align` in bytes, or
+        `cl.align(bytes)`.
+        """
 
         def __class_getitem__(cls, item: Any) -> SmemField:
             if not isinstance(item, tuple) or len(item) not in (2, 3):
@@ -69,6 +71,8 @@ else:
 
         def __class_getitem__(cls, item: Any) -> UnionField:
             members = item if isinstance(item, tuple) else (item,)
+            if not members:
+                raise CompileError(Mistake("annotation", "SmemUnion takes classes of SharedStorage, one at least"))
             for member in members:
                 if not (isinstance(member, type) and issubclass(member, SharedStorage)):
                     raise CompileError(
@@ -137,7 +141,7 @@ def _united(members: tuple[type, ...]) -> Any:
         sizes.append(at)
     if not places:
         return _struct("SmemUnion", ())()
-    align = max(max(16, field.align or 0, layout.align) for _, field, _, layout in places)
+    align = max(max(16, checked_align(field.align) or 0, layout.align) for _, field, _, layout in places)
     memory = shared(u8, (max(sizes),), align=align)
     names = [name for name, *_ in places]
     if twice := next((name for name in names if names.count(name) > 1), None):

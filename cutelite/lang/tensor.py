@@ -22,6 +22,7 @@ from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap as TensorMapType
 from cutelite.lang import whole
 from cutelite.lang.address import pointer
+from cutelite.lang.annotations import Align
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
 from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake, proxy_of
@@ -306,7 +307,9 @@ def shared(
 
 
 def checked_align(align: Any) -> int | None:
-    """Return an alignment in bytes, or None for none. Errors: `alignment`."""
+    """Return an alignment in bytes, of an int or `cl.align(...)`, or None for none. Errors: `alignment`."""
+    if isinstance(align, Align):
+        return align.bytes
     if align is not None and (not isinstance(align, int) or align < 1 or align & (align - 1)):
         raise mistake("alignment", f"an alignment is a power of two, in bytes, not {describe(align)}")
     return align

@@ -144,7 +144,7 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
             given = {name: _of_integers(x) for name, x in kwargs.items()} if kwargs else kwargs
             if of_numbers and args:
                 _without_none(args[0])
-            return function(*map(_of_integers, args), **given)  # type: ignore[arg-type]
+            return function(*map(_of_integers, args), **given)
         except LayoutError as error:
             if error.function == function.__name__:
                 raise

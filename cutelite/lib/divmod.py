@@ -8,7 +8,7 @@ from cutelite.ir.types import i32, i64, u32, u64
 from cutelite.lang.bits import clz, mul_hi
 from cutelite.lang.debug import assert_
 from cutelite.lang.emit import describe, mistake
-from cutelite.lang.promotion import holds_literal
+from cutelite.lang.promotion import holds_literal, literal
 from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -46,10 +46,18 @@ class FastDivmod:
 
     def div(self, x: Any) -> Any:
         """Return ``x // divisor``."""
-        if isinstance(x, Scalar) and not x.dtype.is_int:
-            raise mistake("dividend", f"FastDivmod divides integers, not {describe(x)}")
         if isinstance(x, Scalar):
+            if not x.dtype.is_int:
+                raise mistake("dividend", f"FastDivmod divides integers, not {describe(x)}")
             _check(x)
+        elif not isinstance(x, DimExpr):
+            x = literal(x)
+            if not isinstance(x, int):
+                raise mistake("dividend", f"FastDivmod divides integers, not {describe(x)}")
+            if not 0 <= x < 1 << 31:
+                raise mistake("dividend", f"a dividend of FastDivmod is from 0 to 2**31 - 1, not {x}")
+            if not isinstance(self.divisor, Scalar):
+                return x // self.divisor
         dividend: Any = i32(x)
         quotient = (mul_hi(dividend.to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
         return where(self.divisor == 1, dividend, quotient)
@@ -57,7 +65,7 @@ class FastDivmod:
     def divmod(self, x: Any) -> tuple[Any, Any]:
         """Return ``x // divisor`` and ``x % divisor``."""
         quotient = self.div(x)
-        return quotient, i32(x) - quotient * self.divisor
+        return quotient, (i32(x) if isinstance(x, Scalar) else x) - quotient * self.divisor
 
     def __rfloordiv__(self, x: Any) -> Any:
         return self.div(x)

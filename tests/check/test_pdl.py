@@ -146,7 +146,7 @@ def many(
 
 
 def test_arguments_are_named_one_by_one_or_as_a_whole() -> None:
-    x = [np.ones(32, np.float32) for _ in range(5)]
+    x: Any = [np.ones(32, np.float32) for _ in range(5)]
     rest = x[0], [x[1]], Pair(x[2], x[3]), cl.pointers([x[4]]), 3, None
     for names in (["x", "xs", "pair", "far", "left_out"], ["x", "xs.0", "pair.a", "far"]):
         assert many.check(1, None, *rest, untouched=names, notes=False)
@@ -156,10 +156,11 @@ def test_arguments_are_named_one_by_one_or_as_a_whole() -> None:
     assert "`far[0]`" not in str(many.check(1, None, *rest, untouched=["far[0]"], notes=False))
     for ordered in ("pair", ["pair.b"]):
         assert many.check(1, None, *rest, ordered=ordered).kinds == {"update-order"}
+    options: Any = lambda name, given: {name: given}  # noqa: E731
     for option in ("untouched", "ordered"):
         for name in ("pairs", "n", "xs[0]", "p"):
             with pytest.raises(ValueError, match=rf"{option}: {re.escape(name)} is no argument of many in memory"):
-                many.check(1, None, *rest, **{option: [name]})
+                many.check(1, None, *rest, **options(option, [name]))
         for wrong in (3, [3]):
             with pytest.raises(TypeError, match="names of arguments are texts"):
-                many.check(1, None, *rest, **{option: wrong})
+                many.check(1, None, *rest, **options(option, wrong))

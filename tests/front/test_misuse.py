@@ -47,6 +47,8 @@ MISTAKES = [
     ("cl.PipelineTmaAsync.create(32768, 2, 32)", "the barriers of 32768 stages need 524288 bytes"),
     ("f32(*3)", "'int' object is not iterable"),
     ("x.to(cl.e4m3) + 1.0", "e4m3 is a format to store and multiply"),
+    ("cl.zeros(8, cl.e2m1)", "e2m1 is a format of several numbers in a word, not a dtype"),
+    ("cl.bitcast(n, cl.i4)", "`cl.pack(vector, cl.i4)` and `cl.unpack(words, cl.i4)` convert vectors"),
     ("cl.size('x')", "size() does not take these arguments"),
     ("cl.on_compile(print)", "on_compile() is called on the host, not in a kernel"),
     ("cl.after_stage('llvm')(print)", "after_stage() is called on the host, not in a kernel"),

@@ -89,7 +89,8 @@ def test_what_is_no_integer_is_no_leaf(wrong: Any) -> None:
 
 
 def test_none_is_a_mode_and_no_number() -> None:
-    for function in (layout.size, layout.product, layout.product_each, layout.assume, layout.maximum):
+    functions: Any = (layout.size, layout.product, layout.product_each, layout.assume, layout.maximum)
+    for function in functions:
         for wrong in (None, (2, None)):
             with pytest.raises(layout.LayoutError, match=function.__name__):
                 function(wrong)

@@ -103,6 +103,9 @@ MISUSED = [
     ("cl.mma_sync(*HALVES, packed=cl.i4, metadata=i)", "no mma.sync of packed numbers with a sparse A"),
     ("cl.FastDivmod(x[0])", "a whole number, not a run-time f32"),
     ("x[0] // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time f32"),
+    ("7.5 // cl.FastDivmod(i)", "FastDivmod divides integers, not 7.5"),
+    ("-7 % cl.FastDivmod(i)", "a dividend of FastDivmod is from 0 to 2**31 - 1, not -7"),
+    ("cl.full(4, 3, cl.i32) // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time vec<i32,4>"),
     ("cl.block_scan(i, lambda p, q: p + q)", "the neutral value comes before the operation"),
     ("np.exp(x[0])", "functions of `cl.math` take run-time numbers"),
     ("(lambda p, /: p)(p=i)", "takes `p` by position only"),
@@ -209,7 +212,8 @@ def test_shared_storage_nests_and_members_of_a_union_share_their_bytes() -> None
 
 
 class Counted(cl.SharedStorage):
-    data: cl.Smem[f32, (4,)]
+    first: cl.Smem[f32, (1,)]
+    data: cl.Smem[f32, (4,), cl.align(256)]
 
     def doubled(self, i: int) -> Any:
         return 2 * self.data[i]
@@ -225,7 +229,7 @@ def doubles(x: Tensor[f32, (1,)]) -> None:
 def test_storage_has_methods() -> None:
     x = np.full(1, 4, np.float32)
     doubles[1](x)
-    assert x[0] == 8
+    assert x[0] == 8 and "tensor<f32,smem,(4):(1),256>" in str(doubles.compile().ir)
 
 
 class Nothing(cl.SharedStorage): ...
@@ -238,6 +242,8 @@ class Uneven(cl.SharedStorage):
 def test_storage_that_cannot_be_shared() -> None:
     with pytest.raises(CompileError, match="SmemUnion takes classes of SharedStorage, not 3"):
         cl.SmemUnion[3]
+    with pytest.raises(CompileError, match="SmemUnion takes classes of SharedStorage, one at least"):
+        cl.SmemUnion[()]
     with pytest.raises(CompileError, match="SmemUnion is no base of classes, as Both has it"):
         type("Both", (cl.SmemUnion,), {})  # type: ignore[arg-type]
 
@@ -358,6 +364,17 @@ def test_fast_division(n: int) -> None:
     divides[2](x, q, cl.FastDivmod(n), n)
     assert (q[:, 0] == x // n).all() and (q[:, 1] == x % n).all()
     assert (q[:, 2:] == q[:, :2]).all()
+
+
+def test_fast_division_of_what_is_known_beforehand() -> None:
+    @cl.kernel(block=1)
+    def kernel(q: Tensor[i32, (N,)], by: cl.FastDivmod, n: i32) -> None:
+        known = cl.FastDivmod(n)
+        q[0], q[1], q[2], q[3] = 100 // by, np.int64(100) // known, N % known, cl.u8(100) % by
+
+    q = np.zeros(4, np.int32)
+    kernel[1](q, cl.FastDivmod(7), 3)
+    assert q.tolist() == [14, 33, 1, 2] and divmod(100, cl.FastDivmod(7)) == (14, 2)
 
 
 def test_packed_formats_are_no_dtypes() -> None:
