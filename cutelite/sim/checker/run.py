@@ -87,18 +87,16 @@ def check(
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
     numbers = _schedules(seeds)
-    if not isinstance(blocks, int | None):
-        raise TypeError(f"blocks={blocks!r}: the number of blocks to check is a whole number")
     if not numbers or (blocks is not None and blocks < 1):
         raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
-    left_alone = None if untouched is None else _arguments(function, "untouched", untouched)
+    ahead = Ahead(None if untouched is None else _arguments(function, "untouched", untouched))
     in_order = _arguments(function, "ordered", ordered)
-    ahead = Ahead(left_alone) if pdl else None
-    checking = _Checking(program, grid, args, facts, ahead, Orders(in_order) if in_order else None)
+    orders = Orders(in_order) if in_order else None
+    checking = _Checking(program, grid, args, facts, ahead if pdl else None, orders)
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
         notes = checking.costs(compiled, numbers[0])
