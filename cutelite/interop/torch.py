@@ -155,11 +155,12 @@ def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
 
 
 def check_places(operator: Any, args: Iterable[Any], results: Any) -> None:
-    """Check that results without data are those of arguments without data. Errors: `cutelite.ArgumentError`."""
-    places = {x.device.type for x in args if isinstance(x, torch.Tensor)}
-    for x in results if isinstance(results, tuple | list) else [results]:
-        if "meta" in places and isinstance(x, torch.Tensor) and x.device.type != "meta":
-            raise ArgumentError(f"{operator._qualname}: a tensor is on 'meta', which holds no data, and others are not")
+    """Check that all tensors are without data if one is, also in lists. Errors: `cutelite.ArgumentError`."""
+    every = [x for given in (args, results if isinstance(results, tuple | list) else [results]) for x in given]
+    tensors = [x for each in every for x in (each if isinstance(each, tuple | list) else [each])]
+    places = {x.device.type for x in tensors if isinstance(x, torch.Tensor)}
+    if "meta" in places and len(places) > 1:
+        raise ArgumentError(f"{operator._qualname}: a tensor is on 'meta', which holds no data, and others are not")
 
 
 def out_form(operator: Any, function: Function, *names: str) -> Any:

@@ -24,6 +24,7 @@ HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
 MOST = 10_000  # arrays whose facts are kept
+E = TypeVar("E", bound=Exception)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -276,17 +277,35 @@ def in_words_of_caller(function: F) -> F:
             return function(*args, **kwargs)
         except cl.ArgumentError as error:
             raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
+        except rt.UnreadableArray as error:
+            raise of_unreadable(error, (*zip(names, args, strict=False), *kwargs.items())) from None
 
     return call  # type: ignore[return-value]
+
+
+def of_unreadable(error: E, given: Iterable[tuple[str, Any]]) -> E | ArrayError:
+    """Return the error of an array that cannot be read as one of the caller's argument, or itself if it is of none."""
+    for name, x in given:
+        for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,)):
+            try:
+                if hasattr(each, "shape") and hasattr(each, "dtype"):
+                    rt.read(each)
+            except rt.UnreadableArray as own:
+                return ArrayError(f"{name if each is x else f'{name}[{i}]'} cannot be read: {own}")
+    return error
 
 
 def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl.ArgumentError:
     """Return an error of a kernel's argument as one of the caller's, the one that starts at the same place in memory.
 
+    Of an array that cannot be read it is the caller's that cannot be read.
+
     given  the caller's arguments by name
     Out    `error` itself if it is of none of them, or of nothing in memory
     """
     place = start_of(argument_of(error))
+    if place is None and f"argument `{error.name}` cannot be read: " in str(error):
+        return of_unreadable(error, given)
     parts = [
         (name if each is x else f"{name}[{i}]", each)
         for name, x in given

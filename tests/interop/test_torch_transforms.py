@@ -213,6 +213,13 @@ def test_tensors_that_are_none_of_numbers_in_memory_are_named() -> None:
         attend(torch.nested.nested_tensor([q[0], q[0]]), q, q)
     with pytest.raises(cl.ArgumentError, match="a tensor is on 'meta', which holds no data, and others are not"):
         decode(q, q.to("meta"), q)
+    a = random(16, 16).bfloat16()
+    with pytest.raises(
+        cl.ArgumentError, match="cutelite::gemm: a tensor is on 'meta', which holds no data, and others"
+    ):
+        gemm(a, a.to("meta"))
+    with pytest.raises(cl.ArgumentError, match="b cannot be read: this torch tensor is a view with its sign"):
+        kernels.gemm(a, torch._neg_view(a))
     with pytest.raises(ValueError, match="attention with functions is no operator"):
         attend(*[q.to("meta")] * 3, score_mod=twice)
 

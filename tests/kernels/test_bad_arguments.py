@@ -242,7 +242,7 @@ def add(x: Any, y: Any) -> Any:
 RIGHT = rights()
 
 
-ALONE = "a list", "nothing", "complex", "off by an element"
+ALONE = "a list", "nothing", "complex", "masked", "off by an element"
 """What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
 
 
@@ -261,6 +261,7 @@ def others(array: Any, turn: int) -> Iterator[tuple[str, Any]]:
     """What may come instead of an array: not all of it is wrong everywhere. Of `KINDS`, arrays take turns."""
     yield "a list", array.tolist()
     yield "nothing", None
+    yield "masked", np.ma.masked_array(array, mask=np.ones(array.shape, bool))
     name = list(KINDS)[turn % len(KINDS)]
     with np.errstate(all="ignore"):
         yield from ((kind, array.astype(dtype)) for kind, dtype in {name: KINDS[name], "complex": np.complex64}.items())

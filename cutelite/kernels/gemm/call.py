@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, Misfit, as_number, check_for_hopper, instance
+from cutelite.kernels.arguments import ArrayError, Misfit, as_number, check_for_hopper, in_words_of_caller, instance
 from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm.arrays import (
@@ -50,6 +50,7 @@ ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more; columns of B likewise, by a swapped tile."""
 
 
+@in_words_of_caller
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,

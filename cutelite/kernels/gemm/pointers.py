@@ -18,7 +18,7 @@ import cutelite_rt as rt
 from cutelite import Pointer, Smem, Tensor, TmaTensor, bf16, f16, f32, i32, u64
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, instance, one_of
+from cutelite.kernels.arguments import Arguments, in_words_of_caller, instance, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.records import dataclass
 
@@ -157,6 +157,7 @@ class Plan:
 
 
 @untraced
+@in_words_of_caller
 def gemm(a: Any, b: Any, out: Any, sizes: Any, *, dtype: str = "bf16", config: Config | None = None) -> Any:
     """``out[g] = a[g] @ b[g].T`` for every group g, whose matrices and sizes the device alone knows; returns `out`.
 

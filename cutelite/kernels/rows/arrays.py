@@ -82,7 +82,10 @@ class Rows:
         self.n = self.shape[-1]
         self.m = math.prod(map(int, array.shape[:-1]))
         self.matrix = array.reshape((self.m, self.n))
-        self.view = view = rt.read(self.matrix)
+        try:
+            self.view = view = rt.read(self.matrix)
+        except rt.UnreadableArray as error:
+            raise rt.ArgumentError(f"{name} cannot be read: {error}") from None
         if (self.n > 1 and view.strides[1] != 1) or (self.m > 1 and view.strides[0] < 0):
             self.matrix = contiguous(self.matrix)
             self.view = view = rt.read(self.matrix)

@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, as_number, check_given_apart, is_array, results, underived
+from cutelite.kernels.arguments import (
+    Arguments,
+    as_number,
+    check_given_apart,
+    in_words_of_caller,
+    is_array,
+    results,
+    underived,
+)
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
@@ -206,6 +214,7 @@ class Losses(NamedTuple):
     lse: Any
 
 
+@in_words_of_caller
 @planned
 def cross_entropy(
     x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any = None,

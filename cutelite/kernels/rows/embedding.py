@@ -12,7 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import as_number, is_array, results, underived
+from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
@@ -77,6 +77,7 @@ def adding(dtype: Any, vector: int) -> Any:
     return add
 
 
+@in_words_of_caller
 @planned
 def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     """Gather rows of a table.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
+from cutelite.kernels.arguments import as_number, check_underived, in_words_of_caller, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived
@@ -40,6 +40,7 @@ class Normed(NamedTuple):
     scale: Any = None
 
 
+@in_words_of_caller
 def rms_norm(
     x: Any,
     weight: Any = None,
@@ -67,6 +68,7 @@ def rms_norm(
     return called(x, weight, residual, bias, eps, offset, False, how=how, narrow=narrow, out=out)
 
 
+@in_words_of_caller
 def layer_norm(
     x: Any,
     weight: Any = None,

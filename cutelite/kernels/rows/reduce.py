@@ -13,7 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import is_array, one_of, results
+from cutelite.kernels.arguments import in_words_of_caller, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
@@ -101,6 +101,7 @@ def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
     return columns
 
 
+@in_words_of_caller
 @planned
 def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any = None) -> Any:
     """Combine the elements of a matrix along one mode, or of any array.

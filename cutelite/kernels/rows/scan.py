@@ -14,7 +14,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import result_like
+from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
@@ -74,6 +74,7 @@ def threads_of(dtype: Any) -> int:
     return threads
 
 
+@in_words_of_caller
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import as_number, results
+from cutelite.kernels.arguments import as_number, in_words_of_caller, results
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, ordered
@@ -70,6 +70,7 @@ class Found(NamedTuple):
     column: Any
 
 
+@in_words_of_caller
 @planned
 def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the greatest element of each row, and the first column that has it. NaN is the greatest.
@@ -120,6 +121,7 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     return top_k
 
 
+@in_words_of_caller
 @planned
 def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the k greatest elements of each row, in descending order; of equal ones those in the first columns.

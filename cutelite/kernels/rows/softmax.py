@@ -186,6 +186,7 @@ def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     return apply(x, out, False, how) if made is None else made.softmax(x, False)
 
 
+@in_words_of_caller
 def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the logarithm of softmax over the last mode. Arguments as for `softmax`."""
     made = derived(x, out=out)

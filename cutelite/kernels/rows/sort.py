@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import is_array, results
+from cutelite.kernels.arguments import in_words_of_caller, is_array, results
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import derived, flat
@@ -198,6 +198,7 @@ class Sorted(NamedTuple):
     values: Any
 
 
+@in_words_of_caller
 @apart_with_out
 def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = None) -> Sorted:
     """Sort numbers; equal ones stay in their order.

@@ -94,8 +94,7 @@ def check(
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
     ahead = Ahead(None if untouched is None else _arguments(function, "untouched", untouched))
-    in_order = _arguments(function, "ordered", ordered)
-    orders = Orders(in_order) if in_order else None
+    orders = Orders(names) if (names := _arguments(function, "ordered", ordered)) else None
     checking = _Checking(program, grid, args, facts, ahead if pdl else None, orders)
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
