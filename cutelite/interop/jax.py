@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,42 +94,50 @@ def host_call(
               CPU; on a GPU of torch, which must be installed, with XLA's stream as the current one
     outputs, vmap_method  as for `call`
     options   constants, hashable
+    Arrays, and outputs if they are several, may be None: so they are in the lists, and among the results
     """
     _register()
     single = not isinstance(outputs, Sequence)
     hash(tuple(options.values()))  # TypeError for one that may change
-    key = (function, tuple((name, constant_key(options[name])) for name in sorted(options)))
-    with _lock:
-        number = _known.get(key)
-        if number is None:
-            number = _known[key] = next(_numbers)
-            _calls[number] = _HostCall(function, options)
     shapes = (outputs,) if single else tuple(outputs)
-    run = jax.ffi.ffi_call(TARGET, shapes, vmap_method=vmap_method, has_side_effect=False)
+    made = [shape for shape in shapes if shape is not None]
+    run = jax.ffi.ffi_call(TARGET, made, vmap_method=vmap_method, has_side_effect=False)
+    same = function, tuple((name, constant_key(options[name])) for name in sorted(options))
 
     def called(*arrays: Any) -> Any:
-        results = run(*arrays, call=np.int64(number))
-        return results[0] if single else results
+        given, wanted = (tuple(x is not None for x in group) for group in (arrays, shapes))
+        number = _number((*same, given, wanted), _HostCall(function, options, given, wanted))
+        results = run(*(x for x in arrays if x is not None), call=np.int64(number))
+        return results[0] if single else _spread(results, wanted)
 
     return called
 
 
 @dataclass(frozen=True)
 class _HostCall:
-    """Host code that an XLA computation refers to by number."""
+    """Host code that an XLA computation refers to by number. `given`, `wanted`: the inputs and outputs not None."""
 
     function: Callable[..., None]
     options: Mapping[str, Any]
+    given: tuple[bool, ...]
+    wanted: tuple[bool, ...]
 
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
         if stream is None:
-            self.function(inputs, outputs, **self.options)
+            self.function(_spread(inputs, self.given), _spread(outputs, self.wanted), **self.options)
             return
         import torch
 
         device = rt.read((inputs + outputs)[0]).device[1]
+        read, written = (_spread(map(_lent, x), of) for x, of in ((inputs, self.given), (outputs, self.wanted)))
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):
-            self.function([_lent(x) for x in inputs], [_lent(x) for x in outputs], **self.options)
+            self.function(read, written, **self.options)
+
+
+def _spread(arrays: Iterable[Any], there: tuple[bool, ...]) -> list[Any]:
+    """Return the arrays in order, with None in the places where none is `there`."""
+    left = iter(arrays)
+    return [next(left) if each else None for each in there]
 
 
 @dataclass(frozen=True)
@@ -214,6 +222,11 @@ def _remembered(made: _Call) -> int:
     plain = all(isinstance(value, bool | int | float | str | None) for value in made.others.values())
     if not plain or isinstance(made.kernel, BoundKernel):  # whose identity is that of nothing that lasts
         key = next(_numbers), *key
+    return _number(key, made)
+
+
+def _number(key: tuple[Any, ...], made: _Call | _HostCall) -> int:
+    """Return the number of the first call that was made for this key."""
     with _lock:
         number = _known.get(key)
         if number is None:

@@ -98,13 +98,11 @@ def decode(
         given.array(name, x, "q", ("PIECES", "PAGE", "HK", "D" if name == "k" else "DV"))
     out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
     lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[2], q.shape[1]), jnp.float32)
-    more = [x for x in (lengths, table) if x is not None]
-    options = {"given": (lengths is not None, table is not None), "scale": scale, "softcap": softcap, "window": window}
-    return tuple(host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, *more))
+    options = {"scale": scale, "softcap": softcap, "window": window}
+    return tuple(host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, lengths, table))
 
 
-def _run_decode(inputs: list[Any], outputs: list[Any], given: tuple[bool, bool], **how: Any) -> None:
-    q, k, v, *more = inputs
-    lengths, table = (more.pop(0) if each else None for each in given)
+def _run_decode(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
+    q, k, v, lengths, table = inputs
     _, lse = decoding_call.decode(q, k, v, outputs[0], lengths=lengths, table=table, return_lse=True, **how)
     outputs[1][...] = lse

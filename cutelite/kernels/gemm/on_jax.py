@@ -43,12 +43,11 @@ def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
     return _multiply(a, b, c, bias, how._replace(activation=call.activation_of(how.activation)))
 
 
-def run(inputs: list[Any], outputs: list[Any], how: How, given: tuple[bool, bool]) -> None:
-    """Multiply arrays of NumPy, torch or CuPy; `given`: whether there are C and a bias."""
-    a, b, *more = inputs
+def run(inputs: list[Any], outputs: list[Any], how: How) -> None:
+    """Multiply arrays of NumPy, torch or CuPy."""
+    a, b, c, bias = inputs
     a, b = (x.swapaxes(-1, -2) if turned else x for x, turned in zip((a, b), how.turned, strict=True))
-    c = more.pop(0) if given[0] else None
-    fused = call.fused_of(c, more[0] if given[1] else None, None, None, how.alpha, how.beta, how.activation)
+    fused = call.fused_of(c, bias, None, None, how.alpha, how.beta, how.activation)
     call.multiply(a, b, outputs[0], fused, how.precision)
 
 
@@ -60,8 +59,7 @@ def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
     dtype = {"bf16": jnp.bfloat16, "i32": jnp.int32}.get(arrays.DEFAULTS.get(code_of(a), ""), a.dtype)
     out = jax.ShapeDtypeStruct(arrays.result_shape(left, right), dtype)
     method = "broadcast_all" if a.ndim == b.ndim == 2 and bias is None else "sequential"
-    options = {"how": how, "given": (c is not None, bias is not None)}
-    return host_call(run, out, vmap_method=method, **options)(a, b, *(x for x in (c, bias) if x is not None))
+    return host_call(run, out, vmap_method=method, how=how)(a, b, c, bias)
 
 
 _multiply = partial(jax.custom_vjp, nondiff_argnums=(4,))(_product)

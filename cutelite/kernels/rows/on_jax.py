@@ -87,25 +87,18 @@ def _norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: flo
 
 
 def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    """Return the result, x + residual or x, means (of no rows without `center`), and the inverse deviations."""
+    """Return the result, x + residual or x, means (None without `center`), and the inverse deviations."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
-    results = [like(x), rows] + [rows] * center + [like(x)] * (residual is not None)
-    given = [weight, bias, residual]
-    options = {"given": tuple(each is not None for each in given), "eps": eps, "offset": offset, "center": center}
+    results = like(x), None if residual is None else like(x), rows if center else None, rows
+    options = {"eps": eps, "offset": offset, "center": center}
     run = host_call(_run_norm, results, vmap_method="sequential", **options)
-    y, rstd, *more = run(x, *(each for each in given if each is not None))
-    mean = more.pop(0) if center else None
-    return y, more[0] if more else x, mean, rstd
+    y, total, mean, rstd = run(x, weight, bias, residual)
+    return y, x if total is None else total, mean, rstd
 
 
-def _run_norm(
-    inputs: list[Any], outputs: list[Any], given: tuple[bool, ...], eps: float, offset: float, center: bool
-) -> None:
-    x, *rest = inputs
-    weight, bias, residual = (rest.pop(0) if each else None for each in given)
-    made = norm.apply(x, weight, residual, bias, eps, offset, center)
-    found = [made.y, made.rstd] + [made.mean] * center + [made.total] * (residual is not None)
-    write(found, outputs)
+def _run_norm(inputs: list[Any], outputs: list[Any], eps: float, offset: float, center: bool) -> None:
+    x, weight, bias, residual = inputs
+    write(norm.apply(x, weight, residual, bias, eps, offset, center)[:4], outputs)
 
 
 def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
@@ -117,26 +110,19 @@ def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset
 def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, gradients: Any) -> tuple[Any, ...]:
     total, weight, mean, rstd, kind, residual = kept
     dy, dtotal = gradients
-    results, given = [like(total)], [mean, weight, None if residual is None else dtotal]
-    results += [] if weight is None else [like(weight)]
-    results += (
-        [] if kind is None else [jax.ShapeDtypeStruct(total.shape[-1:], (kind if weight is None else weight).dtype)]
-    )
-    options = {"given": tuple(each is not None for each in given), "bias": kind is not None, "offset": offset}
-    run = host_call(_run_norm_backward, results, vmap_method="sequential", **options)
-    dx, *more = run(dy, total, rstd, *(each for each in given if each is not None))
-    dw = None if weight is None else more.pop(0)
-    return dx, dw, None if kind is None else more[0].astype(kind.dtype), None if residual is None else dx
+    of_bias = None
+    if kind is not None:
+        of_bias = jax.ShapeDtypeStruct(total.shape[-1:], (kind if weight is None else weight).dtype)
+    results = like(total), None if weight is None else like(weight), of_bias
+    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset)
+    dx, dw, db = run(dy, total, weight, mean, rstd, None if residual is None else dtotal)
+    return dx, dw, None if kind is None else db.astype(kind.dtype), None if residual is None else dx
 
 
-def _run_norm_backward(
-    inputs: list[Any], outputs: list[Any], given: tuple[bool, ...], bias: bool, offset: float
-) -> None:
-    dy, total, rstd, *rest = inputs
-    mean, weight, add = (rest.pop(0) if each else None for each in given)
-    normed = norm.Normed(None, total, mean, rstd)
-    made = norm.norm_backward(dy, normed, weight, bias=bias, add=add, offset=offset)
-    write([each for each in made if each is not None], outputs)
+def _run_norm_backward(inputs: list[Any], outputs: list[Any], offset: float) -> None:
+    dy, total, weight, mean, rstd, add = inputs
+    normed, bias = norm.Normed(None, total, mean, rstd), outputs[2] is not None
+    write(norm.norm_backward(dy, normed, weight, bias=bias, add=add, offset=offset), outputs)
 
 
 _norm.defvjp(_keep_norm, _differentiate_norm)
@@ -245,8 +231,7 @@ def rope(
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
-    run = host_call(_run_rope, [like(x) for x in turned], vmap_method="sequential", **options)
-    return tuple(run(*turned, *(x for x in angles if x is not None)))
+    return tuple(host_call(_run_rope, [like(x) for x in turned], vmap_method="sequential", **options)(*turned, *angles))
 
 
 def _run_rope(inputs: list[Any], outputs: list[Any], interleaved: bool, inverse: bool) -> None:
@@ -277,7 +262,7 @@ def _wide(target: Any) -> Any:
 
 
 def write(found: Any, outputs: list[Any]) -> None:
-    """Write results to the arrays that XLA has for them."""
+    """Write results to the arrays that XLA has for them, those that are wanted."""
     for each, out in zip(found, outputs, strict=True):
-        if math.prod(out.shape):
+        if out is not None and math.prod(out.shape):
             out[...] = each

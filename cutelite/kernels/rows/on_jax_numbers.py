@@ -92,9 +92,9 @@ def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu"
         jax.ShapeDtypeStruct(x.shape, jnp.float8_e4m3fn), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)
     ]  # fmt: skip
     run = host_call(_run_quantise, results, vmap_method="sequential", block=block, activation=activation)
-    return tuple(run(x, *(() if up is None else (up,))))
+    return tuple(run(x, up))
 
 
 def _run_quantise(inputs: list[Any], outputs: list[Any], block: int, activation: str) -> None:
-    x, *up = inputs
-    by_8_bits.quantise(x, Narrow(block=block), up=up[0] if up else None, activation=activation, out=tuple(outputs))
+    x, up = inputs
+    by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation, out=tuple(outputs))
