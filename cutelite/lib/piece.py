@@ -89,11 +89,14 @@ class Piece:
              the row eight below, the same eight columns further, and so on
     row      row in the product of the piece's first element; `column` and `batch` likewise
     shape    rows and columns of the product. Sums outside have no meaning, and are never stored
-    ring     a `ResultRing` of one buffer, in the results' dtype
+    ring     a `ResultRing`, in the results' dtype
     d        TMA tensor of results; `plain` is that of `Finish`
     paired   results have half as many columns as sums
     others   of a product whose columns are two halves, the sums of the second half; `sums` are those of the first
+    number   the index of the ring's buffer that the results go through
     """
+
+    HIGH = ROWS  # of a piece
 
     sums: Any
     row: Any
@@ -105,11 +108,17 @@ class Piece:
     paired: bool = False
     plain: Any = None
     others: Any = None
+    number: int = 0
 
     @property
     def columns(self) -> int:
         """The number of columns of sums."""
         return 2 * len(self.sums)
+
+    @property
+    def wide(self) -> int:
+        """The number of columns of results."""
+        return self.columns // (2 if self.paired else 1)
 
     @property
     def place(self) -> tuple[Any, Any]:
@@ -220,8 +229,8 @@ class Piece:
         Who     all threads of the warpgroup
         """
         self._through(x)
-        if self.plain is None or self.row + ROWS <= self.shape[0]:
-            self.ring.send(0, self.d, (*self.batch, self.row, self.own_column if column is None else column))
+        if self.plain is None or self.row + self.HIGH <= self.shape[0]:
+            self.ring.send(self.number, self.d, (*self.batch, self.row, self.own_column if column is None else column))
         else:
             self._by_rows(self.plain, column, None)
 
@@ -245,11 +254,11 @@ class Piece:
         """Store the buffer to global memory, each row by neighbouring threads."""
         each = STORE // self.ring.dtype.bytes
         start, unit = self.own_column if column is None else column, at_once(each, target, column)
-        units = int(self.ring.op.n) // each
-        across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
-        for i in static_range(-(-ROWS // high)):
+        units, held = self.wide // each, self.ring.buffer(self.number)
+        across, high = self.ring.thread % units * each, GROUP // units
+        for i in static_range(-(-self.HIGH // high)):
             down = self.ring.thread // units + i * high
-            if down < ROWS and self.row + down < self.shape[0] and start + across < target.shape[1]:
+            if down < self.HIGH and self.row + down < self.shape[0] and start + across < target.shape[1]:
                 row = self.row + down if rows is None else rows[self.row + down]
                 if row >= 0 and row < target.shape[0]:
                     part = local_tile(held[down, None], (each,), (across // each,)).load()
@@ -259,11 +268,11 @@ class Piece:
         """Wait until the buffer is free, and write the results to it."""
         self.ring.acquire()
         if not self.paired:
-            self.ring.put(0, x.to(self.ring.dtype))
+            self.ring.put(self.number, x.to(self.ring.dtype))
             return
         (down, right), held = self.place, make_rmem_tensor(self.ring.dtype, make_layout((2, self.columns // 8)))
         held.store(x.to(self.ring.dtype))
-        buffer = self.ring.buffer(0)
+        buffer = self.ring.buffer(self.number)
         for j in static_range(self.columns // 8):
             for i in static_range(2):
                 buffer[down + 8 * i, 4 * j + right // 2] = held[i, j]
@@ -285,12 +294,11 @@ WIDE = 8  # elements that a thread loads at once
 class RowPiece(Piece):
     """A `Piece` of 128 rows, one for each thread of the warpgroup: what 32x32b loads of tensor memory give.
 
-    sums    this thread's row
-    ring    a `RowRing`; with several buffers, the function stores its results once
-    number  the index of the ring's buffer that the results go through
+    sums  this thread's row
+    ring  a `RowRing`; with several buffers, the function stores its results once
     """
 
-    number: int = 0
+    HIGH = GROUP
 
     @property
     def columns(self) -> int:
@@ -334,26 +342,6 @@ class RowPiece(Piece):
         row = self.row + self.ring.thread
         if row < self.shape[0] and self.column < self.shape[1]:
             tensor[row, self.column // self.columns] = x[0].to(tensor.dtype)
-
-    def result(self, x: Any, column: Any = None) -> None:
-        self._through(x)
-        if self.plain is None or self.row + GROUP <= self.shape[0]:
-            self.ring.send(self.number, self.d, (*self.batch, self.row, self.own_column if column is None else column))
-        else:
-            self._by_rows(self.plain, column, None)
-
-    def _by_rows(self, target: Any, column: Any, rows: Any) -> None:
-        each, held = STORE // self.ring.dtype.bytes, self.ring.buffer(self.number)
-        start, unit = self.own_column if column is None else column, at_once(each, target, column)
-        wide = self.columns // (2 if self.paired else 1)
-        for i in static_range(wide * GROUP // each // GROUP):
-            number = self.ring.thread + i * GROUP
-            down, across = number // (wide // each), number % (wide // each) * each
-            if self.row + down < self.shape[0] and start + across < target.shape[1]:
-                row = self.row + down if rows is None else rows[self.row + down]
-                if row >= 0 and row < target.shape[0]:
-                    part = local_tile(held[down, None], (each,), (across // each,)).load()
-                    store_units(part, target[row, None], start + across, unit)
 
     def _through(self, x: Any) -> None:
         self.ring.acquire()

@@ -59,15 +59,22 @@ def quotient_up(a: Any, b: Any) -> Any:
     return quotient(a + (b - 1), b)
 
 
+def blocks_seen(length: Any, first: Any, columns: int) -> tuple[Any, Any]:
+    """Return the first and the end of the blocks of keys from `first` on; None: from 0. There is one at least."""
+    last = (max(1, length) - 1) // columns
+    return i32(0) if first is None else min(last, first // columns), last + 1
+
+
 def parts_of(batch: Any, lengths: Any, starts: Any, keys: Any, low: Any, columns: int) -> Any:
     """Return how many parts a sequence has, as `OfParts.part` divides them; the kernel explains the parameters."""
 
     def blocks(batch: Any) -> Any:
         length = keys if lengths is None else min(keys, lengths[batch])
-        start: Any = i32(0) if low is None else max(0, length - low)
-        start = start if starts is None else max(start, starts[batch])
-        seen = max(1, cl.ceil_div(length, columns))
-        return seen - min(seen - 1, start // columns)
+        first: Any = None if starts is None else max(0, starts[batch])
+        if low is not None:
+            first = max(0, length - low) if first is None else max(first, length - low)
+        begin, end = blocks_seen(length, first, columns)
+        return end - begin
 
     own = blocks(batch)
     each = quotient_up(own if lengths is starts is None else most_of(blocks), i32(SPLITS))

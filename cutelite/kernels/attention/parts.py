@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
-from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, most_of, quotient, quotient_up
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, blocks_seen, most_of, quotient, quotient_up
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
 from cutelite.records import dataclass
@@ -131,15 +131,12 @@ class OfParts(OfProblem):
         if lengths is not None:
             length = max(0, min(length, lengths[batch]))
         offset = offset * (length - i32(SQ))
-        last, low = (max(1, length) - 1) // self.keys, i32(0)  # a sequence without keys has one block, all masked
+        first: Any = None if starts is None else max(0, starts[batch])
+        begin = first
         if self.problem.left:
-            low = min(last, max(0, offset - left) // self.keys)
-        first: Any = None
-        if starts is not None:
-            first = max(0, starts[batch])
-            low = max(low, min(last, first // self.keys))
+            begin = max(0, offset - left) if first is None else max(first, offset - left)
         sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right, first)
-        return low, last + 1, sight
+        return *blocks_seen(length, begin, self.keys), sight
 
     def sight(self, part: Part, j: Any) -> Sight:
         """Return the limits of the keys that a query sees, and that block j has."""

@@ -14,7 +14,7 @@ rotated.py     rotary embedding, in a GEMM                  appended.py    the s
 normed.py      RMSNorm, in the GEMMs beside it              on_jax.py      GEMMs within `jax.jit`
 model.py       a model of the time, for the default config
 laid.py        operands as TMA reads them, or copies        odd.py         those that it cannot: the fastest way
-loads.py       tiles that threads load, where TMA cannot
+loads.py       tiles that threads load, where TMA cannot   products.py  the products of a tile
 
     from cutelite.kernels.gemm import gemm
 

@@ -11,6 +11,7 @@ import cutelite as cl
 from cutelite import f32, i32, u32
 from cutelite.kernels.gemm.fits import LOADERS, brought, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
+from cutelite.kernels.gemm.products import products
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
@@ -261,23 +262,14 @@ class Plan(Tiling):
     def products(
         self, mma: Any, acc: Any, operands: Any, pipe: Any, state: Any, tile: Any, own: Any
     ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """Start the products of a tile. Gives the sums in flight, the stage that they still read, and the next one."""
+        """Start the products of a tile, as `gemm.products.products` does."""
         (storage, left, right), (group, barrier) = operands, own
-        pipe.consumer_wait(state)
-        if self.problem.groups == "K":
-            self.trim(storage, state, tile, 0, group, barrier)
-        at = None, None, None, state.index
-        acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
-        before, state = state, state.advance()
-        for i in range(1, tile.steps):
-            pipe.consumer_wait(state)
+
+        def trim(state: Any, step: Any) -> None:
             if self.problem.groups == "K":
-                self.trim(storage, state, tile, i, group, barrier)
-            at = None, None, None, state.index
-            acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
-            pipe.consumer_release(before)
-            before, state = state, state.advance()
-        return acc, before, state
+                self.trim(storage, state, tile, step, group, barrier)
+
+        return products(mma, acc, left, right, pipe, state, tile.steps, trim)
 
     def of_prepared(
         self, mma: Any, acc: Any, left: Any, right: Any, pipe: Any, state: Any, tile: Any, at: Any, ahead: Any

@@ -21,6 +21,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.kernels.arrays import clusters_at_once
+from cutelite.kernels.gemm.products import products
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
@@ -272,16 +273,7 @@ class Plan:
                 parts, state = self.scaled(mma, left, right, pipe, state, factors, steps)
             else:
                 acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.n)))
-                pipe.consumer_wait(state)
-                at = None, None, None, state.index
-                acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
-                before, state = state, state.advance()
-                for _ in range(1, steps):
-                    pipe.consumer_wait(state)
-                    at = None, None, None, state.index
-                    acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
-                    pipe.consumer_release(before)
-                    before, state = state, state.advance()
+                acc, before, state = products(mma, acc, left, right, pipe, state, steps)
                 parts = acc.wait().parts
                 pipe.consumer_release(before)
             self.write(parts, d, sums, out, row, end, column)

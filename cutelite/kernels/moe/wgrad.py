@@ -15,6 +15,7 @@ from typing import Any, Literal
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once
+from cutelite.kernels.gemm.products import products
 from cutelite.kernels.moe.gather import GatherPipe
 
 M, R, C, E, T = cl.dims("M R:8 C:8 E T")
@@ -170,16 +171,7 @@ class Plan:
             m, n, expert = tiles.coordinate()
             begin, end = self.part(ends, expert)
             acc = mma.make_fragment_C(mma.partition_shape_C((high, BN)))
-            pipe.consumer_wait(state)
-            at = None, None, None, state.index
-            acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
-            before, state = state, state.advance()
-            for _ in range(1, self.steps(begin, end)):
-                pipe.consumer_wait(state)
-                at = None, None, None, state.index
-                acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
-                pipe.consumer_release(before)
-                before, state = state, state.advance()
+            acc, before, state = products(mma, acc, left, right, pipe, state, self.steps(begin, end))
             acc = acc.wait()
             pipe.consumer_release(before)
             across_all = BN // WIDE
