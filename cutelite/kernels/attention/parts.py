@@ -10,7 +10,19 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
-from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, blocks_seen, most_of, quotient, quotient_up
+from cutelite.kernels.attention.combining import (
+    OB,
+    OH,
+    OS,
+    SPLITS,
+    SQ,
+    B,
+    H,
+    blocks_seen,
+    most_of,
+    quotient,
+    quotient_up,
+)
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
 from cutelite.records import dataclass
