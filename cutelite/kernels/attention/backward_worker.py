@@ -212,13 +212,11 @@ class Worker(Block):
         s = s * unit if lse is None else s * unit - lse
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
         rates = rates if isinstance(rates, float) else p * rates  # two numbers for a score wait for dP, not three
-        if self.masked(low):
-            sees = self.seeing(row, first, n)
-            if problem.mask_mod is not None:
-                found = problem.mask_mod(sequence.number, head, query, key)
-                sees = sees & given_by("mask_mod", found, sees, problem.mask_mod)
-            p = cl.where(sees, p, 0.0)
-            rates = rates if isinstance(rates, float) else cl.where(sees, rates, 0.0)
+        if problem.mask_mod is not None:
+            found, seen = problem.mask_mod(sequence.number, head, query, key), cl.full(p.shape, True, cl.boolean)
+            p, rates = shown(seen & given_by("mask_mod", found, seen, problem.mask_mod), p, rates)
+        if not isinstance(rates, float) or self.masked(low):  # a branch takes registers for p where it waits as well
+            p, rates = shown(self.seeing(row, first, n), p, rates)
         return p.reshape((n // 2,)), rates
 
     @property
@@ -230,7 +228,9 @@ class Worker(Block):
         """Return whether some query of the block that begins at `low` does not see some key of this warpgroup's."""
         plan, sequence, given = self.plan, self.sequence, self.given
         offset = plan.tiles.offset(sequence, given)
-        masked = self.modified or self.key + plan.width > sequence.keys
+        masked = self.key + plan.width > sequence.keys
+        if self.modified:
+            masked = masked or low + plan.config.rows > sequence.queries
         if plan.problem.right:
             masked = masked or low + offset + given.right < self.key + plan.width - 1
         if plan.problem.left:
@@ -329,6 +329,11 @@ class Worker(Block):
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
         self.barrier(OWN).sync()
+
+
+def shown(sees: Any, p: Any, rates: Any) -> tuple[Any, Any]:
+    """Return what `Worker.powers` does, with 0 where a query does not see the key."""
+    return cl.where(sees, p, 0.0), rates if isinstance(rates, float) else cl.where(sees, rates, 0.0)
 
 
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
