@@ -15,6 +15,7 @@ from cutelite.kernels.attention import (
     attention_varlen,
     attention_varlen_backward,
     backward_call,
+    create_block_mask,
 )
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
@@ -155,6 +156,20 @@ def test_mods_are_differentiated() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 64)
     compare(q, k, v, do, score_mod=slope)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
+
+
+def test_block_masks_leave_out_queries_that_see_nothing() -> None:
+    q, k, v, do = inputs(200, 140, 2, 1, 64)
+
+    def first(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return (q_idx < 64 * (h + 1)) & (kv_idx < 100)
+
+    mask = create_block_mask(first, None, 2, 200, 140, "cpu", 64)
+    (o, lse), want = forward(q, k, v, mask_mod=first), exact(q, k, v, do, mask_mod=first)
+    q[:, 128:] = np.nan  # products with these would be NaN
+    found = attention_backward(do, q, k, v, o, lse, block_mask=mask)
+    for x, y in zip(found, want, strict=True):
+        assert np.linalg.norm(x.astype(np.float64) - y) <= 4e-3 * np.linalg.norm(y)
 
 
 def test_either_layout_and_the_gradient_of_the_logsumexp() -> None:

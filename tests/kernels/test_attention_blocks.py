@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import attention, create_block_mask, reference
+from cutelite.kernels.attention import attention, attention_backward, create_block_mask, reference
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import LN2, Problem
@@ -69,6 +69,9 @@ def test_blocks_are_those_that_are_seen(mask: Callable[..., Any], block: tuple[i
             for order, (full, seen), row in zip(made.order[b, h], made.counts[b, h], want, strict=True):
                 assert list(order[:full]) == list(np.flatnonzero(row == 2))
                 assert list(order[full:seen]) == list(np.flatnonzero(row == 1))
+            for (first, end), column in zip(made.spans[b, h], want.T, strict=True):
+                rows = np.flatnonzero(column)
+                assert (first, end) == ((rows[0], rows[-1] + 1) if rows.size else (len(column), 0))
     visited = np.mean([kinds(mask, b, h, block) > 0 for b in range(2) for h in range(2)])
     assert made.sparsity() == pytest.approx(100 * (1 - visited))
 
@@ -174,6 +177,8 @@ def test_what_does_not_fit_is_refused() -> None:
     for how in ({"causal": True}, {"window": (3, None)}, {"mask_mod": causal}):
         with pytest.raises(ValueError, match="leave out"):
             attention(q, k, v, block_mask=made, **how)
+        with pytest.raises(ValueError, match="leave out"):
+            attention_backward(q, q, k, v, q, np.zeros((1, 2, SQ), np.float32), block_mask=made, **how)
     with pytest.raises(ValueError, match="multiples of 64"):
         create_block_mask(causal, None, None, SQ, SK, "cpu", 100)
     numbers = np.zeros(SK, np.complex64)

@@ -33,7 +33,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, B, Starts
+from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
@@ -93,21 +93,21 @@ def gradients(plan: Plan) -> Any:
         q: Q, k: K, v: V, do: DO, base: BASE, sums: plan.sums, turns: plan.turns,
         counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
         arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
-        tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (),
+        tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (), spans: SPANS = None,
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do (`Plan.of_row`)
         sums     dq without the scale, zero at the start
         counter  of `cl.TileQueue`
         grads    dk and dv; `arrays`: the same, for ragged sequences; `parts`: where heads of queries are split
-        tables   what functions captured
+        tables   what functions captured; `spans`: of a block mask
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
         storage, pipes, threads = Storage.allocate(), pipelines(plan), WORKERS * GROUP
         tiles = cl.TileQueue.create(
-            plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None),
+            plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None, spans),
             plan.tiles.count(), counter, plan.threads - GROUP + (0 if turns is None else 32 * plan.adders),
         )  # fmt: skip
         cl.pipeline_init_sync()

@@ -14,6 +14,7 @@ from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
+from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
@@ -28,8 +29,8 @@ from cutelite.kernels.planning import planned
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
-    score_mod: Mod | None = None, mask_mod: Mod | None = None, layout: str = "bshd", deterministic: bool = False,
-    config: Config | None = None,
+    score_mod: Mod | None = None, mask_mod: Mod | None = None, block_mask: Any = None, layout: str = "bshd",
+    deterministic: bool = False, config: Config | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return dq, dk and dv, the gradients of q, k and v, from the gradient of ``attention(q, k, v, ...)``.
 
@@ -39,6 +40,8 @@ def attention_backward(
     causal ...      the same arguments as of `attention`
     score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute); captured
                     arrays get no gradient
+    block_mask      of `create_block_mask`, ours or torch's: its `mask_mod` is applied to all blocks of queries between
+                    the first and the last that see a tile's keys; if `deterministic`, to all blocks
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
     config          None: the one that was measured best for such a problem
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
@@ -53,7 +56,14 @@ def attention_backward(
     modes = {"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}
     _, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, dq, dk, dv)]
-    differentiate(by_head, lse, dlse, causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config)
+    spans = None
+    if block_mask is not None:
+        if causal or window != (None, None) or mask_mod is not None:
+            raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
+        mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
+        mask_mod, spans = mask.derived_mod, None if deterministic else (mask.block, mask.spans)
+    mods = softcap, score_mod, mask_mod
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, spans=spans)
     return dq, dk, dv
 
 
@@ -111,11 +121,13 @@ def checked(
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
     mods: tuple[Any, ...], deterministic: bool, config: Config | None, starts: tuple[Any, Any] | None = None,
+    spans: tuple[tuple[int, int], Any] | None = None,
 ) -> None:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
     mods    softcap, `score_mod` and `mask_mod`
     starts  of ragged sequences: of their queries and keys
+    spans   of a block mask, and the sizes of its blocks
     """
     captured: list[Any] = []
     softcap, score_mod, mask_mod = mods
@@ -128,7 +140,7 @@ def differentiate(
         score_mod = same  # logsumexps divided by such a scale may leave the range of `FACTORS`
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
-    problem = Problem(dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None)
+    problem = Problem(dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0])
     config = instance("config", config, Config) or chosen(problem)
     if left_out():
         return
@@ -144,7 +156,7 @@ def differentiate(
     plan = Plan(config, problem, parts > 1)
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
-    launch(plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts)
+    launch(plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts, spans and spans[1])
 
 
 def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -154,7 +166,7 @@ def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 def launch(
     plan: Plan, by_head: list[Any], lse: Any, dlse: Any, given: Given, captured: list[Any], deterministic: bool,
-    starts: Starts, parts: int,
+    starts: Starts, parts: int, spans: Any,
 ) -> None:  # fmt: skip
     """Launch the kernels.
 
@@ -178,7 +190,7 @@ def launch(
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
-    own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
+    own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured), spans
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)
     finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)

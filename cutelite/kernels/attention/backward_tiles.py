@@ -14,8 +14,10 @@ from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.attention.tiles import Given, rows_of, sequence_at
 from cutelite.records import dataclass
 
-B, HK, HP, SQ, SK, ENDS = cl.dims("B HK HP SQ SK ENDS")
+B, HK, HP, SQ, SK, ENDS, SB, SH, KB = cl.dims("B HK HP SQ SK ENDS SB SH KB")
 STARTS: Any = Tensor[i32, (ENDS,)] | None
+SPANS: Any = Tensor[i32, (SB, SH, KB, 2)] | None
+"""`BlockMask.spans`."""
 
 
 class Starts(NamedTuple):
@@ -79,9 +81,9 @@ class Tiles:
     @property
     def gaps(self) -> bool:
         """Tell whether there may be tiles whose keys no query sees."""
-        return self.problem.ragged or self.problem.left or self.problem.right
+        return self.problem.ragged or self.problem.left or self.problem.right or self.problem.blocks is not None
 
-    def place(self, index: Any, given: Given, starts: Starts, last_first: bool) -> Any:
+    def place(self, index: Any, given: Given, starts: Starts, last_first: bool, spans: Any = None) -> Any:
         """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
 
         Where tiles differ in length, the last band has several tiles for each thread block, so that all end together.
@@ -99,7 +101,21 @@ class Tiles:
             end = cl.where(key < sequence.keys, end, begin)
             return RaggedPlace(sequence.number, *sequence[2:6], head, key, begin, end)
         batch, kv, key = head // heads, head % heads, place * BN
-        return Place(batch, kv, key, *self.seeing(key, self.whole(batch, i32(SK)), given))
+        begin, end = self.seeing(key, self.whole(batch, i32(SK)), given)
+        if spans is not None:
+            begin, end = self.spanned(batch, kv, key, spans, end)
+        return Place(batch, kv, key, begin, end)
+
+    def spanned(self, batch: Any, kv: Any, key: Any, spans: Any, most: Any) -> tuple[Any, Any]:
+        """Return the range of the blocks of queries, at most `most`, that see some of a tile's keys by a block mask."""
+        (rows, keys), (batches, heads, blocks, _) = self.problem.blocks or (0, 0), map(i32, spans.shape)
+        first: Any = most * self.rows
+        end: Any = i32(0)
+        for h in range(kv * heads // self.heads, max(1, (kv + 1) * heads // self.heads)):
+            for b in range(key // keys, min(blocks, cl.ceil_div(key + self.keys, keys))):
+                span = spans[min(batch, batches - 1), h, b, None]
+                first, end = min(first, span[0] * rows), max(end, span[1] * rows)
+        return min(first, end) // self.rows, min(most, cl.ceil_div(end, self.rows))
 
     def seeing(self, key: Any, sequence: Sequence, given: Given) -> tuple[Any, Any]:
         """Return the range of the blocks of queries that see some of a tile's keys."""

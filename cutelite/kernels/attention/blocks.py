@@ -35,6 +35,8 @@ class BlockMask:
               some see. B or H is 1 where the mask is the same for all. Where nothing is seen, the first number is the
               number of blocks of keys
     counts    (B, H, blocks of queries, 2) i32: the number of the former, and of both
+    spans     (B, H, blocks of keys, 2) i32: the first block of queries that sees some of a block of keys, and the one
+              behind the last; where none does, their number and 0
     block     queries and keys of a block
     mask_mod  what decides within blocks of the second kind; None: all of their keys are seen
     lengths   of queries and keys
@@ -42,9 +44,17 @@ class BlockMask:
 
     order: Any
     counts: Any
+    spans: Any
     block: tuple[int, int]
     mask_mod: Any
     lengths: tuple[int, int]
+
+    @property
+    def derived_mod(self) -> Any:
+        """The `mask_mod`, for derivatives. Errors: ValueError where there is none."""
+        if self.mask_mod is None:
+            raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
+        return self.mask_mod
 
     def sparsity(self) -> float:
         """Return the percentage of blocks that are skipped."""
@@ -104,13 +114,17 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
         order = torch.argsort(-kinds, dim=-1, stable=True).int()
         counts = torch.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).int()
         order[..., 0] = torch.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
-        return BlockMask(order, counts, block, mask_mod, lengths)
+        rows = torch.arange(kinds.shape[-2], device=kinds.device)[:, None]
+        first, end = torch.where(kinds > 0, rows, rows.shape[0]).amin(-2), torch.where(kinds > 0, rows + 1, 0).amax(-2)
+        return BlockMask(order, counts, torch.stack([first, end], -1).int(), block, mask_mod, lengths)
     import numpy
 
     order = numpy.argsort(-kinds, axis=-1, kind="stable").astype(numpy.int32)
     counts = numpy.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).astype(numpy.int32)
     order[..., 0] = numpy.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
-    return BlockMask(order, counts, block, mask_mod, lengths)
+    rows = numpy.arange(kinds.shape[-2])[:, None]
+    first, end = numpy.where(kinds > 0, rows, len(rows)).min(-2), numpy.where(kinds > 0, rows + 1, 0).max(-2)
+    return BlockMask(order, counts, numpy.stack([first, end], -1).astype(numpy.int32), block, mask_mod, lengths)
 
 
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:

@@ -102,9 +102,7 @@ def attend(
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
-        mods = mods[0], block_mask_of(block_mask, shape).mask_mod
-        if mods[1] is None:
-            raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
+        mods = mods[0], block_mask_of(block_mask, shape).derived_mod
     for mod in mods:
         lifted(mod, [])  # raises for a captured tensor that needs a gradient
     return Modified.apply(how, mods, block_mask, sinks, *tensors)
@@ -190,12 +188,14 @@ def forward(
 
 
 def backward(
-    do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    named = how.named(mods)
+    do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool,
+    block_mask: Any = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    named = how.named(mods if block_mask is None else (mods[0], None))
     if not left_out() and not rt.tma_aligned(do.data_ptr(), 1, ()):
         do = do.clone()  # TMA cannot read where it begins
     if len(saved) == 5:
+        named["block_mask"] = block_mask
         return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
     del named["layout"]
     return backward_call.attention_varlen_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
@@ -300,15 +300,15 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.how, ctx.mods, _, sinks, *tensors = inputs
+        ctx.how, sinks, tensors = inputs[:3], inputs[3], inputs[4:]
         ctx.save_for_backward(sinks, *tensors[:3], *output, *tensors[3:])
 
     @staticmethod
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
         given = dense(do), dlse.contiguous()
-        found = Gradients.apply(ctx.how, ctx.mods, torch.are_deterministic_algorithms_enabled(), *given, *saved)
-        with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
+        found = Gradients.apply(*ctx.how, torch.are_deterministic_algorithms_enabled(), *given, *saved)
+        with_sinks = of_sinks(given, saved, sinks, ctx.how[0].layout) if ctx.needs_input_grad[3] else None
         return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
 
     @staticmethod
@@ -324,9 +324,11 @@ class Gradients(torch.autograd.Function):  # type: ignore[misc]
     jvp = staticmethod(refuse_tangents)
 
     @staticmethod
-    def forward(how: How, mods: Mods, deterministic: bool, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        how: How, mods: Mods, block_mask: Any, deterministic: bool, *tensors: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         do, dlse, *saved = tensors
-        return backward(do, dlse, tuple(saved), how, mods, deterministic)
+        return backward(do, dlse, tuple(saved), how, mods, deterministic, block_mask)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
@@ -338,5 +340,5 @@ class Gradients(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
-        alone = partial(Gradients.apply, *given[:3])
-        return one_by_one(alone, info.batch_size, in_dims[3:], given[3:]), (0, 0, 0)
+        alone = partial(Gradients.apply, *given[:4])
+        return one_by_one(alone, info.batch_size, in_dims[4:], given[4:]), (0, 0, 0)
