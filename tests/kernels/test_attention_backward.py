@@ -144,6 +144,11 @@ def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + (q_idx - kv_idx) * -0.05 * (h + 1)
 
 
+def ending(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Infinite behind the last of 70 queries and of 140 keys."""
+    return score + 1.0 / (70 - q_idx) - 1.0 / (140 - kv_idx)
+
+
 def bent(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score * abs(score) * 0.25 + score / ((q_idx - kv_idx) * (q_idx - kv_idx) + 2)
 
@@ -154,6 +159,8 @@ def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 def test_mods_are_differentiated() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 64)
+    compare(q, k, v, do, score_mod=ending, mask_mod=near)
+    q, k, v, do = inputs(70, 140, 2, 1, 136)
     compare(q, k, v, do, score_mod=slope)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
 
@@ -286,9 +293,9 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 @pytest.mark.parametrize(
     ("dim", "dim_v", "how"),
     [
-        *((64, 64, {"right": True, "ragged": True}), (96, 96, {"right": True}), (192, 128, {"right": True})),
-        *((128, 128, {"right": True, "ragged": True}), (128, 128, {"right": True, "left": True})),
-        (192, 192, {"right": True}),
+        *((64, 64, {"right": True, "ragged": True}), (96, 96, {"right": True}), (192, 128, {"mask_mod": near})),
+        *((128, 128, {"right": True, "ragged": True}), (128, 128, {"right": True, "left": True, "mask_mod": near})),
+        (192, 192, {"right": True, "score_mod": slope}),
     ],
 )
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:

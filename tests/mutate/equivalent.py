@@ -863,7 +863,15 @@ ROWS: tuple[Row, ...] = (
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
     ),
-    Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state)", WHOLE_WARP),
+    Row(OTHERS, "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state)", WHOLE_WARP),
+    Row(  # but `Adder`, which has multiplied nothing in tiles without queries
+        f"{SPLIT_WIDE} {ORDERED_WIDE}",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "keys.consumer_release(self.kv_state) < compute_tile(number)",
+        "all warps of both warpgroups have met since they read keys",
+    ),
     Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(self.kv_state)", WHOLE_WARP),
     Row(
         SPLIT_WIDE,
@@ -897,6 +905,7 @@ ROWS: tuple[Row, ...] = (
         READS_DONE,
     ),
     Row(f"{COVERED} {APART} {WIDE} {ORDERED_WIDE}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(f"{WIDE} {ORDERED_WIDE}", "late", "wgmma.fence_operand", "", "", REGISTERS),
     Row(
         COVERED,
         "drop",

@@ -343,7 +343,7 @@ class Narrow(Worker):
 
 
 class Apart(Narrow):
-    """The same with fewer registers, for more than 128 columns of dk, or a `mask_mod`: products follow each other.
+    """The same with fewer registers (`Plan.apart`): products follow each other.
 
     dP is started when probabilities are computed, which wait for it as f16, and dq of the block before is last. dk and
     dv leave by way of the memory of keys and values.

@@ -140,7 +140,9 @@ def differentiate(
         score_mod = same  # logsumexps divided by such a scale may leave the range of `FACTORS`
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
-    problem = Problem(dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0])
+    problem = Problem(
+        dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0]
+    )
     config = instance("config", config, Config) or chosen(problem)
     if left_out():
         return
@@ -156,7 +158,18 @@ def differentiate(
     plan = Plan(config, problem, parts > 1)
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
-    launch(plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts, spans and spans[1])
+    launch(
+        plan,
+        by_head,
+        lse,
+        dlse,
+        given,
+        captured,
+        bool(deterministic),
+        Starts(*starts or (None, None)),
+        parts,
+        spans and spans[1],
+    )
 
 
 def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -190,7 +203,23 @@ def launch(
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
-    own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured), spans
+    own = (
+        q,
+        k,
+        v,
+        do,
+        base,
+        sums,
+        turns,
+        counter(q),
+        (dk, dv),
+        given,
+        starts,
+        arrays[1:],
+        of_parts,
+        tuple(captured),
+        spans,
+    )
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)
     finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)

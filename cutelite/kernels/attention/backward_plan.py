@@ -95,17 +95,12 @@ class Plan(OfProblem):
     def wide(self) -> bool:
         """Tell whether one warpgroup has dv of all keys, another dk, and a third one dq."""
         problem = self.problem
-        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and self.unmodified)
-
-    @property
-    def unmodified(self) -> bool:
-        """Tell whether no function, which takes registers, changes scores or decides what is seen."""
-        return (self.problem.score_mod, self.problem.mask_mod) == (None, None)
+        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and problem.score_mod is None)
 
     @property
     def apart(self) -> bool:
-        """Tell whether scores and dP follow each other: a wide dk, or a mask, leaves no registers for both at once."""
-        return self.problem.dim > 128 or self.problem.mask_mod is not None
+        """Tell whether scores and dP follow each other: registers do not hold both beside a wide dk, or a mask."""
+        return self.problem.dim > 128 or (self.problem.mask_mod is not None and self.by_rows)
 
     @property
     def extended(self) -> bool:
@@ -117,7 +112,7 @@ class Plan(OfProblem):
         """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
         if not self.wide:
             return ROWS
-        return 48 if self.problem.dim <= 192 and self.unmodified else 32
+        return 48 if self.problem.dim <= 192 else 32
 
     @property
     def keys(self) -> int:
