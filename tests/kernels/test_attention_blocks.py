@@ -69,9 +69,9 @@ def test_blocks_are_those_that_are_seen(mask: Callable[..., Any], block: tuple[i
             for order, (full, seen), row in zip(made.order[b, h], made.counts[b, h], want, strict=True):
                 assert list(order[:full]) == list(np.flatnonzero(row == 2))
                 assert list(order[full:seen]) == list(np.flatnonzero(row == 1))
-            for (first, end), column in zip(made.spans[b, h], want.T, strict=True):
+            for span, column in zip(made.spans[b, h], want.T, strict=True):
                 rows = np.flatnonzero(column)
-                assert (first, end) == ((rows[0], rows[-1] + 1) if rows.size else (len(column), 0))
+                assert tuple(span) == ((rows[0], rows[-1] + 1) if rows.size else (len(column), 0))
     visited = np.mean([kinds(mask, b, h, block) > 0 for b in range(2) for h in range(2)])
     assert made.sparsity() == pytest.approx(100 * (1 - visited))
 

@@ -216,7 +216,7 @@ class Worker(Block):
             found, seen = problem.mask_mod(sequence.number, head, query, key), cl.full(p.shape, True, cl.boolean)
             p, rates = shown(seen & given_by("mask_mod", found, seen, problem.mask_mod), p, rates)
         # of both, a branch holds all of p in registers beside `rates`, for which 64 scores a thread leave no room
-        if not isinstance(rates, float) and (plan.wide or plan.by_rows) or self.masked(low):
+        if (not isinstance(rates, float) and (plan.wide or plan.by_rows)) or self.masked(low):
             p, rates = shown(self.seeing(row, first, n), p, rates)
         return p.reshape((n // 2,)), rates
 
