@@ -87,15 +87,6 @@ class Mistake(Diagnostic):
     def say(self, template: str) -> str:
         return template
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mistake) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((self.code, self.title, self.label, self.help, self.severity))
-
-    def __repr__(self) -> str:
-        return f"Mistake({self.code!r}, {self.title!r})"
-
 
 class Note(NamedTuple):
     """An addition to a diagnostic: a label under another piece of source or, without a span, a line of its own."""

@@ -137,6 +137,22 @@ def test_options_of_host_code_are_told_apart_by_type(place: str) -> None:
     assert [float(host_call(numbered, like(a), which=each)(a)[0]) for each in (1, 1.0, True, 1)] == [0, 1, 2, 0]
 
 
+def test_arrays_of_host_code_may_be_missing(place: str) -> None:
+    if place == "gpu":
+        pytest.importorskip("torch")
+
+    def told(inputs: Any, outputs: Any) -> None:
+        for out in outputs:
+            if out is not None:
+                out[:] = sum(2**i for i, x in enumerate([*inputs, *outputs]) if x is not None)
+
+    a = vector()
+    first, second, third = host_call(told, (None, like(a), None))(None, a)
+    assert (first, third, float(second[0])) == (None, None, 2 + 8)
+    first, second, third = host_call(told, (like(a), None, like(a)))(a, None)
+    assert (float(first[0]), second, float(third[0])) == (1 + 4 + 16, None, 21)
+
+
 @pytest.mark.parametrize("n", [1, 1000])
 def test_the_example(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples" / "interop"))
