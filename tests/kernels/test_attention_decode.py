@@ -142,7 +142,7 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     assert not report.kinds, str(report)
     results = q.copy(), sums[..., 0].copy()
     combine = combining.of_rows(cl.bf16, 64, 64, False, 2 if page else 1, 4)
-    report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1 << 30)
+    report = combine.check(2 if page else 1, None, parts, sums, *results, lengths, starts, None, 300, 1, 1 << 30)
     assert not report.kinds, str(report)
 
 
@@ -165,7 +165,7 @@ def test_parts_are_combined_by_one_warp_or_several(splits: int, dim: int, at_onc
     o, lse = np.zeros((1, 2, 3, dim), BF16), np.zeros((1, 3, 2), np.float32)
     *how, grid = combining.chosen(6, dim, splits, at_once)
     arrays = (*(x.astype(np.float32) for x in (parts, sums)), o, lse, None, None, sinks.astype(np.float32))
-    combining.of_rows(cl.bf16, dim, 64, False, *how)[grid](*arrays, 0, 0)
+    combining.of_rows(cl.bf16, dim, 64, False, *how)[grid](*arrays, 0, 1, 0)
     total = np.log(np.exp(sums).sum(-1) + np.exp(sinks[:, None]))
     np.testing.assert_allclose(lse, total, atol=1e-5)
     want = np.einsum("bhqs,bqhsd->bqhd", np.exp(sums - total[..., None]), parts)

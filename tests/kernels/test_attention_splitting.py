@@ -64,6 +64,12 @@ def test_shares_leave_few_blocks_of_threads_idle(heads: int) -> None:
     assert found.parts > 255
 
 
+def test_shares_are_of_whole_tiles_where_that_is_nearly_as_many_blocks() -> None:
+    """128 x 1024 keys are 1024 tiles of 16 blocks: 264 shares would have 63, and combine parts of most tiles."""
+    assert of_eight(128, 1024, alike=False) == Split(256, even=8)
+    assert of_eight(128, 4096, alike=False) == Split(264, even=8)
+
+
 def of_eight(batch: int, keys: int, alike: bool = True) -> Split:
     """The split of eight heads of keys of 128 columns, each of eight heads of queries."""
     work = Work(batch * 8, keys // 64, 256, batch * 8 * 1024, batch * 8 * keys * 512, 2, 8)

@@ -376,7 +376,7 @@ def attention_combine(dim_v: int, sharing: int) -> Run:
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
         kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False, sharing, 4), splits * 64
         launch = cl.Launch(-(-dim_v // combining.WIDE) * sharing // 2, 128, pdl=True)
-        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, keys)
+        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, 1, keys)
 
     return run
 

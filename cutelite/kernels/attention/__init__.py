@@ -14,6 +14,7 @@ decoding.py        its kernel                     parts.py           what a bloc
 combining.py       the kernel that combines parts gathering.py       the same in the shared memory of a cluster
 fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
 fp8.py             its kernel
+sequences.py       the blocks of keys that each sequence's queries see, and how parts divide them
 shares.py          equal shares of all sequences' keys for blocks of threads, and their combination
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel                     splitting.py       a model of time that picks the number of parts

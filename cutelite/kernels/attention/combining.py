@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32, u32
+from cutelite import Tensor, f32, i32
 from cutelite.kernels.attention.scores import INF, LN2
+from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Blocks, Keys, quotient_up
 
-B, H, SQ, SPLITS = cl.dims("B H SQ SPLITS")
+H, SPLITS = cl.dims("H SPLITS")
 OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
-LENGTHS = Tensor[i32, (B,), (None,)] | None
 WIDE = 128  # columns of a warp, four of each thread
 TOGETHER = 16  # parts that a warp loads at once
 LANES = 16  # that combine a row of equal shares, of which they load `DEEP` parts at once
@@ -39,46 +39,6 @@ def factors(tops: Any, totals: Any, sink: Any) -> tuple[Any, Any]:
     inverse = cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
     sums = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
     return each * inverse, cl.where(top == INF, INF, sums)
-
-
-def most_of(blocks: Callable[[Any], Any]) -> Any:
-    """Return the most blocks of keys that any sequence sees, each one as the function says. Who: all warps."""
-    most = i32(0)
-    for first in cl.range(0, i32(B), 32, unroll=4):
-        most = max(most, blocks(min(first + cl.lane_idx(), i32(B) - 1)))
-    return cl.warp_reduce(most, "max")
-
-
-def quotient(a: Any, b: Any) -> Any:
-    """Return the quotient of two numbers that are not negative, which takes fewer instructions than any two's."""
-    return i32(u32(a) // u32(b))
-
-
-def quotient_up(a: Any, b: Any) -> Any:
-    """Return the quotient of two such numbers, rounded up."""
-    return quotient(a + (b - 1), b)
-
-
-def blocks_seen(length: Any, first: Any, columns: int) -> tuple[Any, Any]:
-    """Return the first and the end of the blocks of keys from `first` on; None: from 0. There is one at least."""
-    last = (max(1, length) - 1) // columns
-    return i32(0) if first is None else min(last, first // columns), last + 1
-
-
-def parts_of(batch: Any, lengths: Any, starts: Any, keys: Any, low: Any, columns: int) -> Any:
-    """Return how many parts a sequence has, as `OfParts.part` divides them; the kernel explains the parameters."""
-
-    def blocks(batch: Any) -> Any:
-        length = keys if lengths is None else min(keys, lengths[batch])
-        first: Any = None if starts is None else max(0, starts[batch])
-        if low is not None:
-            first = max(0, length - low) if first is None else max(first, length - low)
-        begin, end = blocks_seen(length, first, columns)
-        return end - begin
-
-    own = blocks(batch)
-    each = quotient_up(own if lengths is starts is None else most_of(blocks), i32(SPLITS))
-    return quotient_up(own, each)
 
 
 def load(parts: Any, sums: Any, count: Any, column: Any, sharing: int) -> tuple[Any, Any]:
@@ -156,12 +116,9 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
     def combine(
         parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32,
+        lengths: LENGTHS, starts: LENGTHS, sinks: Tensor[f32, (H,)] | None, keys: i32, offset: i32, before: i32,
     ) -> None:  # fmt: skip
-        """
-        keys    the length of each sequence where `lengths` is None
-        low     keys before the sequence's end that any of its queries sees, at most
-        """
+        """`Keys` explains lengths and what follows; `before` is its `left`."""
         cl.griddepcontrol_launch_dependents()
         warp, lane, chunks = cl.thread_idx.x // 32, cl.thread_idx.x % 32, -(-DV // WIDE)
         place = i32(cl.block_idx.x) * (warps // sharing) + warp // sharing
@@ -170,7 +127,8 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool, sharing: int, warps: 
         head, query, batch = row % i32(H), row // i32(H) % i32(SQ), row // i32(H) // i32(SQ)
         count = i32(SPLITS)
         if lengths is not None or starts is not None or left:
-            count = parts_of(batch, lengths, starts, keys, low if left else None, columns)
+            seen, each = Blocks(Keys(lengths, keys, offset, before, 0, starts), columns, left).divided(batch, count)
+            count = quotient_up(seen.count, each)
         cl.griddepcontrol_wait()
         of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
         sink = None if sinks is None else sinks[head]

@@ -13,12 +13,13 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.combining import SQ, B, H
+from cutelite.kernels.attention.combining import H
 from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.gathering import gather, held_of, hold
-from cutelite.kernels.attention.parts import LENGTHS, PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
+from cutelite.kernels.attention.parts import PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
-from cutelite.kernels.attention.shares import At, Held, Keys, Shares
+from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys, bring
+from cutelite.kernels.attention.shares import At, Held, Shares
 
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
 
@@ -153,7 +154,7 @@ def build(
         lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, tables: TABLES, held: HELD = None,
     ) -> None:  # fmt: skip
-        """`Plan.part` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
+        """`Keys` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)
@@ -161,9 +162,11 @@ def build(
         keys = cl.PipelineTmaAsync.create(STAGES, shaped.keys * D * bytes, GROUP, sync=False, reads="wgmma")
         values = cl.PipelineTmaAsync.create(STAGES, shaped.keys * DV * bytes, GROUP, sync=False, reads="wgmma")
         rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
-        seen = Keys(lengths, most, offset, left, right, starts)
-        of_all = Shares.create(plan, seen) if even else None
-        early: Any = plan.part(*seen) if not even and lengths is starts is None else None
+        given = Keys(lengths, most, offset, left, right, starts)
+        of_all = Shares.create(plan, given) if even else None
+        early: Any = plan.part(given) if not even and given.alike else None
+        if cl.thread_idx.x // 32 == 1:
+            bring(given, table, SLOTS)
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
@@ -175,7 +178,7 @@ def build(
                 plan.clear_columns(storage)
                 plan.consume_share(q, storage, (keys, values), shares, own, scale, Held(*held), (o, lse, sinks))
             return
-        part = early or plan.part(*seen)
+        part = early or plan.part(given)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
                 plan.produce(rings, table, part)

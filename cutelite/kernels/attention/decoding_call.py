@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
-from cutelite.kernels.attention.call import Mod, Window, check_heads, positive, seen
+from cutelite.kernels.attention.call import Mod, Seen, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import THREADS, Plan, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -126,7 +126,7 @@ def attend_decode(
     to = room(out, lse, splits) if through_memory else (out, lse)
     kernel[grid](q, k.swapaxes(1, 2), v.swapaxes(1, 2), *to, *more)
     if through_memory:
-        combine(*to, out, lse, lengths, sinks, keys, low, block, starts)
+        combine(*to, out, lse, lengths, sinks, keys, sees, block, starts)
     return (out, lse) if return_lse else out
 
 
@@ -174,17 +174,17 @@ def room(out: Any, lse: Any, splits: int) -> tuple[Any, Any]:
 
 
 def combine(
-    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, low: int | None, columns: int,
+    parts: Any, sums: Any, out: Any, lse: Any, lengths: Any, sinks: Any, keys: int, sees: Seen, columns: int,
     starts: Any = None,
 ) -> None:  # fmt: skip
-    """Launch the kernel of `combining.of_rows`, which explains the parameters. `low` None: queries see the first keys.
+    """Launch the kernel of `combining.of_rows`, which explains the parameters.
 
     It starts while the kernel that computes parts still runs.
     """
     batch, sq, heads, dim = out.shape
     sharing, warps, grid = combining.chosen(batch * sq * heads, dim, parts.shape[3], clusters_at_once(1, out))
-    kernel = combining.of_rows(dtype_of(code_of(out)), dim, columns, low is not None, sharing, warps)
-    kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, low or 0)
+    kernel = combining.of_rows(dtype_of(code_of(out)), dim, columns, sees.left is not None, sharing, warps)
+    kernel[grid](parts, sums, out, lse, lengths, starts, sinks, keys, *sees.far[:2])
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, f32
-from cutelite.kernels.attention.combining import SQ, factors
+from cutelite.kernels.attention.combining import factors
 from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.sequences import SQ
 
 
 def held_of(dim_v: int) -> Any:

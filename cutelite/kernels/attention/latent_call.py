@@ -98,5 +98,5 @@ def attend_latent(
     to = room(out, lse, splits) if splits > 1 else (out, lse)
     kernel[cl.Launch((tiles, splits), THREADS)](q, cache, *to, lengths, table, scale / LN2, *sees.far)
     if splits > 1:
-        combine(*to, out, lse, lengths, None, keys, None, block)
+        combine(*to, out, lse, lengths, None, keys, sees, block)
     return (out, lse) if return_lse else out

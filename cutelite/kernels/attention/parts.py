@@ -9,22 +9,10 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
-from cutelite.kernels.attention.combining import LENGTHS as LENGTHS
-from cutelite.kernels.attention.combining import (
-    OB,
-    OH,
-    OS,
-    SPLITS,
-    SQ,
-    B,
-    H,
-    blocks_seen,
-    most_of,
-    quotient,
-    quotient_up,
-)
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, H
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
+from cutelite.kernels.attention.sequences import SQ, B, Blocks, Keys, Seen, quotient
 from cutelite.records import dataclass
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
@@ -101,54 +89,26 @@ class OfParts(OfProblem):
         """The keys of a block that are contiguous in global memory: one TMA copy."""
         return gcd(self.page, self.keys)
 
-    def part(
-        self, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, starts: Any = None
-    ) -> Part:  # fmt: skip
-        """Return the work of this block of threads. Who: all warps.
+    def blocks(self, given: Keys) -> Blocks:
+        """Return the blocks of keys of all sequences."""
+        return Blocks(given, self.keys, self.problem.left)
 
-        Parts have as many keys in all sequences: the one that sees the most fills them all.
+    def limits(self, seen: Seen) -> Sight:
+        """Return the limits of the keys that a sequence's queries see."""
+        return seen.sight._replace(rows=i32(SQ) if self.arrays else None)
 
-        keys      of each sequence there are so many at most
-        offset    1: the last query's own place is the last key; 0: the first query's is the first key
-        left      keys before its own place that a query sees; `right`: behind it
-        starts    the first key of each sequence; None: 0
-        """
+    def part(self, given: Keys) -> Part:
+        """Return the work of this block of threads. Who: all warps."""
         tiles = i32(cl.ceil_div(SQ * self.together, ROWS))
         place = quotient(cl.block_idx.x, tiles)
         batch, row = quotient(place, i32(HK)), (i32(cl.block_idx.x) - place * tiles) * ROWS
         kv = place - batch * i32(HK)
-        low, end, sight = self.seen(batch, lengths, keys, offset, left, right, starts)
-        each, parts = end - low, i32(cl.grid_dim.y)
-        if parts > 1:
-
-            def blocks(batch: Any) -> Any:
-                first, end, _ = self.seen(batch, lengths, keys, offset, left, right, starts)
-                return end - first
-
-            each = quotient_up(each if lengths is starts is None else most_of(blocks), parts)
-        start = low + i32(cl.block_idx.y) * each
-        end = min(end, start + each)
+        seen, each = self.blocks(given).divided(batch, i32(cl.grid_dim.y))
+        start = seen.low + i32(cl.block_idx.y) * each
+        end = min(seen.end, start + each)
         if self.cluster:  # each part has a block of keys, if only one that is masked
             end = max(end, start + 1)
-        return Part(batch, kv, row, start, end, sight)
-
-    def seen(
-        self, batch: Any, lengths: Any, keys: Any, offset: Any, left: Any, right: Any, starts: Any
-    ) -> tuple[Any, Any, Sight]:
-        """Return the first and the end of the blocks of keys that a sequence's queries see: one at least; and limits.
-
-        `part` explains the parameters.
-        """
-        length: Any = i32(keys)
-        if lengths is not None:
-            length = max(0, min(length, lengths[batch]))
-        offset = offset * (length - i32(SQ))
-        first: Any = None if starts is None else max(0, starts[batch])
-        begin = first
-        if self.problem.left:
-            begin = max(0, offset - left) if first is None else max(first, offset - left)
-        sight = Sight(None, None, i32(SQ) if self.arrays else None, length, offset, left, right, first)
-        return *blocks_seen(length, begin, self.keys), sight
+        return Part(batch, kv, row, start, end, self.limits(seen))
 
     def sight(self, part: Part, j: Any) -> Sight:
         """Return the limits of the keys that a query sees, and that block j has."""

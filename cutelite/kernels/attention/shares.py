@@ -15,24 +15,14 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.attention.combining import LANES, SQ, B, combine_row, quotient, quotient_up
+from cutelite.kernels.attention.combining import LANES, combine_row
 from cutelite.kernels.attention.parts import HK, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.sequences import SQ, B, Blocks, Keys, quotient, quotient_up
 from cutelite.lib.reduce import warp_reduce, warp_scan
 from cutelite.records import dataclass
 
 HELD, RANK, FLAGS = cl.dims("HELD RANK FLAGS")
-
-
-class Keys(NamedTuple):
-    """Facts that decide which keys a sequence sees: `OfParts.seen` explains the fields."""
-
-    lengths: Any
-    keys: Any
-    offset: Any
-    left: Any
-    right: Any
-    starts: Any
 
 
 class At(NamedTuple):
@@ -73,7 +63,7 @@ class Shares:
     """
 
     plan: OfParts
-    given: Keys
+    blocks: Blocks
     heads: Any
     rows: Any
     worker: Any
@@ -83,12 +73,12 @@ class Shares:
     def create(plan: OfParts, given: Keys) -> "Shares":
         """Return the shares without what depends on arrays."""
         heads, rows = quotient(i32(HK), i32(cl.grid_dim.x)), i32(cl.ceil_div(SQ * plan.together, ROWS))
-        return Shares(plan, given, heads, rows, i32(cl.grid_dim.y) - 1 - i32(cl.block_idx.y))
+        return Shares(plan, plan.blocks(given), heads, rows, i32(cl.grid_dim.y) - 1 - i32(cl.block_idx.y))
 
     def own(self) -> "tuple[Shares, tuple[At, Any]]":
         """Return the shares, and where this block's one begins and ends. Who: a warp."""
-        workers, uniform = i32(cl.grid_dim.y), self.given.lengths is None and self.given.starts is None
-        if uniform:
+        workers, alike = i32(cl.grid_dim.y), self.blocks.given.alike
+        if alike:
             units = self.units(i32(0))
             total = units * i32(B)
         else:
@@ -98,7 +88,7 @@ class Shares:
                 total = total + warp_reduce(units)
         each = quotient_up(total, workers)
         begin = min(total, self.worker * each)
-        if uniform:
+        if alike:
             batch = quotient(begin, units)
             at = At(begin, batch, batch * units)
         else:
@@ -107,8 +97,8 @@ class Shares:
 
     def units(self, batch: Any) -> Any:
         """Return how many blocks of keys the tiles of a sequence have; 0 behind the last sequence."""
-        low, end, _ = self.plan.seen(min(batch, i32(B) - 1), *self.given)
-        return cl.where(batch < i32(B), (end - low) * (self.rows * self.heads), 0)
+        seen = self.blocks.seen(min(batch, i32(B) - 1))
+        return cl.where(batch < i32(B), seen.count * (self.rows * self.heads), 0)
 
     def at(self, unit: Any, units: Any) -> At:
         """Return the place of a block of keys. `units`: of each lane's sequence, of the first 32. Who: a warp."""
@@ -125,18 +115,17 @@ class Shares:
 
         And whether the part has the first keys of its tile, and where the tile ends, as a number of a block of keys.
         """
-        low, last, sight = self.plan.seen(at.batch, *self.given)
-        count, tiles, tile, head = last - low, self.rows * self.heads, i32(0), i32(0)
+        seen, tiles, tile, head = self.blocks.seen(at.batch), self.rows * self.heads, i32(0), i32(0)
         if tiles > 1:
-            tile = quotient(at.unit - at.before, count)
+            tile = quotient(at.unit - at.before, seen.count)
             head = quotient(tile, self.rows)
-        behind = at.before + (tile + 1) * count
-        start, stop = last - (behind - at.unit), last - max(0, behind - end)
+        behind = at.before + (tile + 1) * seen.count
+        start, stop = seen.end - (behind - at.unit), seen.end - max(0, behind - end)
         kv, row = i32(cl.block_idx.x) * self.heads + head, (tile - head * self.rows) * ROWS
-        part = Part(at.batch, kv, row, start, stop, sight)
-        passed = (stop == last) & (tile == tiles - 1)
+        part = Part(at.batch, kv, row, start, stop, self.plan.limits(seen))
+        passed = (stop == seen.end) & (tile == tiles - 1)
         following = At(at.unit + (stop - start), at.batch + cl.where(passed, 1, 0), cl.where(passed, behind, at.before))
-        return part, following, start == low, behind
+        return part, following, start == seen.low, behind
 
     def produce(self, rings: tuple[Any, ...], table: Any, own: tuple[At, Any]) -> None:
         """Load the blocks of a share, part after part: `OfParts.produce` explains the parameters. Who: one thread."""

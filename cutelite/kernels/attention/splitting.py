@@ -123,11 +123,20 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...], alike: bool = T
     return shares_of(work, min(even.parts, best.parts * work.tiles))  # where all keys are there, tiles are whole
 
 
+WHOLE = 1.02
+"""Shares have so many times as many blocks of keys where they are whole tiles then, of which nothing is combined."""
+
+
 def shares_of(work: Work, most: int) -> Split:
     """Return equal shares for so many blocks of threads, or a few less, with many heads of keys side by side."""
     most = min(most, work.tiles * work.blocks)
     divisors = (n for n in range(1, min(work.heads, most) + 1) if work.heads % n == 0)
     count, beside = max((most // n * n, n) for n in divisors)
+    blocks = work.tiles // beside * work.blocks  # of the heads that a share has one after the other
+    each = -(-blocks // (count // beside))
+    whole = -(-each // work.blocks) * work.blocks
+    if whole <= WHOLE * each:
+        count = -(-blocks // whole) * beside
     return Split(count, even=beside)
 
 
