@@ -403,8 +403,9 @@ class Epilogue:
         ]
         if self.ring.thread == 0 and len(tiles) > 0:
             self.fetch.start(0, tiles)
-        if isinstance(self.fused.c, TmaTensor) and self.has(0):
-            self.bring(0, row, column, batch)
+        if isinstance(self.fused.c, TmaTensor):
+            for i in static_range(min(self.lead, self.pieces)):
+                self.bring(i, row, column, batch)
         finish = self.fused.finish
         if finish is None or finish.ahead is None:
             return None
@@ -423,10 +424,16 @@ class Epilogue:
         """Return whether this block has a piece `i`: the last block of a cluster may have fewer than the others."""
         return True if self.pieces * self.blocks == self.all_pieces else self.first + i < self.all_pieces
 
+    @property
+    def lead(self) -> int:
+        """The number of pieces of C that are loaded before the first is needed: one buffer is still being stored."""
+        return max(1, self.ring.buffers - 2)
+
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
-        """Wait until the buffer of piece `i` is free, and start loading the piece of C to it."""
-        if self.ring.thread == 0:
-            cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
+        """Wait until the buffer of piece `i`, if there is one, is free, and start loading the piece of C to it."""
+        if i < self.pieces and self.has(i) and self.ring.thread == 0:
+            # Since the one that was stored from this buffer, so many pieces have been.
+            cp_async_bulk_wait_group(max(0, self.ring.buffers - 1 - self.lead) if i >= self.lead else 0, read=True)
             down, right = self.place(self.first + i)
             held, at = self.ring.box(i, (*batch, row + down, column + right))
             self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, held, at)])
@@ -462,22 +469,22 @@ class Epilogue:
             self.finish_by(self.fused.finish, acc, i, row, column, batch, ahead)
             return
         by_tma = isinstance(self.fused.c, TmaTensor)
-        buffers, another = self.ring.buffers, i + 1 < self.pieces and by_tma
+        buffers, coming = self.ring.buffers, i + self.lead
         if self.fused.c is None:
             self.ring.acquire()
         elif not by_tma:
             down, right = self.place(self.first + i)
             self.ring.fill(i, self.fused.c, (*batch, row + down, column + right))
         else:
-            if another and buffers > 1 and self.has(i + 1):
-                self.bring(i + 1, row, column, batch)
+            if buffers > 1:
+                self.bring(coming, row, column, batch)
             self.fetch.wait(1 + i % buffers, (count * (self.pieces // buffers) + i // buffers) & 1)
         down, right = self.place(self.first + i)
         values = self.slice(acc, i) if self.blocks == 1 else self.added(i)
         self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
         self.ring.send(i, self.d, (*batch, row + down, column + right))
-        if another and buffers == 1 and self.has(i + 1):
-            self.bring(i + 1, row, column, batch)
+        if by_tma and buffers == 1:
+            self.bring(coming, row, column, batch)
 
     def finish_by(
         self, finish: Finish, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], ahead: Any

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cutelite.kernels.gemm import CONFIGS, Config
+from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.configs import low, slim, swapped
 from cutelite.kernels.gemm.fits import needed
 from tests.pairs import covering
@@ -41,6 +41,14 @@ def test_epilogues_and_batches(config: Config) -> None:
     compare((2, 7, 72, 136), c=True, beta=1.0, bias="bfloat16", config=config)
     compare((37, 264, 272), "float8_e4m3fn", "bfloat16", scales="rows", bias="float32", config=config)
     compare((5, 67, 136), config=config)  # rows of results that TMA would write beyond
+
+
+def test_pieces_of_c_come_several_ahead(checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight pieces through four buffers, and two tiles of each warpgroup: the second one's come before it is multiplied."""
+    monkeypatch.setattr(dense, "clusters_at_once", lambda size, like: 1)
+    checked(1)
+    config = Config((64, 64), True, (1, 1), stages=2, piece=8, buffers=4)
+    compare((41, 200, 72), c=True, bias="float32", beta=2.0, config=config)
 
 
 @pytest.mark.parametrize(
