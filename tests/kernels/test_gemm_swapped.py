@@ -44,7 +44,7 @@ def test_epilogues_and_batches(config: Config) -> None:
 
 
 def test_pieces_of_c_come_several_ahead(checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight pieces through four buffers, and two tiles of each warpgroup: the second one's come before it is multiplied."""
+    """Eight pieces through four buffers, and two tiles of each warpgroup: C of the second one comes early."""
     monkeypatch.setattr(dense, "clusters_at_once", lambda size, like: 1)
     checked(1)
     config = Config((64, 64), True, (1, 1), stages=2, piece=8, buffers=4)
