@@ -18,7 +18,7 @@ from cutelite.kernels.attention.combining import H
 from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.parts import PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
-from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys, bring
+from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys
 
 THREADS = 3 * GROUP
 REGISTERS = 40, 232  # of a thread that loads, and of one that computes
@@ -167,14 +167,11 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
         lengths: LENGTHS, table: TABLE, scale: f32, offset: i32, left: i32, right: i32,
     ) -> None:  # fmt: skip
         """As of `decoding`."""
-        given = Keys(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, None)
-        if cl.thread_idx.x // 32 == 1:
-            bring(given, table, SLOTS)
         storage = Storage.allocate()
         ring = cl.PipelineTmaAsync.create(STAGES, plan.keys * D * dtype.bytes, 2 * GROUP, sync=False, reads="wgmma")
         here = Here(storage, ring, cl.PipelineAsync.create(PIECES, GROUP, GROUP, sync=False))
         cl.griddepcontrol_launch_dependents()
-        part = plan.part(given)
+        part = plan.part(Keys(lengths, PAGE if table is None else SLOTS * PAGE, offset, left, right, None))
         cl.pipeline_init_sync()
         if part.start < part.end:
             if split:
