@@ -146,13 +146,12 @@ def build(
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
     (D, DV), STAGES, Storage = shaped.dims, config.stages, storage_of(shaped)
     K, V, (O, LSE) = *map(shaped.cached, (problem.dim, problem.dim_v)), shaped.result(split)  # noqa: E741
-    HELD = Held.of(problem.dim_v)
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: LENGTHS, starts: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
-        scale: f32, offset: i32, left: i32, right: i32, tables: TABLES, held: HELD = None,
+        scale: f32, offset: i32, left: i32, right: i32, tables: TABLES, held: Held.of(problem.dim_v) = None,
     ) -> None:  # fmt: skip
         """`Keys` explains numbers; `table` has each sequence's pages, `tables` arrays that functions captured."""
         if cl.thread_idx.x == GROUP:
@@ -165,8 +164,7 @@ def build(
         given = Keys(lengths, most, offset, left, right, starts)
         of_all = Shares.create(plan, given) if even else None
         early: Any = plan.part(given) if not even and given.alike else None
-        if cl.thread_idx.x // 32 == 1:
-            bring(given, table, SLOTS)
+        bring(given, table, SLOTS)
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits

@@ -103,25 +103,24 @@ class Blocks:
 
 
 def bring(given: Keys, table: Any, slots: Any) -> None:
-    """Bring lengths, starts and the places of pages into L2, whoever may still write them. Who: a warp of each block.
+    """Let the block's second warp bring lengths, starts and places of pages into L2, whoever may still write them.
 
     slots  places of a sequence
     """
+    if cl.thread_idx.x // 32 != 1:
+        return
     for each in (given.lengths, given.starts):
-        if each is not None:
-            i = cl.lane_idx() * LINE
-            while i < i32(B):
-                cl.prefetch(each, i)
-                i = i + 32 * LINE
-    if table is not None:
-        block, blocks = i32(cl.block_idx.y * cl.grid_dim.x + cl.block_idx.x), i32(cl.grid_dim.x * cl.grid_dim.y)
-        batch = block
-        while batch < i32(B):
-            slot = cl.lane_idx() * LINE
-            while slot < i32(slots):
-                cl.prefetch(table, (batch, slot))
-                slot = slot + 32 * LINE
-            batch = batch + blocks
+        i = cl.lane_idx() * LINE
+        while each is not None and i < i32(B):
+            cl.prefetch(each, i)
+            i = i + 32 * LINE
+    batch = i32(cl.block_idx.y * cl.grid_dim.x + cl.block_idx.x)
+    while table is not None and batch < i32(B):
+        slot = cl.lane_idx() * LINE
+        while slot < i32(slots):
+            cl.prefetch(table, (batch, slot))
+            slot = slot + 32 * LINE
+        batch = batch + i32(cl.grid_dim.x * cl.grid_dim.y)
 
 
 def quotient(a: Any, b: Any) -> Any:
