@@ -23,7 +23,7 @@ from cutelite.lang.values import minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import TakenRows
-from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors
+from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 
 
@@ -165,6 +165,8 @@ class BulkCopies:
 
 def copied(part: RowPartition, row: Any) -> Any:
     """Let each thread copy its vectors of `row` to shared memory; return a function that waits: its `RowPart`."""
+    if is_copies(row):
+        return lambda _: RowPart(part, row, 0, True, alike=False)
     bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0),))
     if bytes != COPIED or part.n % part.vector or mine.value.type.align % COPIED or part.shift is not None:
         return lambda _: RowPart(part, row, 0, True, alike=False)

@@ -20,7 +20,7 @@ from cutelite.layout import make_layout
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
-from cutelite.lib.rows import RowPart, RowPartition
+from cutelite.lib.rows import RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
 
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -158,7 +158,7 @@ class RowStream:
     def hold(self, row: Any, kept: bool = True, bulk: bool = False) -> Any:
         """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
 
-        row   a tensor of n elements. None: the function returns None
+        row   a tensor of n elements, or its `copies`, which are always read anew. None: the function returns None
         kept  with copies or `early`: copy it to shared memory once, for all teams of the block.
               False: load it from global memory again with each row
         bulk  one bulk copy brings what is kept, if it takes it; so it does where bulk copies bring rows
@@ -171,6 +171,8 @@ class RowStream:
             return lambda _: RowPart(part, row, 0, True, alike=False)
         if not (self.early or self.coming is not None) or not kept:
             return lambda _: self.registers(part.load(row, alike=False))
+        if is_copies(row):
+            return lambda _: RowPart(part, row, 0, True, alike=False)
         if part.shift is not None and not part.steady:
             return self.kept(row)
         begin = part.team.rank * part.chunk

@@ -20,12 +20,12 @@ from typing import Any
 
 from cutelite.ir.types import i32, u32
 from cutelite.lang.algebra import aligned_down
-from cutelite.lang.bits import funnel_right
+from cutelite.lang.bits import bmsk, funnel_right
 from cutelite.lang.cp_async import cp_async_bulk_prefetch
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor, make_tensor
-from cutelite.lang.values import full, minimum, where
+from cutelite.lang.values import full, maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import ceil_div, make_layout
@@ -55,8 +55,9 @@ class RowPartition:
              elements before other loads
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
-    arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not: of these
-    pairs of 16-bit elements are loaded, and shifted where pairs lie otherwise.
+    arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
+    come as `copies`, (vector, whole vectors that cover a row): copy i has i elements more before the first, so that
+    some copy lies as the current row does. Or they are loaded by two vectors or by pairs of elements, and shifted.
     """
 
     team: Team
@@ -199,10 +200,11 @@ class RowPartition:
     def load(self, row: Any, fill: Any = 0, alike: bool = True) -> Any:
         """Return this thread's elements of `row`, a tensor of n elements, with `fill` for elements beyond it.
 
-        alike  its first element lies as far into a vector as the current row's
+        alike  its first element lies as far into a vector as the current row's. Otherwise it may be the `copies` of one
         Who    each thread of the team for itself
         """
-        check_row(row, self.n)
+        if alike or not is_copies(row):
+            check_row(row, self.n)
         return self.read(row, fill, 0, alike=alike)
 
     def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None, alike: bool = True) -> Any:
@@ -215,7 +217,9 @@ class RowPartition:
         held = make_rmem_tensor(memory.dtype, make_layout((self.vector, some.pieces)))
         if not some.whole:
             fill_tensor(held, fill)
-        if self.shift is not None and not alike:
+        if not alike and is_copies(memory):
+            self.pick(memory, held, some)
+        elif self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
         elif self.around and self.n >= self.vector and memory.space == "gmem" and not some.whole:
             self.load_around(self.cover(memory), held, fill, some)
@@ -238,14 +242,24 @@ class RowPartition:
                 copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
         for i in static_range(some.pieces):
             piece, first = some.start + i, self.place(some.start + i)
-            if not self.inside(piece) and (first < lead) | (first + vector > end):
-                held[None, i].store(kept_within(held[None, i].load(), lead - first, end - first, fill))
+            begun, goes_on = self.begun(piece), self.ends_behind(piece)
+            if not (begun or first >= lead) or not (goes_on or first + vector <= end):
+                begin, behind = None if begun else lead - first, None if goes_on else end - first
+                held[None, i].store(kept_within(held[None, i].load(), begin, behind, fill))
 
     def order(self, some: RowVectors) -> Any:
         """Return the order in which vectors of a row are accessed: where only some are whole, these first."""
         if self.shift is None or some.whole:
             return static_range(some.pieces)
         return sorted(range(some.pieces), key=lambda i: not self.inside(some.start + i))
+
+    def pick(self, memory: Any, held: Any, some: RowVectors) -> None:
+        """Load the vectors `some` of the one of the `copies` in `memory` that lies as the current row does."""
+        row, count = memory[self.lead, None], memory.shape[1] // self.vector
+        for i in static_range(some.pieces):
+            number = self.number(some.start + i)
+            if some.whole or self.ends_behind(some.start + i) or number < count:
+                copy_vector(row, held, number, self.vector, i, into=False)
 
     def gather(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
         """Load the vectors `some` from memory that is not `alike`; arguments as of `read`."""
@@ -285,19 +299,24 @@ class RowPartition:
             state = step(state, self.some(start, pieces))
         return state
 
-    def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0, alike: bool = True) -> Any:
+    def fold(
+        self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0, alike: bool = True, alone: bool = False
+    ) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
 
         step    ``step(state, v, some)`` returns the state after `v`, elements of shape (vector, pieces) with `fill`
                 beyond the row; `some` is the `RowVectors` that they were loaded from
         pieces  how many vectors are loaded together
         alike   as for `load`
+        alone   threads leave out the last steps, of which they have no element: `step` works for each thread by itself
         Result  the last state
         Who     each thread of the team for itself
         """
 
         def take(state: Any, some: RowVectors) -> Any:
-            return step(state, some.load(row, fill, alike), some)
+            if not alone or some.reached:
+                state = step(state, some.load(row, fill, alike), some)
+            return state
 
         return self.walk(state, take, pieces=pieces, loop=True)
 
@@ -357,6 +376,14 @@ class RowVectors:
     def shape(self) -> tuple[int, int]:
         """The shape of the vectors."""
         return self.part.vector, self.pieces
+
+    @property
+    def reached(self) -> Any:
+        """Whether this thread has any of these elements; True for a row's first ones, and where all threads have."""
+        first = self.start
+        if self.whole or not self.part.begun(first) or self.part.inside(first):
+            return True
+        return self.part.first(first) < self.part.end()
 
     def columns(self) -> Any:
         """Return the columns of the elements: a vector of i32 of shape (vector, pieces)."""
@@ -445,18 +472,26 @@ class RowPart:
         return held.load()
 
 
+def is_copies(memory: Any) -> bool:
+    """Tell whether memory is not a row, but its copies, of which each has an element more before the first."""
+    return isinstance(memory.shape, tuple) and len(memory.shape) == 2
+
+
 def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
-    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on."""
+    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on, if there are."""
     if v.dtype.bytes != 2 or v.n % 2:
         made = make_rmem_tensor(v.dtype, (v.n,))
         for j in static_range(v.n):
-            made[j] = where((begin <= j) & (j < end), v[j], fill)
+            made[j] = where((begin is None or begin <= j) & (end is None or j < end), v[j], fill)
         return made.load()
     words, beyond = pack(v), pack(full((2,), fill, v.dtype))[0]
     found = make_rmem_tensor(u32, (v.n // 2,))
     for j in static_range(v.n // 2):
-        low, high = ((begin <= k) & (k < end) for k in (2 * j, 2 * j + 1))
-        mask = where(low, u32(0xFFFF), u32(0)) | where(high, u32(0xFFFF0000), u32(0))
+        mask = u32(0xFFFFFFFF)
+        if begin is not None:
+            mask = bmsk(maximum(begin * 16 - 32 * j, 0), 32).to(u32)
+        if end is not None:
+            mask = mask & bmsk(0, maximum(end * 16 - 32 * j, 0)).to(u32)
         found[j] = (words[j] & mask) | (beyond & ~mask)
     return unpack(found.load(), v)
 

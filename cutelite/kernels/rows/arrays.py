@@ -185,6 +185,8 @@ class Access(NamedTuple):
         if given is not None:
             if given.around > self.around:
                 raise cl.ArgumentError("how.around is for arrays that are apart from those that are written")
+            if given.moved > given.shifted:
+                raise cl.ArgumentError("how.moved is for rows that are shifted")
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given

@@ -37,6 +37,7 @@ from cutelite.lib.row_words import widened
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors that a thread reads together
+LOADED = 5  # vectors of a thread that are all loaded before the first is needed
 FAR = {2: 1024.0, 4: 4.0}  # by the bytes of a logit: lse above which half an ulp of it counts
 
 
@@ -84,13 +85,19 @@ def forward(loss: Loss, p: Plan) -> Any:
             if team.teams == 1 or row < M:
                 target = targets[row]
                 part.turn_to(x[row, None], row == 0, row == M - 1)
-                if part.pieces <= TOGETHER:  # load the target's logit while working on the row
+                if part.pieces <= LOADED:  # load the target's logit while working on the row
                     stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
                     (held,) = stream.parts(row)
                     wanted = logit(row, target)
-                    mine = stream.walk(start, lambda known, some: more(known, held.of(some), some), pieces=2)
+
+                    def add(known: Any, some: Any) -> Any:
+                        if some.reached:
+                            known = more(known, held.of(some), some)
+                        return known
+
+                    mine = stream.walk(start, add, pieces=2)
                 else:
-                    mine = part.fold(x[row, None], start, more, pieces=TOGETHER, fill=-math.inf)
+                    mine = part.fold(x[row, None], start, more, pieces=TOGETHER, fill=-math.inf, alone=True)
                     wanted = logit(row, target)
                 team.ready()
                 finish(row, target, wanted, mine)
@@ -130,7 +137,7 @@ def backward(loss: Loss, p: Plan, apart: bool) -> Any:
                 def add(total: Any, v: Any, some: Any) -> Any:
                     return total + some.keep(power(widened(v) - lse, exact)).reduce("sum")
 
-                total = whole.fold(x[row, None], f32(0), add, pieces=1, alike=p.alike)  # few registers
+                total = whole.fold(x[row, None], f32(0), add, pieces=1, alike=p.alike, alone=True)  # few registers
                 share = 1.0 / whole.team.reduce(total)
             scale, less = loss.scales(target, gradient, lse)
             scale = scale * share

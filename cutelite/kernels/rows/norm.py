@@ -16,11 +16,14 @@ from cutelite.kernels.arguments import as_number, check_underived, in_words_of_c
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived
+from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
+
+MANY = 1 << 23  # elements from which on copies of weights (`Plan.moved`) save the time that they take
 
 
 class Normed(NamedTuple):
@@ -130,9 +133,14 @@ def apply(
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
+    if how is None and p.shifted and not p.counted and any(given[1:]) and rows.m * rows.n >= MANY:
+        p = replace(p, moved=True)
     if narrow is not None:
-        p = p.narrowed(access.aligned, narrow.block == 1 and access.aligned * rows.dtype.bytes == ACCESS)
+        bulk = narrow.block == 1 and (p.shifted or access.aligned * rows.dtype.bytes == ACCESS)
+        p = p.narrowed(access.aligned, bulk)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
+    if p.moved:
+        w, b = moved(p.vector, kind, w, b)
     forward(norm, p)[p.launch(rows)](
         rows.matrix,
         None if more is None else more.matrix,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
+from cutelite.kernels.rows.moved import moved_shape
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
 from cutelite.lang.promotion import LARGEST
@@ -256,13 +257,14 @@ def forward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that computes y, and where they are wanted the sum with the residual, the mean and rstd."""
     dtype, n, weight, narrow = norm.dtype, norm.n, norm.weight, norm.narrow
     P, Q, R, S = p.pitches("P Q R S")
+    shape = moved_shape(n, p.vector) if p.moved else (n,)
 
     @cl.kernel(**p.options)
     def norm_forward(
         x: Tensor[dtype, (M, n), (P, 1)],
         residual: Tensor[dtype, (M, n), (Q, 1)] | None,
-        w: Tensor[weight, (n,)] | None,
-        b: Tensor[weight, (n,)] | None,
+        w: Tensor[weight, shape] | None,
+        b: Tensor[weight, shape] | None,
         y: Tensor[norm.result, (M, n), (R, 1)],
         total: Tensor[dtype, (M, n), (S, 1)] | None,
         means: Tensor[f32, (M,)] | None,

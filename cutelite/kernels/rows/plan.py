@@ -55,6 +55,8 @@ class Plan:
                   aligned memory, which cover a row (`RowPartition.shift`)
     around        with `shifted`: nothing is written to the arrays that are read (`RowPartition.around`)
     alike         with `shifted`: so do rows that are read; otherwise these are loaded by words
+    moved         with `shifted`: another kernel first makes copies of a norm's weights, each an element further, so that
+                  whole vectors are loaded of the one that lies as a row does
     """
 
     threads: int
@@ -80,6 +82,7 @@ class Plan:
     shifted: bool = False
     alike: bool = True
     around: bool = False
+    moved: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -153,7 +156,8 @@ class Plan:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
         arrays      whose rows are asked for before they are needed, as `lead` says
-        weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out
+        weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out.
+                    Their `copies` have just been written
         reductions  per row; None: the team works on any number of rows
         steady      all rows of a team begin as far into a vector as its first one, which is the current one
         apart       the blocks that share a row are no cluster: each reduces by itself
@@ -169,7 +173,7 @@ class Plan:
         def ask(block: Any) -> None:
             if block < self.cluster and team.index == 0:
                 for each in weights:
-                    if each is not None:
+                    if each is not None and not self.moved:
                         part.ask_for(each)
             first = (block // self.cluster * self.teams + team.index) * self.rows
             for i in cl.static_range(self.rows):

@@ -253,7 +253,8 @@ def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
-    registers = 40 if 2048 < n <= 4096 and vector == 8 else 64  # four vectors of a thread, held as words
+    registers = 40 if 2048 < n <= 4096 else 48 if 4096 < n <= 5120 else 64  # up to five vectors, held as words
+    registers = registers if vector == 8 else 64
     return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
 
 
