@@ -23,6 +23,7 @@ from cutelite.lang.values import minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import TakenRows
+from cutelite.lib.row_order import RowCursor
 from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 
@@ -35,7 +36,7 @@ class Room:
     arrays  the tensors that are read row by row
     memory  in shared memory; its last mode is the array
     turn    (1,) i32 in registers: the place of the current row
-    row     (1,) in registers, without `taken`: the row that the next copies are counted from
+    row     (1,) in registers, where threads copy and rows are not `taken`: the row that the next copies are counted from
     taken   the rows that the team takes, or None: each team has every `team.count()`-th row
     """
 
@@ -66,19 +67,20 @@ class Room:
 class BulkCopies:
     """A ring of stages for whole rows, which bulk copies bring. The block is one team.
 
-    room    `memory` is (element, stage, array); `turn` the number of the next row to read, modulo twice the stages;
-            `row` the row that the next copy brings
+    room    `memory` is (element, stage, array); `turn` the number of the next row to read, modulo twice the stages
+    coming  without `taken`: the row that the next copy brings
     stages  the number of rows that there is room for
     full    an mbarrier for each stage, completed when its row has arrived
     """
 
     room: Room
+    coming: RowCursor
     stages: int
     full: Any
 
     @staticmethod
-    def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any) -> BulkCopies:
-        """Make the ring, and start the copies of the first rows."""
+    def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any, kinds: int = 1) -> BulkCopies:
+        """Make the ring, and start the copies of the first rows; `kinds` as of `RowCursor`."""
         team, bytes = part.team, arrays[0].dtype.bytes
         whole = part.n >= part.vector if part.shift is not None else part.n * bytes % COPIED == 0
         if team.teams > 1 or not whole or part.vector * bytes != COPIED:
@@ -86,7 +88,7 @@ class BulkCopies:
         if part.chunk * (team.cluster - 1) >= part.n:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
         room = Room.create(part, arrays, (part.chunk, stages), counter, stages + 1)
-        made = BulkCopies(room, stages, shared(mbarrier, (stages,)))
+        made = BulkCopies(room, RowCursor.create(team, room.rows, kinds), stages, shared(mbarrier, (stages,)))
         if team.lane == 0:
             for stage in static_range(stages):
                 made.full[stage].init(1)
@@ -118,7 +120,7 @@ class BulkCopies:
     def bring(self, stage: Any, later: int) -> None:
         """Start the copy of the next row, if there is one, to a stage. With `taken` it is row ``known[later]``."""
         room, part = self.room, self.room.part
-        row = room.row[0] if room.taken is None else room.taken.known[later]
+        row = self.coming.row if room.taken is None else room.taken.known[later]
         if part.team.lane == 0 and row < room.rows:
             rows = [x[row, None] for x in room.arrays]
             if part.shift is None:
@@ -135,7 +137,7 @@ class BulkCopies:
                         place = place.tile((part.vector,), ((begin - part.team.rank * part.chunk) // part.vector,))
                     cp_async_bulk(place, there, bytes, barrier=self.full[stage])
         if room.taken is None:
-            room.row[0] = row + part.team.count()
+            self.coming.go_on()
 
     def covers(self, rows: list[Any], row: Any, stage: Any) -> tuple[list[Any], Any, Any]:
         """Return the vectors that cover a row of each array, and the first and last element of them to be copied.

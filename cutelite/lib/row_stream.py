@@ -18,6 +18,7 @@ from cutelite.lang.values import maximum, minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
+from cutelite.lib.row_order import RowCursor
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, is_copies
@@ -48,6 +49,7 @@ class RowStream:
     soon    with `taken`: L2 is asked for the next row while the blocks of a cluster exchange their results
     like    where rows begin anywhere, an array whose rows the vectors cover, as those of `arrays` lie otherwise. None:
             all arrays lie alike
+    kinds   the order of rows, as of `RowCursor`
     """
 
     part: RowPartition
@@ -66,6 +68,7 @@ class RowStream:
     apart: int
     soon: bool
     like: Any
+    kinds: int
 
     @staticmethod
     def create(
@@ -87,6 +90,7 @@ class RowStream:
         apart: int = 0,
         soon: bool = False,
         like: Any = None,
+        kinds: int = 1,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -108,10 +112,11 @@ class RowStream:
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
                  `together` above 1 with stages, `many`, `early`, `ahead` or `taken`, or where rows begin anywhere, as
                  `ahead` is; `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages,
-                 with `outside` or `counter`; `apart` without `ahead` or `taken`; `like` with stages
+                 with `outside` or `counter`; `apart` without `ahead` or `taken`; `like` with stages; `kinds` without
+                 stages, or with `overlap` or `counter`
         """
         one = bool(stages or many or early or taken) or ahead is not None or part.shift is not None
-        check_ways(stages, ahead, taken, early, outside, counter, overlap, apart, like)
+        check_ways(stages, ahead, taken, early, outside, counter, overlap, apart, like, kinds)
         if one and (together or 1) > 1:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         bulk = queue = asked = None
@@ -119,11 +124,11 @@ class RowStream:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
             many, early, outside, packed = True, False, True, False
         elif stages:
-            bulk = BulkCopies.create(part, arrays, stages, counter)
+            bulk = BulkCopies.create(part, arrays, stages, counter, kinds)
         elif taken:
             asked = RowsAsked.create(part, arrays, counter, like is None)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
-        ways = once, bulk, queue, asked, overlap, apart, soon, like
+        ways = once, bulk, queue, asked, overlap, apart, soon, like, kinds
         return RowStream(part, arrays, many, early, outside, fill, packed, together, *ways)
 
     @property
@@ -208,12 +213,13 @@ class RowStream:
         """
         return copied(self.part, row) if wanted and row is not None else nothing
 
-    def each(self, work: Any, ask: Any = None) -> None:
+    def each(self, work: Any, ask: Any = None, turn: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
 
         work  with stages and `outside` it must call `refill` once, after a barrier of the team that follows the last
               read of the parts
         ask   ``ask(row)`` returns `asked`. It loads what else a row needs, and is called before the row has arrived
+        turn  with stages, ``turn(row)`` is called before parts of a row are read: where kinds of rows change
         """
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
@@ -222,7 +228,7 @@ class RowStream:
             return
         first = team.number()
         if self.coming is not None:
-            self.each_coming(self.coming, work, ask)
+            self.each_coming(self.coming, work, ask, self.turn_to if turn is None else turn)
         elif self.early:
             asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
             words = pack(vectors)  # unpacked, each narrow element would take a register across the loop
@@ -247,27 +253,29 @@ class RowStream:
         else:
             team.ready()
 
-    def each_coming(self, copies: BulkCopies | ThreadCopies | RowsAsked, work: Any, ask: Any) -> None:
+    def each_coming(self, copies: BulkCopies | ThreadCopies | RowsAsked, work: Any, ask: Any, turn: Any) -> None:
         """Call `work` for the rows that `copies` bring, as `each` does."""
         team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.taken
         if self.apart:
             nanosleep(team.index * self.apart)
         if taken is None:
-            first = team.number()
-            coming = ask(min(first, rows - 1))
+            cursor = RowCursor.create(team, rows, self.kinds)
+            coming = ask(minimum(cursor.row, rows - 1))
             team.ready()
-            for row in range(first, rows, team.count()):
-                asked, coming = coming, ask(min(row + team.count(), rows - 1))
-                self.turn_to(row)
+            while cursor.row < rows:
+                row, asked = cursor.row, coming
+                cursor.go_on()
+                coming = ask(minimum(cursor.row, rows - 1))
+                turn(row)
                 work(row, asked, *self.arrived(copies))
-                copies.go_on(row + team.count())
+                copies.go_on(cursor.row)
         else:
             coming = ask(minimum(taken.known[0], rows - 1))
             team.ready()
             taken.take(taken.known[0])
             while taken.known[0] < rows:
                 asked, coming = coming, ask(minimum(taken.known[1], rows - 1))
-                self.turn_to(taken.known[0])
+                turn(taken.known[0])
                 work(taken.known[0], asked, *self.arrived(copies))
                 copies.go_on(None)
                 taken.go_on()
@@ -304,7 +312,9 @@ class RowStream:
         else:
             team.ready()
 
-    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None, meanwhile: Any = None) -> None:
+    def each_reduced(
+        self, first: Any, last: Any, combine: Any = "add", ask: Any = None, meanwhile: Any = None, turn: Any = None
+    ) -> None:
         """For every row, call `first`, reduce a value over the team, and call `last` with the result.
 
         ``x, kept = first(row, asked, *parts)``; `all` is the reduction of x; ``last(row, asked, kept, all, *parts)``.
@@ -313,7 +323,7 @@ class RowStream:
 
         kept       any values, passed to `last`: results of `first`, or loads that are under way during the reduction
         combine    as for `Team.reduce`
-        ask        as for `each`
+        ask, turn  as for `each`
         meanwhile  ``meanwhile(row, asked, kept, *parts)`` is called while a cluster's blocks exchange their results
 
         With `once`, `first` alone reads the parts. With `overlap`, `last` gets no `kept`.
@@ -348,7 +358,7 @@ class RowStream:
                 team.sync()  # until here, `last` may read the stage that is refilled
                 self.refill()
 
-        self.each(work, ask)
+        self.each(work, ask, turn)
 
     def each_overlapped(self, first: Any, last: Any, combine: Any, ask: Any) -> None:
         """Do what `each_reduced` does, with the next row's `first` between the halves of a row's reduction."""
@@ -405,8 +415,9 @@ class RowStream:
 
 
 def check_ways(
-    stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, apart: int, like: Any
-) -> None:
+    stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, apart: int, like: Any,
+    kinds: int,
+) -> None:  # fmt: skip
     """Check that the ways in which rows come to a team go together. Errors: `row-stream`."""
     if taken and (stages or early or outside or ahead is not None or counter is None):
         raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
@@ -416,6 +427,8 @@ def check_ways(
         raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
     if stages and like is not None:
         raise mistake("row-stream", "bulk copies bring no rows that lie otherwise than what is written")
+    if kinds > 1 and (not stages or overlap or counter is not None):
+        raise mistake("row-stream", "rows are in the order of kinds where stages bring them, one after the other")
 
 
 def nothing(row: Any) -> None:

@@ -320,13 +320,21 @@ class RowPartition:
 
         return self.walk(state, take, pieces=pieces, loop=True)
 
-    def store(self, v: Any, row: Any) -> None:
+    def store(self, v: Any, row: Any, alike: bool = True) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
 
-        Who   each thread of the team for itself
+        alike  as for `load`; otherwise elements are written one by one
+        Who    each thread of the team for itself
         """
         check_row(row, self.n)
-        self.vectors.store(v, row)
+        if alike or self.shift is None:
+            self.vectors.store(v, row)
+            return
+        for i in static_range(self.pieces):
+            for j in static_range(self.vector):
+                column = self.first(i) + j
+                if self.inside(i) or (column >= 0) & (column < self.end()):
+                    row[column] = v[j, i]
 
     def move(
         self, memory: Any, held: Any, piece: Any, begin: Any, into: bool, place: int | None = None, whole: bool = False

@@ -223,7 +223,7 @@ def norm_backward(
     p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
-    groups = min(GROUPS, rows.m) if p.loops else teams
+    groups = min(GROUPS, rows.m) if p.loops else teams + min(rows.m, p.kinds) - 1 if teams else 0
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
     db = empty(dx, (groups, rows.n), "f32") if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](
@@ -257,15 +257,24 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
 
     def count(p: Plan) -> int:
         teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
-        if not p.shifted or teams == rows.m:
+        if not p.shifted or teams == rows.m or p.kinds > 1:
             return teams
-        period = p.vector // math.gcd(p.vector, rows.begins(p.vector)[0])
+        period = kinds(p)
         return 0 if p.teams > 1 else teams // period * period
 
+    def kinds(p: Plan) -> int:
+        return p.vector // math.gcd(p.vector, rows.begins(p.vector)[0])
+
+    def planned(**most: int) -> Plan:
+        p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
+        return replace(p, kinds=kinds(p)) if how is None and p.shifted and p.stages and not p.overlap else p
+
     access = Access.of([rows, *others])
-    p = access.plan(how, choose, copies=True).only(*WAYS)
+    p = planned()
+    if p.kinds > 1 and p.kinds % kinds(p):
+        raise cl.ArgumentError(f"how.kinds is {p.kinds}, but rows that begin alike are {kinds(p)} apart")
     if how is None and not count(p):
-        p = access.plan(None, partial(choose, most=MOST_BLOCKS), copies=True)
+        p = planned(most=MOST_BLOCKS)
     if how is None and not count(p):
         p = access._replace(shifted=False, vector=access.aligned).plan(None, choose)
     if not count(p) and rows.m:

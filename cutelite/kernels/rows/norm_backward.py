@@ -14,10 +14,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
+from cutelite.lib.row_order import RowCursor
 from cutelite.lib.row_words import widened
+from cutelite.records import dataclass
 
 M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
@@ -47,6 +49,12 @@ class Gathered(NamedTuple):
             None if db is None else part_sums(part, in_shared > (dw is not None)),
         )
 
+    def clear(self) -> None:
+        """Begin with zeros again."""
+        for sums in self:
+            if sums is not None:
+                cl.clear(sums[None, None, 0])
+
     def at(self, number: int) -> tuple[Any, ...]:
         """Return the vectors of this number."""
         return tuple(None if each is None else each[None, number, 0].load() for each in self)
@@ -75,6 +83,54 @@ class Gathered(NamedTuple):
             self.add(i, widened(d), line.of(x), before)
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """The kind of the rows that a team works on, and the row of the matrices of sums that theirs go to.
+
+    With several kinds, row ``team + kind`` has a team's sums over its rows of a kind. The team after one whose rows end
+    with a kind begins with the next: then the row between theirs has no sums, and is the former's to clear.
+
+    number  of kinds (`Plan.kinds`)
+    team    the number of the team, or of its block
+    rows    the number of rows
+    state   (2,) in registers: the kind of the current row; 1 where that is the last of its kind but not of all, else 0
+    """
+
+    number: int
+    team: Any
+    rows: Any
+    state: Any
+
+    @staticmethod
+    def create(team: Any, rows: Any, number: int) -> "Kinds":
+        """Begin with the team's first row."""
+        made = Kinds(number, team.number() // team.teams, rows, cl.make_rmem_tensor(i32, (2,)))
+        made.state[0], made.state[1] = 0, 0
+        if number > 1:
+            made.turn_to(RowCursor.create(team, rows, number).row)
+        return made
+
+    def turn_to(self, row: Any) -> None:
+        """Make `row` the current one."""
+        kind = row % self.number
+        ends = (row + self.number >= self.rows) & (kind + 1 < min(self.rows, self.number))
+        self.state[0], self.state[1] = kind.to(i32), cl.where(ends, 1, 0)
+
+    def write(self, part: Any, *pairs: Any) -> None:
+        """Write sums over rows of the current kind, as `write_sums` does."""
+        write_sums(part, self.team + self.state[0], self.number == 1, *pairs)
+
+    def write_last(self, gathered: Gathered, part: Any, *pairs: Any) -> None:
+        """Write sums over the team's last rows, and clear the row behind them if nobody has it."""
+        if self.number == 1:
+            self.write(part, *pairs)
+            return
+        for _ in range(1 + self.state[1]):
+            self.write(part, *pairs)
+            gathered.clear()
+            self.state[0] = self.state[0] + 1
+
+
 @cache
 def backward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy, piece by piece."""
@@ -93,7 +149,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
+        team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
         gathered = Gathered.create(part, p.shared_sums, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
@@ -101,7 +157,23 @@ def backward(norm: Norm, p: Plan) -> Any:
         later = keeps and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
         exact = p.cluster == 1  # where fewer instructions gain nothing
         few = piecewise(stream) or p.overlap  # registers for more than a row
-        scale = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w, alike=False))
+        held = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w, alike=False))
+        kinds, pairs = Kinds.create(team, s.shape[0], p.kinds), ((gathered.products, dw), (gathered.plain, db))
+        weights = None if p.kinds == 1 or w is None else cl.make_rmem_tensor(weight, cl.make_layout(part.shape))
+        if weights is not None:
+            weights.store(held.held)
+
+        def scale(some: Any) -> Any:
+            return vectors_of(held if weights is None else cl.RowPart(part, weights.load()), some)
+
+        def turn(row: Any) -> None:
+            if row % p.kinds != kinds.state[0]:
+                kinds.write(part, *pairs)
+                gathered.clear()
+                part.turn_to(s[row, None])
+                if weights is not None:
+                    weights.store(part.load(w, alike=False))
+            kinds.turn_to(row)
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
             normed = norm.line(asked[0], asked[1], exact)
@@ -109,7 +181,7 @@ def backward(norm: Norm, p: Plan) -> Any:
             def look(before: Any, some: Any) -> Any:
                 (plain, product), kept = before
                 d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
-                g = norm.weighted(d, vectors_of(scale, some))
+                g = norm.weighted(d, scale(some))
                 if not later:
                     gathered.add(some.start, d, xhat)
                 found = Sums(plain + g.reduce("sum"), product + dot(g, xhat))
@@ -124,15 +196,16 @@ def backward(norm: Norm, p: Plan) -> Any:
             outer = normed.plus + (sums.plain * (-1.0 / n) * rstd if norm.center else -0.0)
 
             def gradient(some: Any, more: Any) -> Any:
-                g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), vectors_of(scale, some))
+                g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), scale(some))
                 d = normed._replace(plus=g * rstd + outer).of(xs.of(some))
                 return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
         meanwhile = gathered.adding(norm, part, exact) if later else None
-        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile)
-        write_sums(part, (gathered.products, dw), (gathered.plain, db))
+        turned = turn if p.kinds > 1 else None
+        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile, turn=turned)
+        kinds.write_last(gathered, part, *pairs)
 
     return norm_backward
 
@@ -218,9 +291,10 @@ def part_sums(part: Any, in_shared: bool) -> Any:
     return sums
 
 
-def write_sums(part: Any, *pairs: Any) -> None:
-    """Write sums over rows to the matrices that they go to: of all teams of a block together, added up in order.
+def write_sums(part: Any, row: Any, alike: bool, *pairs: Any) -> None:
+    """Write sums over rows to a row of the matrices that they go to: of all teams of a block, added up in order.
 
+    alike  as for `RowPartition.store`
     pairs  of `part_sums` and a matrix; None and None for what is not wanted
     """
     team = part.team
@@ -234,7 +308,7 @@ def write_sums(part: Any, *pairs: Any) -> None:
             total = sums[None, None, 0].load()
             for i in cl.static_range(1, team.teams):
                 total = total + sums[None, None, i].load()
-            part.store(total, out[team.number() // team.teams, None])
+            part.store(total, out[row, None], alike)
 
 
 def in_shared_memory(part: Any, sums: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.arrays import counter
+from cutelite.lib.row_order import RowCursor
 from cutelite.records import dataclass
 
 ACCESS = 16  # bytes that one access takes at most
@@ -57,6 +58,8 @@ class Plan:
     alike         with `shifted`: so do rows that are read; otherwise these are loaded by words
     moved         with `shifted`: another kernel first makes copies of a norm's weights, each an element further, so that
                   whole vectors are loaded of the one that lies as a row does
+    kinds         with `shifted` and stages, for sums over rows: rows that begin alike are this many apart, and teams work
+                  on all rows in the order of these kinds. Otherwise all rows of a team are of one kind
     """
 
     threads: int
@@ -83,11 +86,12 @@ class Plan:
     alike: bool = True
     around: bool = False
     moved: bool = False
+    kinds: int = 1
 
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap"
+        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap", "kinds"
         return {each: getattr(self, each) for each in ways}
 
     @property
@@ -167,15 +171,16 @@ class Plan:
         if apart:
             team = replace(team, cluster=self.cluster, rank=cl.block_idx.x % self.cluster)
         part = self.part(team, n, granule, steady)
+        own = RowCursor.create(team, arrays[0].shape[0], self.kinds).row if arrays else None
         if steady:
-            part.turn_to(arrays[0][min(team.number(), arrays[0].shape[0] - 1), None])
+            part.turn_to(arrays[0][min(own, arrays[0].shape[0] - 1), None])
 
         def ask(block: Any) -> None:
             if block < self.cluster and team.index == 0:
                 for each in weights:
                     if each is not None and not self.moved:
                         part.ask_for(each)
-            first = (block // self.cluster * self.teams + team.index) * self.rows
+            first = (block // self.cluster * self.teams + team.index) * self.rows if self.kinds == 1 else own
             for i in cl.static_range(self.rows):
                 for each in arrays:
                     if first + i < each.shape[0]:
