@@ -36,7 +36,7 @@ class Room:
     arrays  the tensors that are read row by row
     memory  in shared memory; its last mode is the array
     turn    (1,) i32 in registers: the place of the current row
-    row     (1,) in registers, where threads copy and rows are not `taken`: the row that the next copies are counted from
+    row     (1,) in registers, where threads copy, without `taken`: the row that the next copies are counted from
     taken   the rows that the team takes, or None: each team has every `team.count()`-th row
     """
 
@@ -143,7 +143,7 @@ class BulkCopies:
         """Return the vectors that cover a row of each array, and the first and last element of them to be copied.
 
         Vectors at the ends have elements of other rows too. Where these would lie outside of the array, its first and
-        last rows, this thread copies the row's own elements.
+        last rows, this thread copies the row's own elements, and zeros beside them.
         """
         room, part = self.room, self.room.part
         covers = [part.cover(each) for each in rows]
@@ -153,11 +153,13 @@ class BulkCopies:
         first_of_all, last_of_all = (row == 0) & (begin < lead), (row == room.rows - 1) & (last < end)
         if first_of_all | last_of_all:
             for i in static_range(len(rows)):
-                for j in static_range(width):
-                    if first_of_all & (j >= lead) & (j < last):
-                        room.memory[j, stage, i] = covers[i][j]
-                    if last_of_all & (end - width + j >= lead) & (end - width + j < last):
-                        room.memory[end - width + j - begin, stage, i] = covers[i][end - width + j]
+                for j in range(width):
+                    for at_end, at in ((first_of_all, j), (last_of_all, end - width + j)):
+                        if at_end:
+                            found = rows[i].dtype(0)
+                            if (at >= lead) & (at < last):
+                                found = covers[i][at]
+                            room.memory[at - begin, stage, i] = found
             fence_proxy_async("shared::cta")  # before copies to the same place
         return covers, where(first_of_all, begin + width, begin), where(last_of_all, end - width, end)
 

@@ -14,13 +14,14 @@ from cutelite.records import dataclass
 class RowCursor:
     """A team's current row, and how many are left from it on.
 
-    Teams have every `team.count()`-th row. Where rows are of several kinds, row r of kind r modulo `kinds`, they have as
-    many rows as each other of all rows in the order of kinds: so most teams have rows of one kind or two.
+    Teams have every `team.count()`-th row. Where rows are of several kinds, row r of kind r modulo `kinds`, they have
+    as many rows as each other of all rows in the order of kinds: so most teams have rows of one kind or two.
 
     rows   the number of rows
     kinds  of rows; 1: all are alike
     step   from one row of a team to the next, of the same kind
-    state  (2,) in registers: the current row, or `rows` or more behind the last one; with several kinds how many are left
+    state  (2,) in registers: the current row, or `rows` or more behind the last one; with several kinds how many are
+           left
     """
 
     rows: Any

@@ -21,7 +21,7 @@ from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought
 from cutelite.lib.row_order import RowCursor
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
-from cutelite.lib.rows import RowPart, RowPartition, is_copies
+from cutelite.lib.rows import RowPart, RowPartition, copy_vector, is_copies
 from cutelite.records import dataclass
 
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -187,8 +187,9 @@ class RowStream:
         if part.team.index == 0:
             found = make_rmem_tensor(row.dtype, make_layout(part.shape))
             found.store(part.load(row, alike=False))
-            for i in static_range(part.pieces):
-                part.move(place, found, i, begin, into=True)
+            for i in static_range(part.pieces):  # whole vectors, of which `RowPartition.read` reads all elements
+                if part.inside(i) or part.first(i) < part.end():
+                    copy_vector(place, found, part.number(i, begin), part.vector, i, into=True)
         if part.team.teams > 1:
             syncthreads()
         return lambda _: RowPart(part, place, 0, True, begin)

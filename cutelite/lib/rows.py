@@ -221,24 +221,33 @@ class RowPartition:
             self.pick(memory, held, some)
         elif self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
-        elif self.around and self.n >= self.vector and memory.space == "gmem" and not some.whole:
-            self.load_around(self.cover(memory), held, fill, some)
+        elif self.reads_around(memory) and not some.whole:
+            self.load_around(memory, held, begin, fill, some)
         else:
             cover = self.cover(memory) if memory.space == "gmem" else memory
             for i in self.order(some):
                 self.move(cover, held, some.start + i, begin, into=False, place=i, whole=some.whole)
         return held.load()
 
-    def load_around(self, cover: Any, held: Any, fill: Any, some: RowVectors) -> None:
+    def reads_around(self, memory: Any) -> bool:
+        """Tell whether whole vectors that cover a row may be read; in shared memory there is room."""
+        if self.shift is None or self.n < self.vector:
+            return False
+        return self.around if memory.space == "gmem" else True
+
+    def load_around(self, memory: Any, held: Any, begin: Any, fill: Any, some: RowVectors) -> None:
         """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`."""
-        lead, vector = self.lead, self.vector
-        end, low, high = self.end() + lead, self.shift[1], self.shift[2]
-        high = minimum(high, (self.team.rank + 1) * self.chunk)
+        lead, vector, copied = self.lead, self.vector, memory.space == "smem"
+        end, cover = self.end() + lead, memory if copied else self.cover(memory)
+        if copied:
+            low, high = 0, end + (vector - 1)
+        else:
+            low, high = self.shift[1], minimum(self.shift[2], (self.team.rank + 1) * self.chunk)
         for i in self.order(some):
             piece, first = some.start + i, self.place(some.start + i)
             if self.inside(piece) or (first >= low) & (first + vector <= high):
-                copy_vector(cover, held, self.number(piece), vector, i, into=False)
-            elif first < end:  # at the ends of the array
+                copy_vector(cover, held, self.number(piece, begin), vector, i, into=False)
+            elif not copied and first < end:  # at the ends of the array
                 copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
         for i in static_range(some.pieces):
             piece, first = some.start + i, self.place(some.start + i)
@@ -300,7 +309,15 @@ class RowPartition:
         return state
 
     def fold(
-        self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0, alike: bool = True, alone: bool = False
+        self,
+        row: Any,
+        state: Any,
+        step: Any,
+        *,
+        pieces: int = 4,
+        fill: Any = 0,
+        alike: bool = True,
+        alone: bool = False,
     ) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
 
@@ -495,7 +512,7 @@ def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
     words, beyond = pack(v), pack(full((2,), fill, v.dtype))[0]
     found = make_rmem_tensor(u32, (v.n // 2,))
     for j in static_range(v.n // 2):
-        mask = u32(0xFFFFFFFF)
+        mask: Any = u32(0xFFFFFFFF)
         if begin is not None:
             mask = bmsk(maximum(begin * 16 - 32 * j, 0), 32).to(u32)
         if end is not None:

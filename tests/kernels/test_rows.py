@@ -295,9 +295,9 @@ def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
 
 
 COVERED = [
-    Plan(32, 1, 1, 8, 1, shifted=True),
+    Plan(32, 1, 1, 8, 1, shifted=True, moved=True),
     Plan(32, 1, 4, 8, 1, shifted=True, taken=True, lead=1 << 20),
-    Plan(64, 1, 2, 8, 1, shifted=True, outside=True),
+    Plan(64, 1, 2, 8, 1, shifted=True, outside=True, moved=True),
     Plan(32, 1, 4, 8, 1, shifted=True, early=True),
     Plan(32, 2, 1, 8, 1, shifted=True, alike=False),
 ]
@@ -336,7 +336,7 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
 @pytest.mark.parametrize(
     ("how", "dtype"),
     [
-        (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True), np.float32),
+        (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, kinds=4), np.float32),
         (Plan(32, 1, 2, 8, 4, stages=2, overlap=True, shifted=True), BF16),
     ],
 )
@@ -376,6 +376,12 @@ def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> N
         soft.softmax(x, out=np.zeros((3, 301), BF16)[:, :300], how=COVERED[0])
     with pytest.raises(cl.ArgumentError, match=r"how.around is for arrays that are apart"):
         soft.softmax(x, out=x, how=replace(COVERED[0], around=True))
+    with pytest.raises(cl.ArgumentError, match=r"how.moved is for rows that are shifted"):
+        norm.rms_norm(x, x[0], how=replace(COVERED[0], shifted=False))
+    y, how = random((3, 301), BF16), Plan(32, 1, 1, 8, 1, stages=1, shifted=True, kinds=2)
+    made = norm.Normed(None, y.copy(), None, np.ones(3, np.float32))
+    with pytest.raises(cl.ArgumentError, match=r"how.kinds is 2, but rows that begin alike are 8 apart"):
+        norm.norm_backward(y, made, how=how)
     with pytest.raises(cl.CompileError, match="bulk copies bring no rows that lie otherwise"):
         soft.softmax(x, how=Plan(32, 1, 1, 8, 1, stages=1, shifted=True, alike=False))
 

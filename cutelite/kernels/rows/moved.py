@@ -5,7 +5,7 @@ vector has elements, copy i has i elements more before the weights, and so lies 
 vector do.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, operator, name-defined"
+# mypy: disable-error-code="valid-type, attr-defined, index, operator, name-defined, arg-type"
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 from functools import cache
@@ -52,8 +52,17 @@ def moving(dtype: Any, vector: int) -> Any:
         more: Tensor[dtype, (N,)] | None,
         other: Tensor[dtype, (vector, W)] | None,
     ) -> None:
-        follow()
         number = cl.block_idx.x * MOVING + cl.thread_idx.x
+        first = more is None or cl.block_idx.y == 0
+
+        def ask(_: Any) -> None:
+            at = min(number * vector, N - 1)
+            if first:
+                cl.prefetch(w, at)
+            else:
+                cl.prefetch(more, at)
+
+        follow(ask)
 
         def copy(w: Any, out: Any) -> None:
             found = cl.make_rmem_tensor(dtype, (2 * vector - 1,))  # the vector of this number, and those before it
@@ -67,7 +76,7 @@ def moving(dtype: Any, vector: int) -> Any:
                 copy_vector(out[i, None], held, number, vector, 0, into=True)
 
         if number * vector < W:
-            if more is None or cl.block_idx.y == 0:
+            if first:
                 copy(w, out)
             else:
                 copy(more, other)

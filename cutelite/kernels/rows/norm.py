@@ -133,8 +133,6 @@ def apply(
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
-    if how is None and p.shifted and not p.counted and any(given[1:]) and rows.m * rows.n >= MANY:
-        p = replace(p, moved=True)
     if narrow is not None:
         bulk = narrow.block == 1 and (p.shifted or access.aligned * rows.dtype.bytes == ACCESS)
         p = p.narrowed(access.aligned, bulk)
@@ -169,7 +167,8 @@ def plan_for(
     vector = aligned if narrow is None else ACCESS // size
     if residual:
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
-        return asking(p, n) if narrow is None and n > 2048 else p
+        p = asking(p, n) if narrow is None and n > 2048 else p
+        return replace(p, moved=shifted and weight + bias > 0 and not p.counted and rows.m * n >= MANY)
     if norm.weighs_twice and not bias and (aligned < vector or not 16_384 < n <= 65_536):
         p = plan_narrow(n, vector, aligned == vector)
         p = replace(p, rows=1) if shifted else p
@@ -177,6 +176,9 @@ def plan_for(
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
         p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None)
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
+    # one vector of weights a row and block is loaded and shifted before the reduction as fast
+    some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
+    p = replace(p, moved=shifted and some and not p.counted and rows.m * n >= MANY)
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 

@@ -56,10 +56,10 @@ class Plan:
                   aligned memory, which cover a row (`RowPartition.shift`)
     around        with `shifted`: nothing is written to the arrays that are read (`RowPartition.around`)
     alike         with `shifted`: so do rows that are read; otherwise these are loaded by words
-    moved         with `shifted`: another kernel first makes copies of a norm's weights, each an element further, so that
-                  whole vectors are loaded of the one that lies as a row does
-    kinds         with `shifted` and stages, for sums over rows: rows that begin alike are this many apart, and teams work
-                  on all rows in the order of these kinds. Otherwise all rows of a team are of one kind
+    moved         with `shifted`: another kernel first makes copies of a norm's weights, each an element further; whole
+                  vectors are loaded of the one that lies as a row does
+    kinds         with `shifted` and stages, for sums over rows: rows that begin alike are this many apart, and teams
+                  work on all rows in the order of these kinds. Otherwise all rows of a team are of one kind
     """
 
     threads: int
@@ -160,8 +160,8 @@ class Plan:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
         arrays      whose rows are asked for before they are needed, as `lead` says
-        weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out.
-                    Their `copies` have just been written
+        weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them
+                    out. Copies have just been written
         reductions  per row; None: the team works on any number of rows
         steady      all rows of a team begin as far into a vector as its first one, which is the current one
         apart       the blocks that share a row are no cluster: each reduces by itself
@@ -171,7 +171,7 @@ class Plan:
         if apart:
             team = replace(team, cluster=self.cluster, rank=cl.block_idx.x % self.cluster)
         part = self.part(team, n, granule, steady)
-        own = RowCursor.create(team, arrays[0].shape[0], self.kinds).row if arrays else None
+        own: Any = RowCursor.create(team, arrays[0].shape[0], self.kinds).row if arrays else None
         if steady:
             part.turn_to(arrays[0][min(own, arrays[0].shape[0] - 1), None])
 

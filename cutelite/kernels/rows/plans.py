@@ -80,7 +80,10 @@ def fillings(
     longer  threads may have more elements where a block has no more threads
     """
     vectors, most, found = -(-part // vector), max(1, each // vector), []
-    least, last = (most // 2 + 1, most + (1 < most < MOST_HELD // vector)) if part > 2048 else (most, most)
+    if part > 2048:
+        least, last = most // 2 + 1, most + (1 < most < MOST_HELD // vector)
+    else:  # rather a vector more than twice the warps
+        least = last = most + (each >= 32 and -(-vectors // (WARP * (most + 1))) < -(-vectors // (WARP * most)))
     for pieces in range(least, last + 1):
         more = pieces > most
         spared = (each - pieces * vector) // 2 if shrinks or more else 0
