@@ -22,8 +22,7 @@ from cutelite.lang.tma import fence_proxy_async
 from cutelite.lang.values import minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
-from cutelite.lib.row_counter import TakenRows
-from cutelite.lib.row_order import RowCursor
+from cutelite.lib.row_counter import RowCursor, TakenRows
 from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 

@@ -1,6 +1,7 @@
-"""Rows that teams take one by one by a counter in global memory, so that all teams end at the same time.
+"""Which rows a team works on: in a fixed order, or as it takes them.
 
-One thread of a team takes a row early. The reduction of the row before passes its number to the team's other threads.
+Rows that teams take one by one by a counter in global memory let all teams end at the same time. One thread of a team
+takes a row early. The reduction of the row before passes its number to the team's other threads.
 """
 
 from __future__ import annotations
@@ -11,10 +12,60 @@ from cutelite.ir.types import i32
 from cutelite.lang.atomics import atomic_add
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
-from cutelite.lang.values import maximum
+from cutelite.lang.values import maximum, minimum, where
 from cutelite.lib.reduce import Combine, Team, combined
 from cutelite.lib.tile_queue import clear_counter
 from cutelite.records import dataclass
+
+
+@dataclass(frozen=True)
+class RowCursor:
+    """A team's current row, and how many are left from it on.
+
+    Teams have every `team.count()`-th row. Where rows are of several kinds, row r of kind r modulo `kinds`, they have
+    as many rows as each other of all rows in the order of kinds: so most teams have rows of one kind or two.
+
+    rows   the number of rows
+    kinds  of rows; 1: all are alike
+    step   from one row of a team to the next, of the same kind
+    state  (2,) in registers: the current row, or `rows` or more behind the last one; with several kinds how many are
+           left
+    """
+
+    rows: Any
+    kinds: int
+    step: Any
+    state: Any
+
+    @staticmethod
+    def create(team: Team, rows: Any, kinds: int = 1) -> RowCursor:
+        """Begin with the team's first row."""
+        number, teams = team.number(), team.count()
+        state = make_rmem_tensor(number.dtype, (2,))
+        state[0], state[1] = number, 0
+        if kinds > 1:
+            rows = number.dtype(rows)
+            begin, each = number * (rows // teams) + minimum(number, rows % teams), rows // kinds
+            longer = rows % kinds * (each + 1)  # rows of the kinds that have one more than others
+            late, few = begin >= longer, maximum(each, 1)
+            kind = where(late, rows % kinds + (begin - longer) // few, begin // (each + 1))
+            place = where(late, (begin - longer) % few, begin % (each + 1))
+            state[1] = rows // teams + where(number < rows % teams, 1, 0)
+            state[0] = where(state[1] > 0, kind + place * kinds, rows)
+        return RowCursor(rows, kinds, teams if kinds == 1 else kinds, state)
+
+    @property
+    def row(self) -> Any:
+        """The current row; `rows` or more where there is none."""
+        return self.state[0]
+
+    def go_on(self) -> None:
+        """Make the team's next row the current one."""
+        later = self.row + self.step
+        if self.kinds > 1:
+            self.state[1] = self.state[1] - 1
+            later = where(self.state[1] > 0, where(later < self.rows, later, self.row % self.kinds + 1), self.rows)
+        self.state[0] = later
 
 
 @dataclass(frozen=True)

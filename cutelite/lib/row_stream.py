@@ -18,7 +18,7 @@ from cutelite.lang.values import maximum, minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
-from cutelite.lib.row_order import RowCursor
+from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, copy_vector, is_copies

@@ -4,6 +4,7 @@ plan.py            how threads work on a row     plans.py           plans by len
 arrays.py          arguments as matrices of rows, and new arrays of the same library
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
 norm_forward.py    kernels of norms              norm_backward.py   and of their derivatives
+moved.py           weights for rows that begin anywhere
 cross_entropy.py   cross_entropy                 loss.py            its sums and gradients
 elementwise.py     functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding

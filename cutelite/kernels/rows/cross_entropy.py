@@ -89,13 +89,7 @@ def forward(loss: Loss, p: Plan) -> Any:
                     stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
                     (held,) = stream.parts(row)
                     wanted = logit(row, target)
-
-                    def add(known: Any, some: Any) -> Any:
-                        if some.reached:
-                            known = more(known, held.of(some), some)
-                        return known
-
-                    mine = stream.walk(start, add, pieces=2)
+                    mine = stream.walk(start, lambda known, some: folding.taken(known, held, some), pieces=2)
                 else:
                     mine = part.fold(x[row, None], start, more, pieces=TOGETHER, fill=-math.inf, alone=True)
                     wanted = logit(row, target)

@@ -133,6 +133,12 @@ class Folding:
         count = f32(v.n) if some.whole else some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
         return Known(all, known.below(all.top) + some.keep(v - all.top).reduce("sum"), known.count + count)
 
+    def taken(self, known: Any, held: Any, some: Any) -> Any:
+        """Return the sums with the logits `some` of the `RowPart` `held`, if this thread has any of them."""
+        if some.reached:
+            known = self.more(known, held.of(some), some)
+        return known
+
     def whole(self, logits: Any, some: Any) -> tuple[Any, "Powers"]:
         """Return the sums over a thread's part of a row, the `RowVectors` `some`, and the part's powers."""
         v = widened(logits)

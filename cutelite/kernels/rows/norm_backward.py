@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
-from cutelite.lib.row_order import RowCursor
+from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 
@@ -85,49 +85,79 @@ class Gathered(NamedTuple):
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kind of the rows that a team works on, and the row of the matrices of sums that theirs go to.
+    """A team's weights and sums, where its rows are of several kinds: each begin alike.
 
-    With several kinds, row ``team + kind`` has a team's sums over its rows of a kind. The team after one whose rows end
+    Row ``team + kind`` of the matrices has a team's sums over its rows of a kind. The team after one whose rows end
     with a kind begins with the next: then the row between theirs has no sums, and is the former's to clear.
 
-    number  of kinds (`Plan.kinds`)
-    team    the number of the team, or of its block
-    rows    the number of rows
-    state   (2,) in registers: the kind of the current row; 1 where that is the last of its kind but not of all, else 0
+    number    of kinds (`Plan.kinds`)
+    part      how a row is distributed
+    rows      the rows that teams work on
+    gathered  the sums
+    outs      the matrices that they go to, or None for what is not wanted
+    given     the weights, or None
+    held      the `RowPart` of the weights, or None
+    weights   of several kinds what registers hold of the weights, for rows of the current one
+    state     (2,) in registers: the kind of the current row; 1 where it is the last of its kind but not of all, else 0
     """
 
     number: int
-    team: Any
+    part: Any
     rows: Any
+    gathered: Gathered
+    outs: tuple[Any, ...]
+    given: Any
+    held: Any
+    weights: Any
     state: Any
 
     @staticmethod
-    def create(team: Any, rows: Any, number: int) -> "Kinds":
+    def create(number: int, part: Any, rows: Any, gathered: Gathered, outs: Any, given: Any, held: Any) -> "Kinds":
         """Begin with the team's first row."""
-        made = Kinds(number, team.number() // team.teams, rows, cl.make_rmem_tensor(i32, (2,)))
+        weights = None
+        if number > 1 and given is not None:
+            weights = cl.make_rmem_tensor(given.dtype, cl.make_layout(part.shape))
+            weights.store(held.held)
+        made = Kinds(number, part, rows, gathered, outs, given, held, weights, cl.make_rmem_tensor(i32, (2,)))
         made.state[0], made.state[1] = 0, 0
         if number > 1:
-            made.turn_to(RowCursor.create(team, rows, number).row)
+            made.tell(RowCursor.create(part.team, rows.shape[0], number).row)
         return made
 
+    def scale(self, some: Any) -> Any:
+        """Return the weights of some vectors; None without weights."""
+        return vectors_of(self.held if self.weights is None else cl.RowPart(self.part, self.weights.load()), some)
+
     def turn_to(self, row: Any) -> None:
-        """Make `row` the current one."""
-        kind = row % self.number
-        ends = (row + self.number >= self.rows) & (kind + 1 < min(self.rows, self.number))
+        """Make `row` the current one; where it is of another kind, write the sums and begin again."""
+        if row % self.number != self.state[0]:
+            self.write()
+            self.gathered.clear()
+            self.part.turn_to(self.rows[row, None])
+            if self.weights is not None:
+                self.weights.store(self.part.load(self.given, alike=False))
+        self.tell(row)
+
+    def tell(self, row: Any) -> None:
+        """Note the kind of `row`, and whether the next kind begins behind it."""
+        kind, count = row % self.number, self.rows.shape[0]
+        ends = (row + self.number >= count) & (kind + 1 < min(count, self.number))
         self.state[0], self.state[1] = kind.to(i32), cl.where(ends, 1, 0)
 
-    def write(self, part: Any, *pairs: Any) -> None:
-        """Write sums over rows of the current kind, as `write_sums` does."""
-        write_sums(part, self.team + self.state[0], self.number == 1, *pairs)
+    def write(self) -> None:
+        """Write the sums over rows of the current kind."""
+        team = self.part.team
+        row = team.number() // team.teams + self.state[0]
+        write_sums(self.part, row, self.number == 1, *zip(self.gathered, self.outs, strict=True))
 
-    def write_last(self, gathered: Gathered, part: Any, *pairs: Any) -> None:
-        """Write sums over the team's last rows, and clear the row behind them if nobody has it."""
+    def end(self) -> None:
+        """Write the sums over the team's last rows, and clear the row behind them if nobody has it."""
         if self.number == 1:
-            self.write(part, *pairs)
+            self.write()
             return
         for _ in range(1 + self.state[1]):
-            self.write(part, *pairs)
-            gathered.clear()
+            self.write()
+            self.gathered.clear()
             self.state[0] = self.state[0] + 1
 
 
@@ -149,7 +179,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
+        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
         gathered = Gathered.create(part, p.shared_sums, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
@@ -158,22 +188,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         exact = p.cluster == 1  # where fewer instructions gain nothing
         few = piecewise(stream) or p.overlap  # registers for more than a row
         held = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w, alike=False))
-        kinds, pairs = Kinds.create(team, s.shape[0], p.kinds), ((gathered.products, dw), (gathered.plain, db))
-        weights = None if p.kinds == 1 or w is None else cl.make_rmem_tensor(weight, cl.make_layout(part.shape))
-        if weights is not None:
-            weights.store(held.held)
-
-        def scale(some: Any) -> Any:
-            return vectors_of(held if weights is None else cl.RowPart(part, weights.load()), some)
-
-        def turn(row: Any) -> None:
-            if row % p.kinds != kinds.state[0]:
-                kinds.write(part, *pairs)
-                gathered.clear()
-                part.turn_to(s[row, None])
-                if weights is not None:
-                    weights.store(part.load(w, alike=False))
-            kinds.turn_to(row)
+        kinds = Kinds.create(p.kinds, part, s, gathered, (dw, db), w, held)
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
             normed = norm.line(asked[0], asked[1], exact)
@@ -181,7 +196,7 @@ def backward(norm: Norm, p: Plan) -> Any:
             def look(before: Any, some: Any) -> Any:
                 (plain, product), kept = before
                 d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
-                g = norm.weighted(d, scale(some))
+                g = norm.weighted(d, kinds.scale(some))
                 if not later:
                     gathered.add(some.start, d, xhat)
                 found = Sums(plain + g.reduce("sum"), product + dot(g, xhat))
@@ -196,16 +211,15 @@ def backward(norm: Norm, p: Plan) -> Any:
             outer = normed.plus + (sums.plain * (-1.0 / n) * rstd if norm.center else -0.0)
 
             def gradient(some: Any, more: Any) -> Any:
-                g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), scale(some))
+                g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), kinds.scale(some))
                 d = normed._replace(plus=g * rstd + outer).of(xs.of(some))
                 return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
-        meanwhile = gathered.adding(norm, part, exact) if later else None
-        turned = turn if p.kinds > 1 else None
-        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile, turn=turned)
-        kinds.write_last(gathered, part, *pairs)
+        meanwhile, turn = gathered.adding(norm, part, exact) if later else None, kinds.turn_to if p.kinds > 1 else None
+        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile, turn=turn)
+        kinds.end()
 
     return norm_backward
 

@@ -256,8 +256,7 @@ def sum_and_greatest(a: Any, b: Any) -> Any:
 def forward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that computes y, and where they are wanted the sum with the residual, the mean and rstd."""
     dtype, n, weight, narrow = norm.dtype, norm.n, norm.weight, norm.narrow
-    P, Q, R, S = p.pitches("P Q R S")
-    shape = moved_shape(n, p.vector) if p.moved else (n,)
+    (P, Q, R, S), shape = p.pitches("P Q R S"), moved_shape(n, p.vector) if p.moved else (n,)
 
     @cl.kernel(**p.options)
     def norm_forward(

@@ -9,7 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.arrays import counter
-from cutelite.lib.row_order import RowCursor
+from cutelite.lib.row_counter import RowCursor
 from cutelite.records import dataclass
 
 ACCESS = 16  # bytes that one access takes at most
