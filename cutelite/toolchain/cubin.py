@@ -37,7 +37,7 @@ class Cubin(NamedTuple):
     def constants(self) -> dict[int, int]:
         """Bytes used of each constant bank, the most of any kernel: bank 0 holds parameters, 3 `cl.constant` arrays."""
         banks: dict[int, int] = {}
-        for name, size in _sections(self.image):
+        for name, _, size in sections(self.image):
             number = name.removeprefix(".nv.constant").partition(".")[0]  # .nv.constant0.gemm
             if number.isdigit():
                 bank = int(number)
@@ -45,11 +45,11 @@ class Cubin(NamedTuple):
         return banks
 
 
-def _sections(image: bytes) -> Iterator[tuple[str, int]]:
-    """Yield names and sizes of the sections of a 64-bit ELF file."""
+def sections(image: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield name, offset and size of the sections of a 64-bit ELF file."""
     (table,) = struct.unpack_from("<Q", image, 40)
     size, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
     start = headers[names][4]
-    for name, _, _, _, _, length in headers:
-        yield image[start + name : image.index(b"\0", start + name)].decode(), length
+    for name, _, _, _, offset, length in headers:
+        yield image[start + name : image.index(b"\0", start + name)].decode(), offset, length

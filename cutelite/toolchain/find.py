@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cutelite import config
@@ -83,3 +83,16 @@ def library(name: str) -> Any | None:
         return pathfinder.load_nvidia_dynamic_lib(name)
     except pathfinder.DynamicLibNotFoundError:
         return None
+
+
+def unusable(name: str, called: str, version: Callable[[], str]) -> str:
+    """Return why NVIDIA's library `name`, `called` so in messages, cannot be used; '' if it tells its version."""
+    if library(name) is None:
+        return f"{called} is not found; `pip install cutelite[cuda]` brings it"
+    try:
+        version()
+    except ImportError as error:
+        return f"there is no binding for {called}: {error}"
+    except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
+        return f"cuda.bindings cannot load {called}: {error}"
+    return ""

@@ -25,15 +25,7 @@ def available() -> bool:
 
 def missing() -> str:
     """Return the reason why nvJitLink cannot be used; '' if it can."""
-    if find.library("nvJitLink") is None:
-        return "nvJitLink is not found; `pip install cutelite[cuda]` brings it"
-    try:
-        version()
-    except ImportError as error:
-        return f"there is no binding for nvJitLink: {error}"
-    except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
-        return f"cuda.bindings cannot load nvJitLink: {error}"
-    return ""
+    return find.unusable("nvJitLink", "nvJitLink", version)
 
 
 def version() -> str:

@@ -22,15 +22,7 @@ def available() -> bool:
 
 def missing() -> str:
     """Return why libNVVM cannot be used; '' if it can."""
-    if find.library("nvvm") is None:
-        return "libNVVM is not found; `pip install cutelite[cuda]` brings it"
-    try:
-        version()
-    except ImportError as error:
-        return f"there is no binding for libNVVM: {error}"
-    except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
-        return f"cuda.bindings cannot load libNVVM: {error}"
-    return ""
+    return find.unusable("nvvm", "libNVVM", version)
 
 
 def check() -> None:

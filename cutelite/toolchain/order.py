@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
 
+from cutelite.toolchain.cubin import sections
 from cutelite.tuples import NamedTuple
 
 
@@ -123,9 +123,11 @@ def _of_ptx(ptx: str) -> Program:
 def _of_sass(cubin: bytes) -> Program:
     """Read instructions of 16 bytes, each with its opcode in the lower 9 bits and its predicate in bits 12 to 15."""
     program = {}
-    for base, code in _texts(cubin):
-        for at in range(0, len(code), 16):
-            low, high = struct.unpack_from("<QQ", code, at)
+    kernels = [(offset, length) for name, offset, length in sections(cubin) if name.startswith(".text.")]
+    for i, (start, length) in enumerate(kernels):
+        base = i << 32  # keeps their addresses apart
+        for at in range(0, length, 16):
+            low, high = struct.unpack_from("<QQ", cubin, start + at)
             opcode, guard = low & 0x1FF, low >> 12 & 0xF
             after: tuple[int, ...] = (base + at + 16,)
             if opcode == _BRA:
@@ -139,14 +141,3 @@ def _of_sass(cubin: bytes) -> Program:
             counts = opcode in _ARITHMETIC and guard == _ALWAYS
             program[base + at] = Step(counts, after, fence, opcode in _PRODUCTS)
     return program
-
-
-def _texts(cubin: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the sections of an ELF file that hold kernels, each with a base that keeps their addresses apart."""
-    (table,) = struct.unpack_from("<Q", cubin, 40)
-    size, count, names = struct.unpack_from("<HHH", cubin, 58)
-    sections = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
-    start = sections[names][4]
-    for i, (name, _, _, _, offset, length) in enumerate(sections):
-        if cubin.startswith(b".text.", start + name):
-            yield i << 32, cubin[offset : offset + length]

@@ -6,7 +6,6 @@ Operands are small integers, so that results are exact.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -15,22 +14,10 @@ from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
 from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import accumulator_cells, accumulator_layout, cells
-from tests.hopper.test_wgmma import k_major
+from tests.hopper.test_wgmma import DTYPES, k_major
 
 A = TypeVar("A", bound=Any)
 D = TypeVar("D", bound=Any)
-
-DTYPES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "tf32": np.float32,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
-    "i8": np.int8,
-    "u8": np.uint8,
-    "f32": np.float32,
-    "i32": np.int32,
-}
 
 
 def integers(dtype: str, *shape: int, seed: int = 0) -> Any:

@@ -8,7 +8,6 @@ import ast
 import glob
 import os
 import sys
-import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from cutelite.diag import InternalError, Span
 from cutelite.front import bytecode
 from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, build
+from tests.front.test_bytecode import functions_of
 
 
 def graph_of(function: Any) -> Cfg:
@@ -299,13 +299,6 @@ def test_text_is_the_same_on_every_version() -> None:
 def modules() -> Iterator[Path]:
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[::3]:
         yield Path(path)
-
-
-def functions_of(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from functions_of(constant)
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,11 @@ def test_reversed_ranges_at_the_ends_of_a_type(dtype, step, unroll):
     ("arguments", "text"),
     [("8, unroll=0", "from 1 to 64, not 0"), ("8, unroll=65", "not 65"), ("8, unroll=True", "not True"),
      ("8, unroll=2.0", "not 2.0"), ("8, unroll=n", "not a run-time i32"), ("unroll=2", "1 to 3 arguments"),
-     ("8.0, unroll=2", "takes integers"), ("1, 2, 0, unroll=2", "must not be 0")],
+     ("8.0, unroll=2", "takes integers"), ("1, 2, 0, unroll=2", "must not be 0"),
+     ("n, unroll=4, prefetch=4", "from 0 to 3, not 4"), ("n, prefetch=64", "from 0 to 63, not 64"),
+     ("n, prefetch=-1", "from 0 to 63, not -1"), ("n, unroll=None, prefetch=n", "not a run-time i32"),
+     ("n, unroll=2, prefetch=-1", "not -1"), ("n, unroll=2, prefetch=True", "not True"),
+     ("n, unroll=2, prefetch=n", "not a run-time i32")],
 )  # fmt: skip
 def test_arguments_that_it_does_not_take(arguments, text):
     space = {"cl": cl}
@@ -337,19 +341,3 @@ def test_a_promise_that_is_broken_shows_in_the_simulator():
     chain[1, 1](wrong, 3)
     assert right.tolist() == list(range(8))
     assert wrong.tolist() != right.tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [("n, unroll=4, prefetch=4", "from 0 to 3, not 4"), ("n, prefetch=64", "from 0 to 63, not 64"),
-     ("n, prefetch=-1", "from 0 to 63, not -1"), ("n, unroll=None, prefetch=n", "not a run-time i32"),
-     ("n, unroll=2, prefetch=-1", "not -1"), ("n, unroll=2, prefetch=True", "not True"),
-     ("n, unroll=2, prefetch=n", "not a run-time i32")],
-)  # fmt: skip
-def test_what_prefetch_does_not_take(arguments, text):
-    space = {"cl": cl}
-    exec(f"def kernel(out, n):\n    for i in cl.range({arguments}): out[0] = i\n", space)
-    with pytest.raises(CompileError) as caught:
-        compiled(space["kernel"], out=array(i32, 1), n=i32)
-    assert str(caught.value).startswith("error[range]")
-    assert text in str(caught.value)

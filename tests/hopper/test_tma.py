@@ -8,15 +8,10 @@ import pytest
 import cutelite as cl
 from cutelite import Layout, Tensor, TmaTensor, bf16, f32, i32, u16
 from cutelite.sim.error import SimError
+from tests.hopper.test_wgmma_layouts import swizzled
 from tests.places import Place
 
 M, K, P = cl.dims("M K P")
-
-
-def swizzled(byte: int, span: int) -> int:
-    """PTX ISA, swizzling modes: 16-byte chunk numbers XOR the number of the 128-byte line, within the span."""
-    chunk, line = byte // 16 % 8, byte // 128 % 8
-    return byte + ((chunk ^ line & span // 16 - 1) - chunk) * 16
 
 
 def dumper(tile: Any, length: int) -> Any:

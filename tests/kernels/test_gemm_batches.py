@@ -10,7 +10,7 @@ import pytest
 from common import array, to_numpy
 from cutelite.kernels.gemm import Config, gemm
 from cutelite.kernels.gemm.configs import swapped
-from tests.run.test_gemm import BF16, operand
+from tests.run.test_gemm import BF16, close, operand
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -37,7 +37,7 @@ def test_batches_are_stretched_as_those_of_matmul(shapes: tuple[tuple[int, ...],
     c = operand(rng, *right.shape, dtype="bfloat16", transposed=False)
     d = gemm(a, b, c=c, beta=0.5, config=config)
     right = right + 0.5 * to_numpy(c)
-    assert tuple(d.shape) == right.shape and np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
+    assert tuple(d.shape) == right.shape and close(d, right)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
@@ -48,7 +48,7 @@ def test_rows_that_are_not_evenly_apart(config: Config) -> None:
     right, whole = to_numpy(a).astype(np.float64) @ to_numpy(b), array(np.zeros((3, 48, 64)), "bfloat16")
     out = whole[:, 3:43]
     gemm(a, b, out, config=config)
-    assert np.linalg.norm(to_numpy(out) - right) <= BF16 * np.linalg.norm(right)
+    assert close(out, right)
     gemm(a, b, out, c=out, alpha=-1.0, config=config)
     assert np.linalg.norm(to_numpy(whole)) <= BF16 * np.linalg.norm(right)
 
@@ -69,4 +69,4 @@ def test_gradients_of_weights_are_added_up_in_f32(config: Any) -> None:
         x, dy = (operand(rng, rows, n, dtype="bfloat16", transposed=False) for n in (72, 136))
         gemm(x.swapaxes(0, 1), dy, grad, c=grad, beta=1.0, config=config)
         right += to_numpy(x).astype(np.float64).T @ to_numpy(dy)
-    assert np.linalg.norm(to_numpy(grad) - right) <= 1e-5 * np.linalg.norm(right)
+    assert close(grad, right, 1e-5)

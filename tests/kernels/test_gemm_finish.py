@@ -12,7 +12,7 @@ import cutelite as cl
 from common import array, poisoned, to_numpy
 from cutelite.kernels.gemm import Config, Finish, gemm
 from cutelite.kernels.rows import gates
-from tests.run.test_gemm import BF16, operand
+from tests.run.test_gemm import close, operand
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -29,10 +29,6 @@ def operands(m: int, n: int, k: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(m)
     a, b = (operand(rng, size, k, dtype="bfloat16", transposed=False) for size in (m, n))
     return a, b.T, to_numpy(a).astype(np.float64) @ to_numpy(b).T.astype(np.float64)
-
-
-def close(found: Any, right: Any, most: float = BF16) -> bool:
-    return float(np.linalg.norm(to_numpy(found) - right)) <= most * float(np.linalg.norm(right))
 
 
 def everything(piece: Any, bias: Any, factor: Any, other: Any, most: Any) -> None:

@@ -15,7 +15,7 @@ from common import array, poisoned, to_numpy
 from cutelite import SimError, f16, f32
 from cutelite.kernels.gemm import Config, grouped
 from cutelite.kernels.gemm.configs import Problem
-from tests.run.test_gemm import BF16, operand
+from tests.run.test_gemm import BF16, close, operand
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -26,10 +26,6 @@ CONFIGS = [
     Config((128, 128), cluster=(2, 1), stages=3),
     Config((128, 160), True, (1, 2), stages=3, piece=32),
 ]
-
-
-def close(found: Any, right: Any, most: float = BF16) -> bool:
-    return float(np.linalg.norm(to_numpy(found) - right)) <= most * float(np.linalg.norm(right))
 
 
 def tensors(*shapes: tuple[int, ...]) -> list[Any]:

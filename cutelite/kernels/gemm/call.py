@@ -136,18 +136,17 @@ def silu(x: Any) -> Any:
     return gates.silu(x, False)[0]
 
 
-NAMED = {"relu": relu}
-"""Activations by name: those with a derivative in `torch.ops.cutelite.gemm`."""
-GATES = {"silu": silu}
+NAMED: dict[str, dict[str, Function]] = {"activation": {"relu": relu}, "gate": {"silu": silu}}
+"""Functions by argument and name; these activations have a derivative in `torch.ops.cutelite.gemm`."""
 
 
-def activation_of(given: Function | str | None) -> Function | None:
-    """Return the function that is compiled in. Errors: ValueError for an unknown name."""
+def function_of(name: str, given: Function | str | None) -> Function | None:
+    """Return the function that is compiled in, of the argument `name`. Errors: ValueError for an unknown one."""
     if not isinstance(given, str):
-        return settled(given, "activation", ("x",))
-    if given not in NAMED:
-        raise ValueError(f"activation is a function, or one of {', '.join(NAMED)}; not {given!r}")
-    return NAMED[given]
+        return settled(given, name, ("x",))
+    if given not in NAMED[name]:
+        raise ValueError(f"{name} is a function, or one of {', '.join(NAMED[name])}; not {given!r}")
+    return NAMED[name][given]
 
 
 @untraced
@@ -227,16 +226,7 @@ def fused_of(
     alpha, beta = as_number("alpha", alpha), as_number("beta", beta_of(c, beta))
     if beta != 0.0 and c is None:
         raise ArrayError(f"c is None, but beta is {beta}: pass c, which is multiplied by it; it may be `out`")
-    return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
-
-
-def gate_of(given: Function | str | None) -> Function | None:
-    """Return the function of a gate that is compiled in. Errors: ValueError for an unknown name."""
-    if not isinstance(given, str):
-        return settled(given, "gate", ("x",))
-    if given not in GATES:
-        raise ValueError(f"gate is a function, or one of {', '.join(GATES)}; not {given!r}")
-    return GATES[given]
+    return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, function_of("activation", activation))
 
 
 def arguments(
@@ -261,7 +251,7 @@ def arguments(
     check_places({"a": left, "b": right}, result, fused)
     fused = replace(fused, bias=begun_for_tma(fused.bias), scales=scales_of(fused, *result.shape[-2:]))
     direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else stored_at_once(result)
-    problem = replace(problem_of(*views, loaded, fused, precision), gate=gate_of(gate), direct=direct)
+    problem = replace(problem_of(*views, loaded, fused, precision), gate=function_of("gate", gate), direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     if fused.finish is not None:
         check_written_by_tma(out)

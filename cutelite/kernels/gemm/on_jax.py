@@ -40,7 +40,7 @@ def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
 
     Errors  ValueError for shapes that do not fit, and for a gradient through an activation other than 'relu'
     """
-    return _multiply(a, b, c, bias, how._replace(activation=call.activation_of(how.activation)))
+    return _multiply(a, b, c, bias, how._replace(activation=call.function_of("activation", how.activation)))
 
 
 def run(inputs: list[Any], outputs: list[Any], how: How) -> None:
