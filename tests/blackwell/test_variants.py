@@ -14,8 +14,8 @@ from cutelite.lang import tcgen05 as words
 from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
-from tests.blackwell.test_tcgen05 import DTYPES, integers
-from tests.hopper.test_wgmma import fill, k_major
+from tests.blackwell.test_tcgen05 import integers
+from tests.hopper.test_wgmma import DTYPES, fill, k_major
 
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
