@@ -1,4 +1,4 @@
-"""Which rows a team works on: in a fixed order, or as it takes them.
+"""The rows that a team works on: in a fixed order, or as it takes them.
 
 Rows that teams take one by one by a counter in global memory let all teams end at the same time. One thread of a team
 takes a row early. The reduction of the row before passes its number to the team's other threads.
