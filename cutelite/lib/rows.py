@@ -404,7 +404,7 @@ class RowVectors:
 
     @property
     def reached(self) -> Any:
-        """Tell whether this thread has some of these elements; True for a row's first ones, and where all threads have."""
+        """Tell whether this thread has some of these elements; True for a row's first ones, and where all have."""
         first = self.start
         if self.whole or not self.part.begun(first) or self.part.inside(first):
             return True
