@@ -359,6 +359,9 @@ class Kernel:
         found = extents(given, what)
         if declared is None or found == declared:
             return found
+        if isinstance(self._made, OnlyOne):
+            text = f"it was compiled for a {what} of {shortest(declared)}, not {given}"
+            raise LaunchError(f"{text}: leave it out, or launch the kernel itself, which compiles what it needs")
         code = self.__cutelite_function__.__code__
         raise LaunchError(
             f"a {what} of {given} is asked for{calling_line()}, but @kernel({what}={shortest(declared)}) says another, "

@@ -196,6 +196,8 @@ class Program:
             self._signature = inspect.signature(function)
         except (TypeError, ValueError):
             raise TypeError(f"a program is a Python function, not {function!r}") from None
+        if hasattr(function, "__cutelite_function__"):
+            raise TypeError(f"a program is a function that launches kernels, not {function!r}")
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
         self._entry: Callable[..., None] = self._by_python

@@ -479,6 +479,6 @@ def _breakpoint(frame: Frame, *args: Any, **kwargs: Any) -> None:
 
 
 @special(print)
-def _print(frame: Frame, *args: Any, sep: str = " ", end: str = "\n") -> None:
-    """Print when the kernel runs, each thread for itself."""
+def _print(frame: Frame, *args: Any, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
+    """Print when the kernel runs, each thread for itself; a GPU has no use for `flush`."""
     frame.evaluation.printf(text_of(args, sep), end)

@@ -33,6 +33,8 @@ DEVICES = "cuda", "cpu"
 def traced(*tensors: Any) -> bool:
     """Tell whether a call with these arguments has to go to an operator, since a tensor among them holds no data.
 
+    Errors  `cutelite.ArgumentError` where some are on 'meta' and others are not
+
     So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`,
     where new tensors hold none either.
     """
@@ -41,7 +43,11 @@ def traced(*tensors: Any) -> bool:
     if left_out():
         return False
     check_tangents(*tensors)
-    return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+    held = [x for x in tensors if isinstance(x, torch.Tensor)]
+    if not in_levels() and not any(map(_without_data, held)):
+        return False
+    check_places("", held, ())
+    return True
 
 
 def in_transform(*tensors: Any) -> bool:
@@ -129,7 +135,7 @@ def custom_op(
         def fake(*args: Any, **kwargs: Any) -> Any:
             with diverted(nothing):
                 found = giving(*args, **kwargs)
-            check_places(made, args, found)
+            check_places(f"{made._qualname}: ", args, found)
             return found
 
         made.register_fake(fake)
@@ -154,13 +160,13 @@ def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
     return allocate
 
 
-def check_places(operator: Any, args: Iterable[Any], results: Any) -> None:
+def check_places(where: str, args: Iterable[Any], results: Any) -> None:
     """Check that all tensors are without data if one is, also in lists. Errors: `cutelite.ArgumentError`."""
     every = [x for given in (args, results if isinstance(results, tuple | list) else [results]) for x in given]
     tensors = [x for each in every for x in (each if isinstance(each, tuple | list) else [each])]
     places = {x.device.type for x in tensors if isinstance(x, torch.Tensor)}
     if "meta" in places and len(places) > 1:
-        raise ArgumentError(f"{operator._qualname}: a tensor is on 'meta', which holds no data, and others are not")
+        raise ArgumentError(f"{where}a tensor is on 'meta', which holds no data, and others are not")
 
 
 def out_form(operator: Any, function: Function, *names: str) -> Any:

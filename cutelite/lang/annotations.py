@@ -410,6 +410,10 @@ def _check_row(dtype: Any, tile: tuple[int, ...]) -> None:
 def _check_pixels(pixels: Im2col, modes: int) -> None:
     """Check a tile of pixels of a tensor of `modes` modes. Errors: `CompileError`."""
     inner = 1 if pixels.wide else modes - 2
+    for name in ("lower", "upper", "strides"):
+        numbers: Any = getattr(pixels, name)
+        if not isinstance(numbers, tuple) or not all(isinstance(each, int) for each in numbers):
+            raise _wrong("TmaTensor", f"has an Im2col with {name}={numbers!r}", "whole numbers, as in (-1, -1)")
     if modes not in (3, 4, 5) or {len(pixels.lower), len(pixels.upper)} != {inner}:
         text = f"has {modes} extents, of which {len(pixels.lower)} have corners"
         which = "width alone has them here" if pixels.wide else "all between the first and the last with corners"

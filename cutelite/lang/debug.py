@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from cutelite.ir.function import Jump
@@ -19,12 +20,24 @@ def printf(fmt: str, *args: Any) -> None:
 
     fmt       an f-string with run-time numbers in it; or a format of C, and `args` for its conversions: integers and
               bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p
-    Who       each thread for itself, in no particular order. If the GPU's buffer is full, texts are lost
+    Who       each thread for itself, in no particular order. If the GPU's buffer is full, texts are lost. Of more than
+              32 numbers, the most that CUDA's printf takes, each 32 are printed by themselves: texts of other threads
+              may come between
     Source    CUDA C++ Programming Guide: formatted output
     """
     if not isinstance(fmt, str):
         raise mistake("printf", f"printf takes a text known at compile time, not {describe(fmt)}")
-    emit(ops.Printf(fmt, tuple(map(_argument, args))))
+    given, places = tuple(map(_argument, args)), ops.conversions(fmt)
+    if len(given) == len(places) > MOST_PRINTED:
+        starts = [0, *(places[i].start() for i in range(MOST_PRINTED, len(places), MOST_PRINTED)), len(fmt)]
+        for i, (start, end) in enumerate(itertools.pairwise(starts)):
+            emit(ops.Printf(fmt[start:end], given[i * MOST_PRINTED :][:MOST_PRINTED]))
+    else:
+        emit(ops.Printf(fmt, given))
+
+
+MOST_PRINTED = 32
+"""The most numbers that a call of CUDA's printf takes; it prints the conversions of further ones as they are."""
 
 
 def _argument(x: Any) -> Any:

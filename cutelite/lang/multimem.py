@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cutelite.ir.function import Value
+from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec
 from cutelite.lang.address import address
 from cutelite.lang.emit import Runtime, describe, emit, mistake
-from cutelite.lang.promotion import as_value
+from cutelite.lang.promotion import as_value, no_dtype
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector
 from cutelite.ops import multimem as ops
@@ -19,7 +20,7 @@ Scope = Literal["cta", "cluster", "gpu", "sys"]
 
 def multimem_ld_reduce(
     p: Any,
-    dtype: Any,
+    dtype: Any = None,
     n: int | None = None,
     operation: Operation = "add",
     *,
@@ -30,14 +31,20 @@ def multimem_ld_reduce(
     """Return the numbers at a place in several GPUs' memory, combined by `operation`.
 
     p          an address in multimem memory, which the host has mapped; a multiple of the bytes read
-    dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16
+    dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16. By default the dtype
+               of the tensor that `p` is
     operation  'add' (not of i64), 'min' or 'max' (not of f32 and f64); of integers also 'and', 'or', 'xor'
     semantic, scope  as in `cutelite.lang.atomics`: what the read orders, and the threads that agree on it
     exact      f16 and bf16 are summed in f32
     Who        each thread for itself. In the simulator there is one GPU
     Source     PTX ISA: multimem.ld_reduce
     """
-    t = dtype if n is None else Vec(dtype, n)
+    if dtype is None and not isinstance(p, Tensor):
+        raise mistake("dtype", f"the dtype at {describe(p)} is not known", help="give it: `cl.f32`")
+    elem = p.dtype if dtype is None else dtype
+    if not isinstance(elem, DType):
+        raise no_dtype(elem)
+    t = elem if n is None else Vec(elem, n)
     return emit(ops.MultimemLoadReduce(address(p, ops.size(t)), t, operation, semantic, scope, exact))
 
 

@@ -185,6 +185,8 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     assert getattr(caught.value, "__notes__", None) == [f"of the launch in {__file__}:{_line_of('shifted[blocks]')}"]
     with pytest.raises(TypeError, match="a program is a Python function, not 3"):
         made(3)
+    with pytest.raises(TypeError, match="a program is a function that launches kernels, not <kernel scale"):
+        made(kernels.scale)
     with pytest.raises(RuntimeError, match="a workspace is a program's"):
         cl.workspace((4,), f32)
     with pytest.raises(TypeError, match="a program names its parameters"):

@@ -49,6 +49,15 @@ def test_f_strings_become_printf():
     )
 
 
+def test_more_numbers_than_a_call_of_printf_takes_are_printed_by_several():
+    def kernel(a):
+        print("100% of", *[a + i for i in range(70)], "end", flush=True)
+
+    made = build(kernel, {"a": i32}, {}, {"block": (1, 1, 1)})
+    assert [len(op.args) for op in made.ops() if op.name == "printf"] == [32, 32, 6]
+    assert printed(kernel, 1, types={"a": i32}) == f"100% of {' '.join(map(str, range(1, 71)))} end\n"
+
+
 def test_numbers_of_all_widths():
     def kernel(a, b, c, d):
         print(a, b, c, d, f"{d:x}")

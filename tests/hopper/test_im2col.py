@@ -140,6 +140,10 @@ def test_what_is_no_image_is_refused() -> None:
     tile: Any = cl.Im2col(16, 16, (-1,), (-1,))
     with pytest.raises(CompileError, match="has 4 extents, of which 1 have corners"):
         TmaTensor[bf16, (N, H, W, C), tile]
+    for wrong in ({"lower": 0}, {"upper": (-1.0, -1)}, {"strides": 2}):
+        given: Any = {"lower": (-1, -1), "upper": (-1, -1)} | wrong
+        with pytest.raises(CompileError, match=f"has an Im2col with {next(iter(wrong))}="):
+            TmaTensor[bf16, (N, H, W, C), cl.Im2col(16, 16, **given)]
 
     @cl.kernel(block=32)
     def boxed(x: Images) -> None:

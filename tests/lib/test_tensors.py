@@ -104,6 +104,8 @@ MISUSED = [
     ("cl.FastDivmod(x[0])", "a whole number, not a run-time f32"),
     ("x[0] // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time f32"),
     ("7.5 // cl.FastDivmod(i)", "FastDivmod divides integers, not 7.5"),
+    ("cl.multimem_ld_reduce(x.at(0))", "the dtype at a run-time ptr<gmem,16> is not known"),
+    ("cl.multimem_ld_reduce(x, 'add')", "a dtype is needed here, not 'add'"),
     ("-7 % cl.FastDivmod(i)", "a dividend of FastDivmod is from 0 to 2**31 - 1, not -7"),
     ("cl.full(4, 3, cl.i32) // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time vec<i32,4>"),
     ("cl.block_scan(i, lambda p, q: p + q)", "the neutral value comes before the operation"),
@@ -474,3 +476,14 @@ def test_multimem_of_one_gpu_is_its_memory() -> None:
     ptx = reduces.compile().ptx
     assert "multimem.ld_reduce.relaxed.sys.global.add.v4.f32" in ptx
     assert "multimem.red.relaxed.sys.global.max.s32" in ptx
+
+
+def test_multimem_takes_the_dtype_of_a_tensor() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (32, 4)], y: Tensor[i32, (32,)]) -> None:
+        x[0, 0] = cl.multimem_ld_reduce(x.tile((1, 4), (3, 0)), n=4).reduce("sum")
+        y[0] = cl.multimem_ld_reduce(y.tile(1, 5), operation="max")
+
+    x, y = np.arange(128, dtype=np.float32).reshape(32, 4), np.arange(32, dtype=np.int32)
+    kernel[1](x, y)
+    assert x[0, 0] == x[3].sum() and y[0] == 5
