@@ -27,7 +27,7 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
         error.blame = error.blame or _hooks_blame(build)
         raise
     except ToolchainError as error:
-        raise _refused(error, build) from error
+        raise _refused(error, build) from None  # it has all that the error said
     except Exception as error:
         raise InternalError(f"{type(error).__name__}: {error}", stage=name, blame=_hooks_blame(build)) from error
     times[name] = perf_counter() - start

@@ -31,6 +31,7 @@ def kernel(
     arch: str | None = None,
     **options: Unpack[Given],
 ) -> Callable[[Callable[..., None]], Kernel]: ...
+@without_our_frames
 def kernel(
     function: Any = None, /, *, block: Any = None, cluster: Any = None, arch: str | None = None, **options: Any
 ) -> Any:

@@ -161,6 +161,7 @@ class Kernel:
 
     # Options.
 
+    @without_our_frames
     def options(
         self,
         text: str = "",
@@ -725,6 +726,7 @@ class BoundKernel:
         """Launch the kernel with its object, as `Kernel.launch` does."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
 
+    @without_our_frames
     def options(self, text: str = "", /, **said: Any) -> BoundKernel:
         """Return this method with other options, as `Kernel.options` does."""
         return BoundKernel(self.kernel.options(text, **said), self.instance)

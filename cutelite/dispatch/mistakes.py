@@ -12,21 +12,27 @@ from cutelite import config
 from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.launch import LaunchError
+from cutelite.options import OptionError
 from cutelite.target import UnknownTarget
 from cutelite_rt import callers
 from cutelite_rt.errors import named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OF_SIMULATOR = ("cutelite.sim.error", "SimError"), ("cutelite.sim.checker.findings", "CheckFailed")
+_LATE = (
+    ("cutelite.sim.error", "SimError"),
+    ("cutelite.sim.checker.findings", "CheckFailed"),
+    ("cutelite.toolchain.errors", "ToolchainError"),
+)
+"""Mistakes whose modules are loaded only if the simulator or the toolchain has run."""
 
 
 def is_mistake(error: Exception) -> bool:
     """Tell whether an error is the user's mistake, whose traceback needs no frames of ours."""
     if isinstance(error, config.ConfigError | UnknownTarget):  # the environment may not be readable then
         return True
-    mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
-    for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
+    mistakes = [CompileError, ArgumentError, LaunchError, OptionError, rt.CudaError]
+    for module, name in _LATE:
         mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
     return isinstance(error, tuple(mistakes)) and config.read().traceback != "full"
 

@@ -86,6 +86,26 @@ def method(kernel: Any) -> None:
     kernel.launch(cl.Launch(1, 32), np.zeros(4, np.float32))
 
 
+def with_an_option(kernel: Any) -> None:
+    kernel.options(opt=9)
+
+
+def with_a_text_of_options(kernel: Any) -> None:
+    kernel.options("--opt-level=9")
+
+
+def with_a_library(kernel: Any) -> None:
+    kernel.options(link_libraries="nowhere.bc").compile(block=32)
+
+
+def without_an_assembler(kernel: Any) -> None:
+    kernel.options(ptxas_options="--nope").compile(block=32)
+
+
+def decorated(kernel: Any) -> None:
+    cl.kernel(opt=9)(kernel.__wrapped__)
+
+
 def frames(kernel: Any, run: Callable[[Any], None], error: type[Exception] = CompileError) -> list[str]:
     with pytest.raises(error) as caught:
         run(kernel)
@@ -108,7 +128,9 @@ def test_frames_of_the_compiler_are_left_out(
     ("run", "error"),
     [(launched, cl.SimError), (launched_without_a_lock, cl.SimError),
      (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
-     (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError)],
+     (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError),
+     (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
+     (without_an_assembler, cl.ToolchainError), (decorated, cl.OptionError)],
 )  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
     run: Callable[[Any], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch
