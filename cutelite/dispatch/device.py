@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import cutelite_rt as rt
 from cutelite.config import Config
 from cutelite.dispatch.arguments import ArgumentError, Bound
 from cutelite.target import Target
+from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import home_of
 
@@ -72,3 +75,22 @@ class _Memory:
     def __init__(self, address: int, nbytes: int, readonly: bool, owner: object) -> None:
         self.owner = owner
         self.__array_interface__ = {"shape": (nbytes,), "typestr": "|u1", "data": (address, readonly), "version": 3}
+
+
+PLAIN: frozenset[type] = frozenset((int, bool, str, float, type(None)))
+"""Types of arguments that hold no arrays."""
+
+
+def arrays_in(x: Any) -> Iterator[Any]:
+    """Yield every array in an argument, also in tuples, lists, dicts and dataclasses."""
+    if type(x) in PLAIN:
+        return
+    if is_array(x):
+        yield x
+    elif isinstance(x, tuple | list):
+        for part in x:
+            yield from arrays_in(part)
+    elif isinstance(x, Mapping):
+        yield from arrays_in(list(x.values()))
+    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
+        yield from arrays_in([getattr(x, field.name) for field in dataclasses.fields(x)])

@@ -26,7 +26,7 @@ import cutelite_rt as rt
 from cutelite import config
 from cutelite.dispatch import building
 from cutelite.dispatch.arguments import ArgumentError
-from cutelite.dispatch.device import has_gpu
+from cutelite.dispatch.device import arrays_in, has_gpu
 from cutelite.dispatch.divert import diversion, diverted, on_host
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.dispatch.mistakes import shorten
@@ -299,7 +299,7 @@ class Program:
             calling = _calling.get()
             own = [] if calling is None else [*map(rt.read, calling.unplanned), *calling.kept]
             given = kernel.signature.match(args, kwargs).values()
-            for view in (rt.read(x) for x in given if is_array(x)):
+            for view in map(rt.read, arrays_in(list(given))):
                 homes = *spans, *(each.span for each in own)
                 if view.shape and view.size and not any(start <= view.pointer < end for start, end in homes):
                     raise self._homeless(kernel, view)
@@ -316,7 +316,7 @@ class Program:
 
     def _homeless(self, kernel: Kernel | BoundKernel, view: rt.ArrayView) -> ArgumentError:
         text = f"an array of {kernel.__name__}, {view.dtype} {view.shape}, lies in no argument"
-        return ArgumentError(f"{self.__name__}(): {text}: take it as one, or as a cl.workspace")
+        return ArgumentError(f"{self.__name__}(): {text}: take it as one, not within a list, or as a cl.workspace")
 
     def _result_of(self, arguments: Mapping[str, Any]) -> None:
         bound = inspect.BoundArguments(self._signature, OrderedDict(arguments))

@@ -8,14 +8,14 @@ facts that the choice depends on (`key=`) and is the same in every process.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 import cutelite_rt as rt
 from cutelite.config import Config as Environment
 from cutelite.dispatch import fingerprint
-from cutelite.dispatch.device import has_gpu
+from cutelite.dispatch.device import PLAIN, arrays_in, has_gpu
 from cutelite_rt import ArrayView
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
@@ -23,7 +23,6 @@ from cutelite_rt.arrays.memory import is_array
 Call = Callable[..., Any]
 """The function that is timed for a config. It takes the arguments of the tuned function."""
 
-_PLAIN: frozenset[type] = frozenset((int, bool, str, float, type(None)))
 _ALIGNMENT = 16  # bytes: kernels are specialised for pointers of this alignment
 
 
@@ -42,21 +41,6 @@ class Problem(NamedTuple):
     named: dict[str, Any]
     more: dict[str, Any]
     how: tuple[Any, ...] = ()
-
-
-def arrays_in(x: Any) -> Iterator[Any]:
-    """Yield every array in an argument, also in tuples, lists, dicts and dataclasses."""
-    if type(x) in _PLAIN:
-        return
-    if is_array(x):
-        yield x
-    elif isinstance(x, tuple | list):
-        for part in x:
-            yield from arrays_in(part)
-    elif isinstance(x, Mapping):
-        yield from arrays_in(list(x.values()))
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        yield from arrays_in([getattr(x, field.name) for field in dataclasses.fields(x)])
 
 
 def views_of(args: Iterable[Any], kwargs: Mapping[str, Any]) -> list[tuple[Any, ArrayView]]:
@@ -108,7 +92,7 @@ def _torch(x: Any, key: list[Hashable]) -> None:
 
 
 _READERS: dict[type, Callable[[Any, list[Hashable]], None]] = {
-    **dict.fromkeys(_PLAIN, _itself),
+    **dict.fromkeys(PLAIN, _itself),
     # By identity. Functions that are made anew for every call are equal only by the slow key, which has their code.
     **dict.fromkeys((FunctionType, BuiltinFunctionType, type), _itself),
 }
@@ -183,7 +167,7 @@ def _matters(x: Any, named: bool) -> Any:
     """Return the facts about one argument that the choice depends on."""
     if type(x) is float and not named:
         return "a float"
-    if type(x) in _PLAIN:
+    if type(x) in PLAIN:
         return x
     if is_array(x):
         return _told(rt.read(x))

@@ -25,11 +25,12 @@ from cutelite import config as environments
 from cutelite.config import Config as Environment
 from cutelite.diag import InternalError, log
 from cutelite.dispatch import fingerprint
+from cutelite.dispatch.device import arrays_in
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import open_cache
 from cutelite.toolchain.identity import identity
 from cutelite.tune.compile import compile_all
-from cutelite.tune.problem import Problem, arrays_in, is_capturing, place, slow_key, views_of
+from cutelite.tune.problem import Problem, is_capturing, place, slow_key, views_of
 from cutelite.tune.race import race, winner
 from cutelite.tune.report import Report, json, none_runs, rows_of
 from cutelite.tune.sets import Sets

@@ -170,7 +170,7 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         (
             with_another,
             (x,),
-            r"an array of doubled, f32 \(64,\), lies in no argument: take it as one, or as a cl.works",
+            r"an array of doubled, f32 \(64,\), lies in no argument: take it as one, not within a list",
         ),
         (with_a_result, (x,), r"with_a_result\(\): a program returns nothing"),
         (with_a_stream, (x, y), r"with_a_stream\(\): a launch of doubled names its stream"),
@@ -228,6 +228,17 @@ def test_the_simulator_refuses_the_same() -> None:
         with_another(x)
     with pytest.raises(ArgumentError, match="a launch of doubled names its stream"):
         with_a_stream(x)
+
+    @cl.kernel(block=64)
+    def of_list(xs: list[cl.Tensor[f32, (64,)]]) -> None:
+        xs[0][cl.thread_idx.x] = 0.0
+
+    @cl.program
+    def with_a_list(x: Any) -> None:
+        of_list[1]([x, outside])
+
+    with pytest.raises(ArgumentError, match=r"an array of of_list, f32 \(64,\), lies in no argument"):
+        with_a_list(x)
 
 
 def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: GpuArray) -> None:
