@@ -364,11 +364,13 @@ CONFIGS += [
 """Tiles of 192 rows: each warpgroup has all of them, of a tile of its own or of half of its columns."""
 
 CONFIGS += [
-    *(Config((256, 192), cluster=cluster, stages=3, buffers=1, regs=(24, 240)) for cluster in ((1, 2), (2, 1))),
-    *(swapped(rows, 256, cluster=2) for rows in (184, 192, 200)),
+    *(Config((256, 192), cluster=cluster, stages=3, buffers=3, regs=(24, 240)) for cluster in ((1, 2), (2, 1))),
+    *(swapped(rows, 256, cluster=2) for rows in (184, 192)),
+    replace(swapped(200, 256, cluster=2), buffers=5, swizzle=5),
 ]
 """Tiles of as many sums as registers hold: blocks load the fewest bytes for a product, which counts where the card's
-power is the limit."""
+power is the limit. Nothing is multiplied while such a tile is stored, so its pieces have what room there is. In bands
+of five, 66 pairs of the last one are nearly a square."""
 
 CONFIGS += [
     replace(make(columns, 128, pingpong, 2), stream=2)
