@@ -106,6 +106,10 @@ def build(code: Bytecode) -> Cfg:
         _loop(header, len(bodies[order[header]]), successors, predecessors, instrs, into)
         for header in sorted(place[header] for header in bodies)
     )
+    around: list[list[Loop]] = [[] for _ in order]
+    for loop in loops:  # an outer loop has the smaller header
+        for i in loop.blocks:
+            around[i].append(loop)
     blocks = tuple(
         Block(
             index=i,
@@ -113,7 +117,7 @@ def build(code: Bytecode) -> Cfg:
             stop=ranges[old][1],
             successors=successors[i],
             predecessors=predecessors[i],
-            loops=tuple(loop for loop in loops if i in loop.blocks),  # an outer loop has the smaller header
+            loops=tuple(around[i]),
             is_failure=_fails(i, successors, instrs),
         )
         for i, old in enumerate(order)

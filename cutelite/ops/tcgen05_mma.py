@@ -379,13 +379,13 @@ class Product(OfTensorMemory):
             else:
                 wide = table_of[widened(x, bits)] if major == "K" else table_of[widened(x.T, bits).T]
         else:
-            wide = x.astype(np.int64) if self.elem_d.name == "i32" else wgmma.wide(x, elem)
+            wide = wgmma.wide(x, elem)
         return wide if table is None else expanded(wide, table, elem)
 
     def _sum(self, before: Array | None, a: Array, b: Array, factors: Any, step: int) -> Array:
         """Return ``a @ b.T + before``, rounded once to the accumulator's type."""
         if self.elem_d.name == "i32":
-            exact = a @ b.T + (0 if before is None else before.astype(np.int64))
+            exact = (a @ b.T).astype(np.int64) + (0 if before is None else before)
             return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
         sign = -1.0 if self.negate_a != self.negate_b else 1.0
         exact = sign * (a @ b.T)

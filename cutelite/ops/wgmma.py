@@ -352,9 +352,9 @@ class MmaAsync(Op):
             else:
                 a = [self._registers_a(registers, i) for i in range(len(self.steps))]
             b = read_matrices(agent, machine, at_b, to_b, self.n, self.elem_b, self.b_major, k_bytes)
-            b = self._exact(b, self.elem_b)
+            b = wide(b, self.elem_b)
             for i in range(len(self.steps)):
-                total = self._sum(total, self._exact(whole(i, a[i]), self.elem_a), b[i])
+                total = self._sum(total, wide(whole(i, a[i]), self.elem_a), b[i])
             return from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
@@ -371,13 +371,11 @@ class MmaAsync(Op):
         tile[places(operand_a(self.elem_a))] = held[:, step * each : (step + 1) * each]
         return tile.reshape(-1, M).T
 
-    def _exact(self, a: Array, elem: Scalar) -> Array:
-        """Return operands in a type in which their products are exact."""
-        return a.astype(np.int64) if self.elem_d == i32 else wide(a, elem)
-
     def _sum(self, before: Array | None, a: Array, b: Array) -> Array:
         """Return ``a @ b.T + before``, rounded once to the accumulator's type; the columns are contiguous."""
         exact = (b @ a.T).T  # in the order of `to_tile` and `from_tile`
+        if self.elem_d == i32:
+            exact = exact.astype(np.int64)  # sums wrap around
         if self.scale_a != self.scale_b:
             exact = -exact
         if before is not None:

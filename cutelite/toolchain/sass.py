@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import tempfile
@@ -37,8 +38,12 @@ def live_registers(image: bytes) -> dict[int, int] | None:
 
 def _nvdisasm(image: bytes, *flags: str) -> str | None:
     program = find.program("nvdisasm")
-    if program is None:
-        return None
+    return None if program is None else _printed(program, image, flags)
+
+
+@functools.lru_cache(maxsize=8)
+def _printed(program: str, image: bytes, flags: tuple[str, ...]) -> str:
+    """Return what nvdisasm prints. It takes 0.5 s for the smallest cubin, and warnings ask before users do."""
     with tempfile.TemporaryDirectory(prefix="cutelite-") as work:
         file = Path(work, "kernel.cubin")
         file.write_bytes(image)
