@@ -598,7 +598,8 @@ def cells_of_layout(layout: Layout, elem: Scalar, column: int) -> Array:
     """Return the cells of a tensor that begins at a column: an array of bool (lanes, columns)."""
     at, per = np.zeros(1, np.int64), per_cell(elem)
     for extent, stride in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
-        at = np.unique(at[:, None] + np.arange(extent) * stride)
+        if stride:
+            at = (at[:, None] + np.arange(extent) * stride).reshape(-1)
     found = np.zeros((LANES, COLUMNS), np.bool_)
     found[at // (per << LANE_SHIFT), column + at % (per << LANE_SHIFT) // per] = True
     return found

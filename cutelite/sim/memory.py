@@ -184,7 +184,7 @@ class Space:
             if other is not region:
                 self.recent = other
                 return self.locate(flat, unit, who, pieces)
-            if len(np.unique(np.searchsorted(self.bases, flat, "right"))) > 1:
+            if self.region_at(int(flat.min())) is not self.region_at(int(flat.max())):
                 return None
         return self._refuse(int(np.argmax(index >= len(units))), flat, unit, who, pieces)
 

@@ -41,6 +41,12 @@ def numbers(x: Any) -> Any:
     return np.asarray(x, np.float64)
 
 
+def beyond(config: Config) -> tuple[int, int]:
+    """Return the rows and columns of a problem of 2 x 2 tiles of a whole cluster, of which the last are not full."""
+    (m, n), (along_m, along_n) = config.tile, config.cluster
+    return m * along_m + 44, n * along_n + 12
+
+
 @pytest.fixture
 def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have one block, pair or cluster do all tiles."""
@@ -50,9 +56,9 @@ def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("config", [None, WIDE, TALL, Config(), ONE, *CLUSTERS, *DYNAMIC], ids=str)
 @pytest.mark.usefixtures("on_cards", "few_blocks")
 def test_products_are_those_of_numpy(config: Config | None) -> None:
-    draw = np.random.default_rng(1)
-    a, b = whole(draw, 300, 200), whole(draw, 200, 268)
-    out = poisoned(300, 268)
+    draw, (m, n) = np.random.default_rng(1), (300, 268) if config is None else beyond(config)
+    a, b = whole(draw, m, 200), whole(draw, 200, n)
+    out = poisoned(m, n)
     assert gemm(a, b, out, config=config) is out
     np.testing.assert_array_equal(out, numbers(a) @ numbers(b))
 
