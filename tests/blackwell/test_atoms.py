@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import CompileError, Tensor, bf16, f32
 from cutelite.layout import viz
 from cutelite.ops.tcgen05_layouts import LANES, SHAPES, cells, transfer_layout
+from tests.blackwell.pieces import barrier, finished
 from tests.hopper.test_wgmma import fill
 
 BF16: Any = bf16
@@ -39,11 +40,7 @@ def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
     def kernel(a: Tensor[bf16, (m, 64)], b: Tensor[bf16, (64, 64)], c: Tensor[f32, (m, 64)]) -> None:
         left = cl.shared(bf16, cl.make_smem_layout(BF16, (m, 64)))
         right = cl.shared(bf16, cl.make_smem_layout(BF16, (64, 64)))
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         fill(left, a, m, 64)
         fill(right, b, 64, 64)
         cl.fence_proxy_async("shared::cta")
@@ -61,8 +58,7 @@ def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
             sums = mma.make_fragment_C(mine.partition_C(acc))
             cl.gemm(mma, sums, mine.partition_A(left), mine.partition_B(right))
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         part = load.get_slice(t)
         results = cl.make_rmem_tensor_like(part.partition_D(c))
         cl.copy(load, part.partition_S(acc), results)

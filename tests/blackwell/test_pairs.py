@@ -9,6 +9,8 @@ import pytest
 import cutelite as cl
 from cutelite import Layout, Tensor, bf16, f32
 from cutelite.ops.swizzles import SWIZZLES
+from tests.blackwell.pieces import barrier, write
+from tests.hopper.test_wgmma import fill
 
 A = TypeVar("A", bound=Any)
 BF16: Any = bf16
@@ -24,15 +26,9 @@ def pair(m: int, n: int, without: str = "") -> Any:
     def kernel(a: Tensor[bf16, (m, K)], b: Tensor[bf16, (n, K)], c: Tensor[f32, (m, n)]) -> None:
         left = cl.shared(bf16, Layout((rows, K), (K, 1)), swizzle=SWIZZLES["64B"], align=1024)
         right = cl.shared(bf16, Layout((columns, K), (K, 1)), swizzle=SWIZZLES["64B"], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
-        for i in range(t, rows * K, 128):
-            left[i // K, i % K] = a[rank * rows + i // K, i % K]
-        for i in range(t, columns * K, 128):
-            right[i // K, i % K] = b[rank * columns + i // K, i % K]
+        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        fill(left, a, rows, K, rank * rows)
+        fill(right, b, columns, K, rank * columns)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(256, cta_group=2)
         acc = tmem.tensor(rows, n)
@@ -49,9 +45,7 @@ def pair(m: int, n: int, without: str = "") -> Any:
             done[0].wait(0)
         cl.tcgen05.fence_after_thread_sync()
         if m == 256:
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
-            for j in cl.static_range(n):
-                c[rank * rows + t, j] = mine[j]
+            write(c, acc, rank * rows)
         else:  # the second half of the columns is in lanes 64 to 127
             whole = tmem.view(cl.tcgen05.lanes_layout(128, columns))
             mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))

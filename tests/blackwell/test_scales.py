@@ -12,7 +12,8 @@ from cutelite.lang import tcgen05 as words
 from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor
-from tests.hopper.test_wgmma import k_major
+from tests.blackwell.pieces import barrier, finished, write
+from tests.hopper.test_wgmma import fill, k_major
 
 A = TypeVar("A", bound=Any)
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
@@ -33,15 +34,9 @@ def product(n: int, bytes: int, elem: Any, kind: Any, block: int, blocks: int) -
         right = cl.shared(elem, k_major(n, bytes, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
         of_a = cl.shared(u8, cl.tcgen05.scales_in_smem(128, blocks), align=128)
         of_b = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks), align=128)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
-        for i in range(t, 128 * bytes, 128):
-            left[i // bytes, i % bytes] = a[i // bytes, i % bytes]
-        for i in range(t, n * bytes, 128):
-            right[i // bytes, i % bytes] = b[i // bytes, i % bytes]
+        done, t = barrier(), cl.thread_idx.x
+        fill(left, a, 128, bytes)
+        fill(right, b, n, bytes)
         for j in cl.static_range(blocks):
             of_a[t, j] = sa[t, j]
             for i in cl.static_range(n // 128):
@@ -56,8 +51,7 @@ def product(n: int, bytes: int, elem: Any, kind: Any, block: int, blocks: int) -
             cl.tcgen05.copy_scales(scale_b, of_b)
             cl.tcgen05.mma_scaled(acc, left, right, scale_a, scale_b, accumulate=False, kind=kind, block=block)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         for k in cl.static_range(n // 64):
             mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc.tile((128, 64), (0, k))))
             for j in cl.static_range(64):
@@ -142,11 +136,7 @@ def test_rows_are_copied_to_the_lanes_of_warps(shape: str, rows: int, columns: i
     @cl.kernel(block=128, arch="sm_100a")
     def kernel(x: Tensor[f32, (rows, columns)], out: Tensor[f32, (128, columns)]) -> None:
         tile = cl.shared(f32, layout, swizzle=SWIZZLES[swizzle], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         if t < rows:
             for j in cl.static_range(columns):
                 tile[t, j] = x[t, j]
@@ -156,11 +146,8 @@ def test_rows_are_copied_to_the_lanes_of_warps(shape: str, rows: int, columns: i
         if t == 0:
             cl.tcgen05.copy(held, tile, shape)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(held))
-        for j in cl.static_range(columns):
-            out[t, j] = mine[j]
+        finished(done)
+        write(out, held)
         tmem.free()
 
     x, out = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns), np.zeros((128, columns), np.float32)
@@ -237,15 +224,10 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
         right = cl.shared(elem, k_major(columns, octets, "64B", 1), swizzle=SWIZZLES["64B"], align=1024)
         of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(128, whole), align=128)
         of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, whole), align=128)
-        done = cl.shared(cl.mbarrier, (1,))
-        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
         for i in cl.range(of_a):
             left[t, i] = a[rank * rows + t, i]
-        for i in range(t, columns * octets, 128):
-            right[i // octets, i % octets] = b[rank * columns + i // octets, i % octets]
+        fill(right, b, columns, octets, rank * columns)
         for j in cl.static_range(whole):
             of_left[t, j] = sa[rank * rows + t, j]
             of_right[t, j] = sb[t, j]
@@ -282,11 +264,8 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
                 more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
                 cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
             cl.tcgen05.commit(done[0], 3 if group == 2 else None, group)
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
-        for j in cl.static_range(n):
-            c[rank * rows + t, j] = mine[j]
+        finished(done)
+        write(c, acc, rank * rows)
         tmem.free()
 
     return kernel
@@ -366,19 +345,11 @@ def test_scaled_products_of_pairs_with_64_rows_each(
         right = cl.shared(held, cl.make_smem_layout(held, (columns, octets)))
         of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(rows, blocks), align=128)
         of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks, halves=True), align=128)
-        done = cl.shared(cl.mbarrier, (1,))
-        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
-        for i in range(t, rows * octets, 128):
-            left[i // octets, i % octets] = a[rank * rows + i // octets, i % octets]
-        for i in range(t, columns * octets, 128):
-            right[i // octets, i % octets] = b[rank * columns + i // octets, i % octets]
-        for i in range(t, rows * blocks, 128):
-            of_left[i // blocks, i % blocks] = sa[rank * rows + i // blocks, i % blocks]
-        for i in range(t, n * blocks, 128):
-            of_right[i // blocks, i % blocks] = sb[i // blocks, i % blocks]
+        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        fill(left, a, rows, octets, rank * rows)
+        fill(right, b, columns, octets, rank * columns)
+        fill(of_left, sa, rows, blocks, rank * rows)
+        fill(of_right, sb, n, blocks)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(256, cta_group=2)
         acc = tmem.tensor(rows, n)
@@ -405,8 +376,7 @@ def test_scaled_products_of_pairs_with_64_rows_each(
                 more: Any = {"kind": kind, "block": block, "cta_group": 2}
                 cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
             cl.tcgen05.commit(done[0], 3, 2)
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         whole = tmem.view(cl.tcgen05.lanes_layout(128, columns))
         mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
         for j in cl.static_range(columns):
@@ -488,15 +458,10 @@ def test_instructions_of_96_numbers_go_across_blocks_of_128_bytes(
     ) -> None:  # fmt: skip
         left = cl.shared(held, cl.make_smem_layout(held, (128, octets)))
         right = cl.shared(held, cl.make_smem_layout(held, (n, octets)))
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         for i in range(octets):
             left[t, i] = a[t, i]
-        for i in range(t, n * octets, 128):
-            right[i // octets, i % octets] = b[i // octets, i % octets]
+        fill(right, b, n, octets)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(256)
         acc = tmem.tensor(128, n)
@@ -521,11 +486,8 @@ def test_instructions_of_96_numbers_go_across_blocks_of_128_bytes(
                 operands = mine.partition_C(acc), mine.partition_A(left), mine.partition_B(right)
                 cl.gemm(mma, *operands, accumulate=False, scales=(by_a, by_b))
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
-        for j in cl.static_range(n):
-            c[t, j] = mine[j]
+        finished(done)
+        write(c, acc)
         tmem.free()
 
     draw = np.random.default_rng(block)

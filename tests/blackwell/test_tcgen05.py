@@ -14,7 +14,8 @@ from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
 from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import accumulator_cells, accumulator_layout, cells
-from tests.hopper.test_wgmma import DTYPES, k_major
+from tests.blackwell.pieces import barrier, finished, write
+from tests.hopper.test_wgmma import DTYPES, fill, k_major
 
 A = TypeVar("A", bound=Any)
 D = TypeVar("D", bound=Any)
@@ -43,15 +44,9 @@ def product(
     def kernel(a: Tensor[A, (m, k)], b: Tensor[A, (n, k)], c: Tensor[D, (m, n)]) -> None:
         a_tile = cl.shared(held, a_layout, swizzle=SWIZZLES[swizzle], align=1024)
         b_tile = cl.shared(held, b_layout, swizzle=SWIZZLES[swizzle], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        if cl.thread_idx.x == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
-        t = cl.thread_idx.x
-        for i in range(t, m * k, 128):
-            a_tile[i // k, i % k] = a[i // k, i % k]
-        for i in range(t, n * k, 128):
-            b_tile[i // k, i % k] = b[i // k, i % k]
+        done, t = barrier(), cl.thread_idx.x
+        fill(a_tile, a, m, k)
+        fill(b_tile, b, n, k)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(512)
         d = tmem.tensor(m, n, acc)
@@ -71,8 +66,7 @@ def product(
             sums = cl.tcgen05.mma(d, left, right, accumulate=False, **how)
             cl.tcgen05.mma(sums, left, right, **how, **again)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         if m == 128:
             mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
             for j in cl.static_range(n):
@@ -448,11 +442,7 @@ def test_an_accumulator_in_flight_is_readable_after_the_wait_for_its_commit() ->
     def kernel(c: Tensor[f32, (128, 16)], count: i32) -> None:
         a = cl.shared(bf16, layout, swizzle=SWIZZLES["32B"], align=1024)
         b = cl.shared(bf16, k_major(16, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         for k in cl.static_range(16):
             a[t, k] = 1.0
             b[t % 16, k] = 1.0
@@ -464,9 +454,7 @@ def test_an_accumulator_in_flight_is_readable_after_the_wait_for_its_commit() ->
                 acc = cl.tcgen05.mma(acc, a, b, accumulate=i > 0)
             cl.tcgen05.commit(done[0])
         acc = cl.tcgen05.wait_commit(done[0], 0, acc)
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
-        for j in cl.static_range(16):
-            c[t, j] = mine[j]
+        write(c, acc)
         tmem.free()
 
     c = np.zeros((128, 16), np.float32)
@@ -486,11 +474,7 @@ def test_threads_feed_products_by_their_stores() -> None:
     ) -> None:
         parts = cl.PipelineAsyncUmma.create(2, producers=128)
         right = cl.shared(elem, Layout((n, bk, 2), (bk, 1, n * bk)), swizzle=SWIZZLES["32B"], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         tmem = cl.TmemAllocator.create(64)
         acc = tmem.tensor(128, n)
         held = [tmem.view(cl.tcgen05.lanes_layout(128, bk, elem), elem, n + 8 * i) for i in range(2)]
@@ -514,11 +498,8 @@ def test_threads_feed_products_by_their_stores() -> None:
                 state = state.advance()
             cl.tcgen05.commit(done[0])
         if t < 128:
-            done[0].wait(0)
-            cl.tcgen05.fence_after_thread_sync()
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
-            for j in cl.static_range(n):
-                c[t, j] = mine[j]
+            finished(done)
+            write(c, acc)
         tmem.free()
 
     a, b = integers("bf16", 128, bk * blocks), integers("bf16", n, bk * blocks, seed=1)

@@ -14,6 +14,7 @@ from cutelite.lang import tcgen05 as words
 from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
+from tests.blackwell.pieces import barrier, finished, write
 from tests.blackwell.test_tcgen05 import integers
 from tests.hopper.test_wgmma import DTYPES, fill, k_major
 
@@ -51,16 +52,11 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
     ) -> None:  # fmt: skip
         left = cl.shared(held, k_major(rows, extent, swizzle, held.bytes), swizzle=SWIZZLES[swizzle], align=1024)
         right = cl.shared(held, k_major(n, k, wide, held.bytes), swizzle=SWIZZLES[wide], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
+        done, t = barrier(), cl.thread_idx.x
         row = t if rows == 128 else t // 32 * 16 + t % 16  # that lies in this thread's lane
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
         for i in cl.range(extent):
             left[row, i] = a[row, i]
-        for i in range(t, n * k, 128):
-            right[i // k, i % k] = b[i // k, i % k]
+        fill(right, b, n, k)
         metadata: Any = None
         if kept is not None:
             of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k), align=128)
@@ -95,8 +91,7 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
             else:
                 cl.tcgen05.mma(sums, left, right, metadata=metadata, **how)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         if rows == 128:
             mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
             for j in cl.static_range(n):
@@ -151,15 +146,10 @@ def test_a_pair_of_blocks_with_64_rows_each_takes_a_sparse_a() -> None:
         left = cl.shared(e4m3, cl.make_smem_layout(e4m3, (64, k // 2)))
         right = cl.shared(e4m3, cl.make_smem_layout(e4m3, (n // 2, k)))
         of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(e4m3, k), align=128)
-        done = cl.shared(cl.mbarrier, (1,))
-        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
         for i in range(t, 64 * k // 2, 128):
             left[i // 64, i % 64] = a[rank * 64 + i // 64, i % 64]
-        for i in range(t, n // 2 * k, 128):
-            right[i // k, i % k] = b[rank * (n // 2) + i // k, i % k]
+        fill(right, b, n // 2, k, rank * (n // 2))
         for i in cl.static_range(16):
             of_smem[t, i] = kept[rank * 64 + t // 32 * 16 + t % 16, i]
         cl.fence_proxy_async("shared::cta")
@@ -170,8 +160,7 @@ def test_a_pair_of_blocks_with_64_rows_each_takes_a_sparse_a() -> None:
             cl.tcgen05.copy_metadata(metadata, of_smem, e4m3, 2)
             cl.tcgen05.mma(acc, left, right, accumulate=False, metadata=metadata, cta_group=2)
             cl.tcgen05.commit(done[0], 3, cta_group=2)
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         part = cl.tcgen05.wait_load(cl.tcgen05.load(acc, "16x256b"))
         for j in cl.static_range(n // 8):
             for i in cl.static_range(4):
@@ -303,11 +292,8 @@ def test_tiles_contiguous_along_the_rows(elem: str) -> None:
         if t == 0:
             cl.tcgen05.mma(d, left, right, accumulate=False, **how)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(d))
-        for j in cl.static_range(n):
-            c[t, j] = mine[j]
+        finished(done)
+        write(c, d)
         tmem.free()
 
     draw, c = np.random.default_rng(11), np.zeros((m, n), np.float32)
@@ -351,11 +337,7 @@ def test_lanes_are_shifted_and_narrow_numbers_unpacked_by_copies() -> None:
     def kernel(x: Tensor[u8, (2, 128, 32)], top: Tensor[u8, (4, 32)], out: Tensor[u8, (128, 128)]) -> None:
         tiles = [cl.shared(u8, k_major(128, 32, "none", 1), align=1024) for _ in range(2)]
         few = cl.shared(u8, k_major(8, 32, "none", 1), align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         for i in cl.static_range(32):
             for j in cl.static_range(2):
                 tiles[j][t, i] = x[j, t, i]
@@ -372,8 +354,7 @@ def test_lanes_are_shifted_and_narrow_numbers_unpacked_by_copies() -> None:
             cl.tcgen05.copy(whole.tile((128, 8), (0, 2)), few.recast(cl.u32), "4x256b")
             cl.tcgen05.shift(whole.tile((32, 8), (1, 3)))
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
         for i in cl.static_range(32):
             for j in cl.static_range(4):
@@ -419,11 +400,7 @@ def stationary(m: int, n: int, rows: int, how: dict[str, Any]) -> Any:
     ) -> None:
         left = cl.shared(cl.bf16, k_major(m, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
         right = cl.shared(cl.bf16, k_major(rows, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         fill(left, a, m, 16)
         fill(right, b, rows, 16)
         cl.fence_proxy_async("shared::cta")
@@ -434,12 +411,9 @@ def stationary(m: int, n: int, rows: int, how: dict[str, Any]) -> Any:
             sums = cl.tcgen05.mma_ws(d, left, right, accumulate=False, collector="b1::fill", **more)
             cl.tcgen05.mma_ws(sums, left, right, collector=second, **more)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         whole = tmem.view(cl.tcgen05.lanes_layout(128, n * m // 128), f32)
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
-        for j in cl.static_range(n * m // 128):
-            c[t, j] = mine[j]
+        write(c, whole)
         tmem.free()
 
     return kernel
@@ -497,11 +471,7 @@ def test_parts_of_columns_are_multiplied_by_what_their_lanes_hold(
     ) -> None:  # fmt: skip
         left = cl.shared(held, cl.make_smem_layout(held, (m, extent)))
         right = cl.shared(held, cl.make_smem_layout(held, (n, k)))
-        done = cl.shared(cl.mbarrier, (1,))
-        t = cl.thread_idx.x
-        if t == 0:
-            done[0].init(1)
-            cl.fence_mbarrier_init()
+        done, t = barrier(), cl.thread_idx.x
         fill(left, a, m, extent)
         fill(right, b, n, k)
         metadata: Any = None
@@ -529,12 +499,9 @@ def test_parts_of_columns_are_multiplied_by_what_their_lanes_hold(
                 cl.tcgen05.copy_metadata(metadata, of_smem, held)
             cl.tcgen05.mma_ws(d, left, right, accumulate=False, metadata=metadata)
             cl.tcgen05.commit(done[0])
-        done[0].wait(0)
-        cl.tcgen05.fence_after_thread_sync()
+        finished(done)
         whole = tmem.view(cl.tcgen05.lanes_layout(128, n // parts), acc)
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
-        for j in cl.static_range(n // parts):
-            c[t, j] = mine[j]
+        write(c, whole)
         tmem.free()
 
     name = "f32" if elem == "tf32" else elem

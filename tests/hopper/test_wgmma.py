@@ -64,9 +64,10 @@ def mn_major(rows: int, k: int, swizzle: str) -> Layout:
     return Layout(((span, rows // span), k), ((1, span * k), span))
 
 
-def fill(tile: Any, source: Any, rows: Any, k: Any) -> None:
+def fill(tile: Any, source: Any, rows: Any, k: Any, first: Any = 0) -> None:
+    """Copy rows of `k` elements, from `first` on, to a tile."""
     for i in range(cl.thread_idx.x, rows * k, 128):
-        tile[i // k, i % k] = source[i // k, i % k]
+        tile[i // k, i % k] = source[first + i // k, i % k]
 
 
 def readable(tile: Any) -> Any:
