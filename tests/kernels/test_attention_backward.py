@@ -144,6 +144,13 @@ def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + (q_idx - kv_idx) * -0.05 * (h + 1)
 
 
+OF_KEYS = np.linspace(-1, 1, 140, dtype=np.float32)
+
+
+def tabled(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + OF_KEYS[kv_idx]
+
+
 def ending(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     """Infinite behind the last of 70 queries and of 140 keys."""
     return score + 1.0 / (70 - q_idx) - 1.0 / (140 - kv_idx)
@@ -159,9 +166,9 @@ def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 def test_mods_are_differentiated() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 64)
-    compare(q, k, v, do, score_mod=ending, mask_mod=near)
+    compare(q, k, v, do, score_mod=tabled)
     q, k, v, do = inputs(70, 140, 2, 1, 136)
-    compare(q, k, v, do, score_mod=slope)
+    compare(q, k, v, do, score_mod=ending)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
 
 

@@ -976,6 +976,34 @@ ROWS: tuple[Row, ...] = (
         "those who made dS of these keys have waited for them",
     ),
     Row(
+        f"attention_backward_wide {ORDERED_WIDE}",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        "bring(k, self.storage",
+        "dk takes the place of keys when `Adder` has read them, and values, which have been waited for, are released then",
+    ),
+    *(
+        Row(
+            ORDERED_WIDE,
+            kind,
+            op,
+            detail,
+            "tiles = tiles.advance() < Turns(",
+            "in the first tile, which has queries, `Adder` meets it before it releases keys, and the place is filled later",
+            (0,),
+        )
+        for kind, op, detail in (("drop", "bar.warp.sync", ""), ("weaken", ARRIVE, RELAXED))
+    ),
+    Row(
+        SPLIT_WIDE,
+        "stage",
+        "tensor.ptr",
+        "",
+        "ds_pipe.consumer_release(state) < Adder(",
+        "of two places one is handed back a block later, and the other's next writer has waited for that one",
+    ),
+    Row(
         SPLIT_WIDE,
         "stage",
         "tensor.ptr",
@@ -989,6 +1017,14 @@ ROWS: tuple[Row, ...] = (
         "weaken",
         ARRIVE,
         RELAXED,
+        "number, tiles = cl.u32(0), tiles.advance()",
+        QUERIES_BEFORE,
+    ),
+    Row(
+        ORDERED_WIDE,
+        "drop",
+        "bar.warp.sync",
+        "",
         "number, tiles = cl.u32(0), tiles.advance()",
         QUERIES_BEFORE,
     ),

@@ -2,6 +2,7 @@
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
@@ -9,6 +10,7 @@ from cutelite import Tensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
+from cutelite.kernels.functions import captured_types
 from cutelite.lib.epilogue import piece_copy
 from cutelite.records import dataclass
 
@@ -78,6 +80,12 @@ def banded(dim: int, sq: int, queries: int, heads: int) -> int:
     return min(1 << (fits.bit_length() - 1), heads)
 
 
+@lru_cache(maxsize=256)
+def loads(function: Any) -> bool:
+    """Tell whether a function captured arrays."""
+    return bool(captured_types(function))
+
+
 @dataclass(frozen=True)
 class Plan(OfProblem):
     """A configuration for a problem, and the types and sizes derived from both.
@@ -99,8 +107,13 @@ class Plan(OfProblem):
 
     @property
     def apart(self) -> bool:
-        """Tell whether scores and dP follow each other: registers do not hold both beside a wide dk, or a mask."""
-        return self.problem.dim > 128 or (self.problem.mask_mod is not None and self.by_rows)
+        """Tell whether scores and dP follow each other: where registers do not hold both.
+
+        Those are beside a wide dk, and of 128 queries beside a `mask_mod` or what functions load from arrays.
+        """
+        problem = self.problem
+        functions = problem.mask_mod is not None or self.arrays or loads(problem.score_mod)
+        return problem.dim > 128 or (self.by_rows and functions)
 
     @property
     def extended(self) -> bool:
