@@ -31,7 +31,7 @@ from cutelite.dispatch.launch import (
     shortest,
 )
 from cutelite.dispatch.launcher import Held, Launching, LaunchRecord
-from cutelite.dispatch.mistakes import named_by_kernel, without_our_frames
+from cutelite.dispatch.mistakes import named_by_kernel, shorten, without_our_frames
 from cutelite.dispatch.ranges import launch_range
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
@@ -209,7 +209,11 @@ class Kernel:
 
         ``kernel[grid](...)`` takes the decorator's block; a grid of several extents is then ``kernel[(x, y), None]``.
         """
-        return self._launching.subscript(key)
+        try:
+            return self._launching.subscript(key)
+        except LaunchError as error:
+            shorten(error)
+            raise
 
     @without_our_frames
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -715,7 +719,11 @@ class BoundKernel:
 
     @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        return self.kernel._launching.of_method(key, self.instance)
+        try:
+            return self.kernel._launching.of_method(key, self.instance)
+        except LaunchError as error:
+            shorten(error)
+            raise
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.kernel(*args, **kwargs)

@@ -86,6 +86,14 @@ def method(kernel: Any) -> None:
     kernel.launch(cl.Launch(1, 32), np.zeros(4, np.float32))
 
 
+def without_a_block(kernel: Any) -> None:
+    kernel[1](np.zeros(4, np.float32))
+
+
+def on_a_grid_of_text(kernel: Any) -> None:
+    kernel["a", 32](np.zeros(4, np.float32))
+
+
 def with_an_option(kernel: Any) -> None:
     kernel.options(opt=9)
 
@@ -129,7 +137,7 @@ def test_frames_of_the_compiler_are_left_out(
     [(launched, cl.SimError), (launched_without_a_lock, cl.SimError),
      (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
      (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError),
-     (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
+     (without_a_block, cl.LaunchError), (on_a_grid_of_text, cl.LaunchError), (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
      (without_an_assembler, cl.ToolchainError), (decorated, cl.OptionError)],
 )  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
