@@ -14,6 +14,7 @@ from typing import Any
 from cutelite import lower, passes, toolchain
 from cutelite.builds.refusals import stage
 from cutelite.diag import CompileError, Mistake
+from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.front.build import build
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.lang.annotations import PointerSpec
@@ -58,6 +59,7 @@ class DeviceFunction(NamedTuple):
         return saved(folder, {f"{self.name}.{ending}": content for ending, content in files.items() if content})
 
 
+@without_our_frames
 def device_function(
     function: Any, /, *, arch: str = "sm_90a", name: str | None = None, **options: Any
 ) -> DeviceFunction:

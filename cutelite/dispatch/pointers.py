@@ -6,12 +6,13 @@ Out   an array of their addresses, on the same device, which keeps them alive
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 import cutelite_rt as rt
+from cutelite.dispatch.mistakes import without_our_frames
 from cutelite_rt.errors import ArgumentError, brief
 from cutelite_rt.signature.bind import home_of
 
@@ -25,6 +26,7 @@ class HostPointers(np.ndarray[Any, Any]):
         self.pointees = getattr(of, "pointees", ())
 
 
+@without_our_frames
 def pointers(arrays: Iterable[Any]) -> Any:
     """Return the addresses of `arrays` as an array that keeps them alive: an argument for `Tensor[Pointer[f32], (N,)]`.
 
@@ -32,10 +34,15 @@ def pointers(arrays: Iterable[Any]) -> Any:
     Result  (len(arrays),) of i64 on the same device: a NumPy array, or a `cutelite_rt.DeviceArray` whose copy has ended
     Errors  `ArgumentError` for arrays on several devices, and for objects that are no arrays
     """
-    if not isinstance(arrays, Iterable):
+    if not isinstance(arrays, Iterable) or isinstance(arrays, Mapping | str | bytes):
         raise ArgumentError(f"pointers() takes a list or tuple of arrays, not {brief(arrays)}")
     arrays = tuple(arrays)
-    views = [(f"arrays[{i}]", rt.read(array)) for i, array in enumerate(arrays)]
+    views = []
+    for i, array in enumerate(arrays):
+        try:
+            views.append((f"arrays[{i}]", rt.read(array)))
+        except rt.UnreadableArray as error:
+            raise ArgumentError(f"pointers(): arrays[{i}] cannot be read: {error}") from None
     kind, ordinal = home_of("pointers", views) or ("cpu", 0)
     found = np.array([view.pointer for _, view in views], np.int64)
     if kind == "cuda":

@@ -109,9 +109,10 @@ def read(array: object, stream: int | None = None) -> ArrayView:
                 return _read_dlpack(array, stream)
             if hasattr(array, "__cuda_array_interface__"):
                 return _read_cuda_array(array, stream)
+            name = type(array).__name__
             raise UnreadableArray(
-                f"a {type(array).__name__} is not an array: pass a torch, CuPy, JAX or NumPy array, "
-                "or any object with __dlpack__ or __cuda_array_interface__"
+                f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name} is not an array: pass a torch, CuPy, JAX or NumPy "
+                "array, or any object with __dlpack__ or __cuda_array_interface__"
             )
         _READERS[type(array)] = reader
     return reader(array)

@@ -114,6 +114,10 @@ def decorated(kernel: Any) -> None:
     cl.kernel(opt=9)(kernel.__wrapped__)
 
 
+def by_itself(kernel: Any) -> None:
+    cl.device_function(helper)
+
+
 def frames(kernel: Any, run: Callable[[Any], None], error: type[Exception] = CompileError) -> list[str]:
     with pytest.raises(error) as caught:
         run(kernel)
@@ -137,8 +141,9 @@ def test_frames_of_the_compiler_are_left_out(
     [(launched, cl.SimError), (launched_without_a_lock, cl.SimError),
      (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
      (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError),
-     (without_a_block, cl.LaunchError), (on_a_grid_of_text, cl.LaunchError), (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
-     (without_an_assembler, cl.ToolchainError), (decorated, cl.OptionError)],
+     (without_a_block, cl.LaunchError), (on_a_grid_of_text, cl.LaunchError),
+     (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
+     (by_itself, CompileError), (without_an_assembler, cl.ToolchainError), (decorated, cl.OptionError)],
 )  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
     run: Callable[[Any], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch

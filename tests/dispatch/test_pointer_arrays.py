@@ -116,6 +116,10 @@ def test_what_is_refused(on_gpu: GpuArray) -> None:
 
     with pytest.raises(ArgumentError, match="pointers\\(\\) takes a list or tuple of arrays, not 3"):
         cl.pointers(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"takes a list or tuple of arrays, not \{'a': "):
+        cl.pointers({"a": np.zeros(3)})
+    with pytest.raises(ArgumentError, match=r"pointers\(\): arrays\[1\] cannot be read: an int is not an array"):
+        cl.pointers([np.zeros(3), 3])
     assert len(cl.pointers(np.zeros(8, np.float32) for _ in range(3)).pointees) == 3
 
     def untold(ps: Tensor[Tensor[f32, (M,)], (N,)]) -> None:
