@@ -167,12 +167,15 @@ class BulkCopies:
 
 
 def copied(part: RowPartition, row: Any) -> Any:
-    """Let each thread copy its vectors of `row` to shared memory; return a function that waits: its `RowPart`."""
-    if is_copies(row):
-        return lambda _: RowPart(part, row, 0, True, alike=False)
+    """Let each thread copy its vectors of `row` to shared memory; return a function that waits: its `RowPart`.
+
+    row  a row, or the copies of one, of which the one is taken that lies as the current row does
+    """
+    given, unaligned = row, not is_copies(row) and (part.n % part.vector or part.shift is not None)
+    row = row[part.lead, None] if is_copies(row) else row
     bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0),))
-    if bytes != COPIED or part.n % part.vector or mine.value.type.align % COPIED or part.shift is not None:
-        return lambda _: RowPart(part, row, 0, True, alike=False)
+    if bytes != COPIED or unaligned or mine.value.type.align % COPIED:
+        return lambda _: RowPart(part, given, 0, True, alike=False)
     begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
     place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
     for i in static_range(part.pieces):

@@ -212,7 +212,13 @@ class RowStream:
         Copies start now if it is `wanted`, and the function waits for them. What they cannot take is read from global
         memory piece by piece: narrow or unaligned vectors, or those of rows that are no multiple of a vector.
         """
-        return copied(self.part, row) if wanted and row is not None else nothing
+        if not wanted or row is None:
+            return nothing
+        if is_copies(row) and self.many:  # of each row another one
+            return lambda _: RowPart(self.part, row, 0, True, alike=False)
+        if is_copies(row):
+            self.turn_to(minimum(self.part.team.number(), self.arrays[0].shape[0] - 1))
+        return copied(self.part, row)
 
     def each(self, work: Any, ask: Any = None, turn: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
