@@ -295,7 +295,7 @@ def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
 
 
 COVERED = [
-    Plan(32, 1, 1, 8, 1, shifted=True, moved=True),
+    Plan(32, 1, 1, 8, 1, shifted=True, moved=True, aside=True),
     Plan(32, 1, 4, 8, 1, shifted=True, taken=True, lead=1 << 20),
     Plan(64, 1, 2, 8, 1, shifted=True, outside=True, moved=True),
     Plan(32, 1, 4, 8, 1, shifted=True, early=True),
