@@ -302,13 +302,14 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
         for what, other in others(value, turn):
             if word in result and what not in ONLY_CHECKED:
                 continue
-            as_before = what in ONLY_CHECKED or (by_itself and what.endswith(EXTENTS))
+            left_out = what == "nothing" and is_optional(function, word)  # as most of the function's own tests have it
+            as_before = what in ONLY_CHECKED or left_out or (by_itself and what.endswith(EXTENTS))
             try:
                 with diverted(only_checked if as_before else None):
                     function(**given | {word: other})
             except (ValueError, TypeError) as error:
                 known = isinstance(error, cl.ArgumentError | cl.LaunchError) or type(error) in (ValueError, TypeError)
-                alone = what in ALONE and not (what == "nothing" and is_optional(function, word))
+                alone = what in ALONE and not left_out
                 names = [word, *(n for n, x in given.items() if isinstance(x, np.ndarray) and not alone)]
                 if not known or not any(re.search(rf"\b{name}\b", str(error)) for name in names):
                     wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
