@@ -136,6 +136,7 @@ def test_data_arrives(place: Place, name: str, first: Any, second: Any, threads:
     np.testing.assert_array_equal(a, b)
 
 
+WIDTHS = [8, 16, 32, 64, 128]
 HINTS = [
     *(("load", cache, "") for cache in memory.LOAD_CACHES if cache),
     *(("store", cache, "") for cache in memory.STORE_CACHES if cache),
@@ -143,10 +144,13 @@ HINTS = [
 ]
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+@pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize(("way", "cache", "evict"), HINTS)
-def test_hints(place: Place, way: str, cache: str, evict: str, bits: int) -> None:
-    """Every width with every cache operator and eviction priority of a load or a store, which PTX then has."""
+def test_hints(place: Place, way: str, cache: str, evict: str, bits: int, request: pytest.FixtureRequest) -> None:
+    """Every width with every cache operator and eviction priority of a load or a store, which PTX then has.
+
+    The simulator, which has no caches, runs one width of each.
+    """
     hinted, plain = cl.CopyUniversalOp(bits, cache, evict), cl.CopyUniversalOp(bits)
     each = bits // 8
     dealt = Layout((4, 8), (8, 1)), Layout((1, each))
@@ -162,10 +166,12 @@ def test_hints(place: Place, way: str, cache: str, evict: str, bits: int) -> Non
         cl.copy(get, source, held)
         cl.copy(put, held, other.partition_D(b))
 
-    a = (np.arange(8 * 16 * each) % 251).reshape(shape).astype(np.uint8)
-    b = np.zeros_like(a)
-    place(kernel[1, 32], a, b)
-    np.testing.assert_array_equal(a, b)
+    turn = HINTS.index((way, cache, evict)) % len(WIDTHS)
+    if "gpu" in request.node.name or bits == WIDTHS[turn]:
+        a = (np.arange(8 * 16 * each) % 251).reshape(shape).astype(np.uint8)
+        b = np.zeros_like(a)
+        place(kernel[1, 32], a, b)
+        np.testing.assert_array_equal(a, b)
     ptx = kernel.compile(shape, shape, arch="sm_90a").ptx
     wanted = {"load": "ld.global", "store": "st.global"}[way]
     assert any(wanted in line and (cache or evict) in line for line in ptx.splitlines())
