@@ -863,9 +863,16 @@ ROWS: tuple[Row, ...] = (
     Row(
         f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
     ),
-    Row(OTHERS, "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state)", WHOLE_WARP),
+    Row(
+        OTHERS.replace(" attention_backward_wide", ""),
+        "drop",
+        "bar.warp.sync",
+        "",
+        "keys.consumer_release(self.kv_state)",
+        WHOLE_WARP,
+    ),
     Row(  # but `Adder`, which has multiplied nothing in tiles without queries
-        f"{SPLIT_WIDE} {ORDERED_WIDE}",
+        f"{WIDE} {ORDERED_WIDE}",
         "drop",
         "bar.warp.sync",
         "",
@@ -1004,13 +1011,13 @@ ROWS: tuple[Row, ...] = (
         "of two places one is handed back a block later, and the other's next writer has waited for that one",
     ),
     Row(
-        SPLIT_WIDE,
+        WIDE,
         "stage",
         "tensor.ptr",
         "",
         "number, tiles = cl.u32(0), tiles.advance() < Adder(",
-        "it has no use for the tile's first key",
-        (2,),
+        "the next place is told when the first tile's three blocks are loaded, for two of which dS has room without it",
+        (0,),
     ),
     Row(
         ORDERED_WIDE,
