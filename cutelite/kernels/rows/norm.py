@@ -169,8 +169,8 @@ def plan_for(
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         p = asking(p, n) if narrow is None and n > 2048 else p
         return replace(p, moved=shifted and weight + bias > 0 and not p.counted and rows.m * n >= MANY)
-    if norm.weighs_twice and not bias and (aligned < vector or not 16_384 < n <= 65_536):
-        p = plan_narrow(n, vector, aligned == vector)
+    if norm.weighs_twice and not bias and (aligned < vector or shifted or not 16_384 < n <= 65_536):
+        p = plan_narrow(n, vector, aligned == vector, shifted)
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
@@ -178,7 +178,7 @@ def plan_for(
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
-    p = replace(p, moved=shifted and some and not p.counted and rows.m * n >= MANY)
+    p = replace(p, moved=shifted and some and not p.taken and rows.m * n >= MANY)
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 
@@ -269,7 +269,10 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
 
     def planned(**most: int) -> Plan:
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
-        return replace(p, kinds=kinds(p)) if how is None and p.shifted and p.stages and not p.overlap else p
+        if how is not None or not p.shifted or not p.stages or p.overlap:
+            return p
+        each = replace(p, kinds=kinds(p))  # with two sums registers are short: only where it takes more clusters
+        return p if sums == 2 and p.cluster > 1 and count(p) >= 0.95 * count(each) else each
 
     access = Access.of([rows, *others])
     p = planned()

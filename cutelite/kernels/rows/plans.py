@@ -225,15 +225,17 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     return replace(plan(n, vector, each=each, inputs=2), held=False)
 
 
-def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
+def plan_narrow(n: int, vector: int, whole: bool, shifted: bool) -> Plan:
     """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
 
-    whole  rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
+    whole    rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
+    shifted  so do the vectors that cover rows, of which bulk copies take any number
     """
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
+    copied = n + -n % vector if shifted else n
+    if whole and n > (16_384 if shifted else 65_536) and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
         return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
