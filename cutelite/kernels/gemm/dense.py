@@ -27,6 +27,7 @@ from cutelite.kernels.gemm.configs import ALONE, CONFIGS, Config, Launched, Prob
 from cutelite.kernels.gemm.fits import (
     LOADERS,
     all_copied,
+    beside_c,
     boxes_of,
     made_for,
     settled,
@@ -221,6 +222,8 @@ def run(
         together = config.together if steps >= config.together else 1
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
+    if fused.c is not None and not problem.direct and config.splits * config.together == 1:
+        config = beside_c(config, problem)
     batches = d.shape[0] if problem.batched else 1
     high, across = (n, m) if config.swapped else (m, n)
     of_tile = problem.columns(bn)

@@ -136,6 +136,14 @@ def single(config: Config, problem: Problem, steps: int) -> Config | None:
     return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else None
 
 
+def beside_c(config: Config, problem: Problem) -> Config:
+    """Return the configuration with as many buffers as there is room for: pieces of C come to them ahead."""
+    of, (rows, each) = problem.swapped if config.swapped else problem, config.own
+    pieces = rows // 64 * (each // wide(config, of))
+    fit = [n for n in range(config.buffers, pieces + 1) if pieces % n == 0]
+    return next(more for n in reversed(fit) if held(more := replace(config, buffers=n), of) < SHARED)
+
+
 def needed(config: Config) -> int:
     """Return the least number of stages: accumulators of blocks that share K are laid where tiles of B were."""
     (bm, bn), alone = config.tile, config.together == 1
