@@ -55,6 +55,19 @@ def test_narrow_tiles_fill_a_round_where_k_has_several_steps() -> None:
     assert min(picked(8600, 648, 48).tile) >= 64
 
 
+def test_dozens_of_columns_have_one_round_of_clusters_along_the_columns_of_tiles() -> None:
+    for m, n, k in ((8484, 56, 2552), (10396, 40, 6968)):
+        config = picked(m, n, k)
+        assert config.swapped and config.tile[0] == 64 and config.cluster == (1, 4)
+        assert 26 < -(-m // (4 * config.tile[1])) <= AT_ONCE[4]
+
+
+def test_a_width_is_left_out_for_one_that_its_kind_has() -> None:
+    """Tiles of 192 rows have 160 and 176 columns: 168, which others have, makes as few of 837 rows as 176."""
+    config = picked(837, 14664, 7736)
+    assert config.swapped and config.tile == (192, 176)
+
+
 def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     """Results that lie where operands were leave room for a stage, or for pieces as wide as the tile."""
     problem = Problem(bf16, bf16, f32, bf16)

@@ -309,6 +309,8 @@ CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make i
 
 CONFIGS += [
     *(slim(columns, 128, True, 4, turned=turned) for columns in range(88, 216, 8) for turned in (False, True)),
+    *(slim(columns, 128, True, 4) for columns in (48, 56, 72, 80)),
+    *(swapped(rows, 128, True, 4) for rows in (56, 72)),
     *(slim(columns, 128, cluster=4, turned=turned) for columns in (224, 240, 256) for turned in (False, True)),
     *(slim(columns, 64, True, 4) for columns in range(152, 184, 8)),
     *(swapped(rows, 64, True, 4) for rows in range(144, 184, 8)),
@@ -341,11 +343,11 @@ def beside(config: Config, cluster: int) -> Config:
 
 
 CONFIGS += [
-    *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 72, 8) for turned in (False, True)),
+    *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 112, 8) for turned in (False, True)),
     *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 152, 8) for turned in (False, True)),
-    *(beside(swapped(rows, 128, True), 2) for rows in range(112, 168, 8)),
+    *(beside(swapped(rows, 128, True), 2) for rows in range(112, 216, 8)),
 ]
-"""Small products, by 64 rows, and those of a few hundred rows or columns, by 128."""
+"""Small products and those of at most 64 rows or columns, by 64 rows; of a few hundred rows or columns, by 128."""
 
 
 def full(high: int, columns: int, cluster: tuple[int, int], turned: bool, piece: int = 0) -> Config:

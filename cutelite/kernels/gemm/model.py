@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite_rt as rt
-from cutelite.kernels.gemm.configs import ODD, SPLIT, WIDTHS, Config, Problem
+from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.fits import wide
 
 
@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
     hidden: float = 0.176
     partial: float = 1.675
     shallow: float = 0.3151
-    second: float = 2.076
+    second: float = 1.2
     second_byte: float = 4.086e-07
     meeting: float = 1.0
     meeting_byte: float = 4.343e-05
@@ -106,6 +106,9 @@ FEWEST = 0.25
 LEAST, SHALLOW = 40, 96
 """Columns of a tile that is never too narrow: of several steps along K, and of one, where the rest of a tile counts."""
 
+FEWEST_SHARED = 16
+"""Rows beyond which it is worth while that a cluster along a tile's columns shares them."""
+
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
 multiprocessors are left without one."""
@@ -135,7 +138,7 @@ RATES: dict[Kind, Rates] = {
     (64, True, (1, 2)): (0.1403, 0.00144, 0.008, 0.00861),
     (64, True, (1, 4)): (0.0709, 0.00178, 0.176, 0.00623),
     (64, True, (2, 1)): (0.1653, 0.000776, 0.071, 0.00878),
-    (64, True, (4, 1)): (0.1416, 0.000493, 0.319, 0.0046),
+    (64, True, (4, 1)): (0.1374, 0.000478, 0.319, 0.0046),
     (128, False, (1, 1)): (0.2627, 0.0016, 0.272, 0.00952),
     (128, False, (1, 2)): (0.2074, 0.0012, 0.879, 0.0124),
     (128, False, (1, 4)): (0.1150, 0.00128, 0.449, 0.011),
@@ -199,8 +202,6 @@ def sizes_of(problem: Problem, a: Any, b: Any, d: Any) -> Sizes:
     return Sizes(d.shape[-2], n, k, d.shape[0] if problem.batched else 1)
 
 
-ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]
-"""Widths of tiles that an operand can have which is contiguous along the other mode than K: whole spans of 64 bytes."""
 PLAIN = (64, 128, 192, 208, 256, 320)
 
 
@@ -208,7 +209,8 @@ class Table(NamedTuple):
     """Configurations, and what the model asks of them: a number each, in arrays, which are the rows of `matrix`.
 
     configs      an array of them
-    narrower     the next smaller width of a tile, by the majors of operands; 0.5 where there is none
+    narrower     the next smaller width of a tile, by the majors of operands; 0.5 where there is none. `of_kind` the
+                 next one of tiles that differ in nothing else
     streams      one of them has stream-K
     high, wide   rows and columns of a cluster's tiles; `bm` and `bn` of a block's
     clustered    blocks of a cluster that share operands; `blocks` are all of a cluster
@@ -229,6 +231,7 @@ class Table(NamedTuple):
 
     configs: Any
     narrower: dict[tuple[str, str], Any]
+    of_kind: dict[tuple[str, str], Any]
     streams: bool
     numbers: Numbers
     matrix: Any
@@ -260,20 +263,33 @@ class Table(NamedTuple):
     again: Any = None
 
     def part(self, places: Any) -> Table:
-        """Return the table of those at some places, without `narrower`, which `worth` reads before."""
+        """Return the table of those at some places, without `narrower` and `of_kind`, which `worth` reads before."""
         matrix = self.matrix[:, places]
-        return Table(self.configs[places], {}, self.streams, self.numbers, matrix, *matrix)
+        return Table(self.configs[places], {}, {}, self.streams, self.numbers, matrix, *matrix)
 
 
-@cache
-def next_below(width: int, major: str, splits: bool, across: bool) -> float:
-    """Return the next smaller width of a tile of which an operand of this major can be, or 0.5 without one.
+def is_tight(config: Config) -> bool:
+    """Tell whether a wide tile's results leave 8 columns at a time, for a stage more."""
+    return config.piece == 8 and config.tile[0] * config.tile[1] > 32_768
 
-    splits  of tiles whose sums another kernel adds up, of which there are fewer widths
-    across  of tiles of which each warpgroup has half of the columns
-    """
-    widths = SPLIT if splits else (*WIDTHS, *ODD) if major == "K" else ALONG_ROWS
-    return max((w for w in widths if w < width and (major == "K" or not across or w % 64 == 0)), default=0.5)
+
+def next_below(groups: Any, widths: Any, counted: Any, whole: int) -> Any:
+    """Return for each width the next smaller one of its group which `whole` divides, of those counted; or 0.5."""
+    marks = groups * WIDEST + widths
+    known = np.append(-1, np.unique(marks[counted & (widths % whole == 0)]))
+    found = known[np.searchsorted(known, marks) - 1]
+    return np.where(found // WIDEST == groups, found % WIDEST, 0.5)
+
+
+WIDEST = 1024
+"""More than the columns of any tile."""
+
+
+def narrower_of(groups: Any, widths: Any, counted: Any, across: Any, swapped: Any) -> dict[tuple[str, str], Any]:
+    """Return `next_below` by the majors of operands: along columns, tiles are whole spans of 64 bytes."""
+    every, *spans = (next_below(groups, widths, counted, whole) for whole in (1, 32, 64))
+    of = {"K": every, "MN": np.where(across, spans[1], spans[0])}  # of each warpgroup
+    return {(left, right): np.where(swapped > 0, of[left], of[right]) for left, right in product(of, repeat=2)}
 
 
 def table_of(configs: Sequence[Config]) -> Table:
@@ -283,25 +299,24 @@ def table_of(configs: Sequence[Config]) -> Table:
         for c in configs
     ]
     bm, bn, cm, cn, *more = np.array(rows, np.float64).T
-    together, splits, _, blocks, _, swapped, stream = more
-    narrower = {
-        (left, right): np.array(
-            [next_below(c.tile[1], left if c.swapped else right, c.splits > 1, c.across) for c in configs]
-        )
-        for left, right in product(("K", "MN"), repeat=2)
-    }
+    together, splits, _, blocks, pingpong, swapped, stream = more
+    tight, across = (np.array([of(c) for c in configs]) for of in (is_tight, lambda c: c.across))
+    own = bm / 64
+    for field in (cm, cn, together, splits, pingpong, swapped, stream):
+        own = own * 32 + field
+    narrower, of_kind = (narrower_of(groups, bn, ~tight, across, swapped) for groups in (splits > 1, own))
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
-        np.array([c.piece == 8 for c in configs]) & (bm * bn > 32_768),
+        tight,
         np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
     )  # fmt: skip
     each = np.empty(len(configs), object)
     each[:] = configs
     unknown = (1e30, 0.0, 0.0, 0.0)
-    bare = Table(each, narrower, bool(stream.any()), NUMBERS, np.array(made), *map(np.asarray, made))
+    bare = Table(each, narrower, of_kind, bool(stream.any()), NUMBERS, np.array(made), *map(np.asarray, made))
     return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
 
 
@@ -334,7 +349,7 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
         shared * v.restart,
     )
     matrix = np.concatenate([t.matrix[:OF_CONFIGS], times])
-    return Table(t.configs, t.narrower, t.streams, v, matrix, *matrix)
+    return Table(t.configs, t.narrower, t.of_kind, t.streams, v, matrix, *matrix)
 
 
 OF_CONFIGS = Table._fields.index("step") - Table._fields.index("bm")
@@ -397,16 +412,21 @@ def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     """Tell of each configuration whether its width fits: no narrower one needs as few tiles, and it is not too small.
 
+    A narrower one of the same kind, and of all kinds where one tile is enough: what it has to spare is loaded in vain.
     Tiles as they lie have all widths of `PLAIN`, whatever the columns.
     """
     t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
-    narrower, steps = t.narrower[problem.majors], np.ceil(sizes.k * problem.bytes / 128)
+    steps = np.ceil(sizes.k * problem.bytes / 128)
+    narrower = np.where(t.bn < extent, t.of_kind[problem.majors], t.narrower[problem.majors])
     least = np.minimum(extent / 6, np.where(steps > 1, LEAST, SHALLOW))
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
     # Neighbours would share sectors of 32 bytes, which few results are worth.
     fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= DEEP)
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     fits &= (t.clustered <= 4) | (sizes.m + sizes.n - extent > t.high - t.bm)
+    # Blocks along columns share rows of which there may be few: a lone block brings these and no others.
+    few = np.where(t.swapped > 0, problem.narrow or inf, problem.rows or inf)
+    fits &= (t.wide == t.bn) | (t.high > t.bm) | (few > FEWEST_SHARED)
     return fits | (t.plain > 0)
 
 
