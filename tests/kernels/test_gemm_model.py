@@ -71,7 +71,7 @@ def test_a_width_is_left_out_for_one_that_its_kind_has() -> None:
 def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     """Results that lie where operands were leave room for a stage, or for pieces as wide as the tile."""
     problem = Problem(bf16, bf16, f32, bf16)
-    found = [(x, single(x, problem, 32)) for x in (both(88, 192, True, 4, True), swapped(104, 128, True, 4))]
+    found = [(x, single(x, problem, 32)) for x in (both(88, 192, True, 4, True), swapped(104, 128, cluster=4))]
     (few, wide), (short, long) = found
     assert wide is not None and long is not None
     assert (few.piece, wide.piece, wide.stages) == (8, 88, few.stages) and long.stages > short.stages
@@ -79,7 +79,8 @@ def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
         assert config is not None and held(config, problem.swapped, True) < SHARED
         assert config.tile[0] * config.tile[1] * 2 <= 128 * max(config.tile) * config.stages
     of_three, of_one_step = (
-        single(x, problem, steps) for x, steps in ((full(192, 208, (1, 2), False), 32), (swapped(104, 128, True, 4), 1))
+        single(x, problem, steps)
+        for x, steps in ((full(192, 208, (1, 2), False), 32), (swapped(104, 128, cluster=4), 1))
     )
     assert of_three is not None and of_one_step is not None
     assert of_three.buffers == 3 and of_one_step.stages == short.stages

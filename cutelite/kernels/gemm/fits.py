@@ -118,7 +118,8 @@ MOST_STAGES = 14
 def single(config: Config, problem: Problem, steps: int) -> Config | None:
     """Return the configuration for blocks that have one tile each, and no C: results lie where operands were.
 
-    steps   along K: more of them than stages are worth more stages, for which there is room
+    steps   along K: more of them than stages are worth more stages, for which there is room; but not where one
+            warpgroup has the whole tile (docs/lab/gemm.md, "Stages of blocks that have one tile")
     Result  no piece of results waits for another. None where parts of a tile are added up, where functions or threads
             have a part in loading, multiplying or storing, and where operands leave too little room
     """
@@ -130,7 +131,7 @@ def single(config: Config, problem: Problem, steps: int) -> Config | None:
     if piece <= 16:  # narrow for the sake of a stage
         piece = each if of.turned or each % 64 else 64
     made = replace(config, piece=piece, buffers=rows // 64 * (each // piece))
-    most = MOST_STAGES if steps > config.stages else config.stages
+    most = MOST_STAGES if steps > config.stages and not config.pingpong else config.stages
     fit = [n for n in range(config.stages, most + 1) if held(replace(made, stages=n), of, True) < SHARED]
     stages = max(fit, default=config.stages)
     return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else None

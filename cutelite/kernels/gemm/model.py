@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
     hidden: float = 0.176
     partial: float = 1.675
     shallow: float = 0.3151
-    second: float = 1.2
+    second: float = 1.6
     second_byte: float = 4.086e-07
     meeting: float = 1.0
     meeting_byte: float = 4.343e-05
@@ -106,7 +106,7 @@ FEWEST = 0.25
 LEAST, SHALLOW = 40, 96
 """Columns of a tile that is never too narrow: of several steps along K, and of one, where the rest of a tile counts."""
 
-FEWEST_SHARED = 16
+FEWEST_SHARED = 32
 """Rows beyond which it is worth while that a cluster along a tile's columns shares them."""
 
 FEW = 384
