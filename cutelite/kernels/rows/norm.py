@@ -254,8 +254,11 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """
 
     def choose(n: int, vector: int, **most: int) -> Plan:
-        given = n, vector, rows.dtype.bytes, inputs, sums
-        return replace(plan_sums(*given, **most) if most else rows.planned(plan_sums, *given), lead=1)
+        given, shifted = (n, vector, rows.dtype.bytes, inputs, sums), access.shifted and n > rows.n
+        chosen = (
+            plan_sums(*given, **most, shifted=shifted) if most else rows.planned(plan_sums, *given, shifted=shifted)
+        )
+        return replace(chosen, lead=1)
 
     def count(p: Plan) -> int:
         teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))

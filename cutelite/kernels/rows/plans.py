@@ -320,13 +320,21 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
 
-def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE) -> Plan:
+def plan_sums(
+    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False
+) -> Plan:
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
-    inputs  that have rows, of elements of `bytes`
-    sums    of rows that are kept, f32
-    most    blocks of a cluster: above 8 only where the GPU runs such clusters
+    inputs   that have rows, of elements of `bytes`
+    sums     of rows that are kept, f32
+    most     blocks of a cluster: above 8 only where the GPU runs such clusters
+    shifted  `n` is of the vectors that cover rows
     """
+    threads = -(-n // (3 * vector * WARP)) * WARP
+    if shifted and n > 2048 and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2):  # ends of rows come without a wait
+        p = ahead(Plan(threads, 1, 1, vector, 2), n, bytes, stages=MOST_STAGES, rows=2 * (2 * MOST_STAGES + 2))
+        if p.stages:
+            return replace(p, shared_sums=1)
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
