@@ -27,7 +27,8 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
         error.blame = error.blame or _hooks_blame(build)
         raise
     except ToolchainError as error:
-        raise _refused(error, build) from None  # it has all that the error said
+        refused = _refused(error, build)  # a mistake of the user's says all that the tool said
+        raise refused from error if isinstance(refused, InternalError) else None
     except Exception as error:
         raise InternalError(f"{type(error).__name__}: {error}", stage=name, blame=_hooks_blame(build)) from error
     times[name] = perf_counter() - start

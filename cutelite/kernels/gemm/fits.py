@@ -138,11 +138,11 @@ def single(config: Config, problem: Problem, steps: int) -> Config | None:
 
 
 def beside_c(config: Config, problem: Problem) -> Config:
-    """Return the configuration with as many buffers as there is room for: pieces of C come to them ahead."""
+    """Return the configuration with as many buffers as there is room for, if it fits at all: C comes to them ahead."""
     of, (rows, each) = problem.swapped if config.swapped else problem, config.own
     pieces = rows // 64 * (each // wide(config, of))
     fit = [n for n in range(config.buffers, pieces + 1) if pieces % n == 0]
-    return next(more for n in reversed(fit) if held(more := replace(config, buffers=n), of) < SHARED)
+    return next((more for n in reversed(fit) if held(more := replace(config, buffers=n), of) < SHARED), config)
 
 
 def needed(config: Config) -> int:
