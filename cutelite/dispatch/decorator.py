@@ -64,6 +64,7 @@ def kernel(
 def _seen_beside(function: FunctionType) -> Mapping[str, Any]:
     """Return those variables of the calling function or class body that annotations name as strings."""
     frame: FrameType | None = sys._getframe(1)
+    # `kernel` is called by its wrapper for tracebacks; kernels of `cutelite.kernels` are defined by code of ours too
     while frame is not None and frame.f_globals.get("__name__", "").startswith(("cutelite.dispatch.", "cutelite_rt.")):
         frame = frame.f_back
     if frame is None or frame.f_locals is frame.f_globals:

@@ -12,7 +12,7 @@ import ctypes
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -33,14 +33,18 @@ Launch = Callable[[int, list[Any], list[Any], int | None], None]
 """A function of a call's number, its inputs and outputs, and the stream; None on the CPU."""
 
 
+class _Sized(ctypes.Structure):
+    """The fields that most structures of XLA begin with."""
+
+    _fields_: ClassVar[tuple[Any, ...]] = (("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p))
+
+
 class _Extension(ctypes.Structure):
     _fields_ = (("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p))
 
 
-class _Version(ctypes.Structure):
+class _Version(_Sized):
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("major", ctypes.c_int),
         ("minor", ctypes.c_int),
     )
@@ -54,10 +58,8 @@ class _MetadataExtension(ctypes.Structure):
     _fields_ = (("base", _Extension), ("metadata", ctypes.POINTER(_Metadata)))
 
 
-class _Buffer(ctypes.Structure):
+class _Buffer(_Sized):
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("dtype", ctypes.c_int),
         ("data", ctypes.c_void_p),
         ("rank", ctypes.c_int64),
@@ -65,12 +67,10 @@ class _Buffer(ctypes.Structure):
     )
 
 
-class _Buffers(ctypes.Structure):
+class _Buffers(_Sized):
     """The structures XLA_FFI_Args and XLA_FFI_Rets."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("size", ctypes.c_int64),
         ("types", ctypes.POINTER(ctypes.c_int)),
         ("buffers", ctypes.POINTER(ctypes.POINTER(_Buffer))),
@@ -81,10 +81,8 @@ class _Scalar(ctypes.Structure):
     _fields_ = (("dtype", ctypes.c_int), ("value", ctypes.POINTER(ctypes.c_int64)))
 
 
-class _Attributes(ctypes.Structure):
+class _Attributes(_Sized):
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("size", ctypes.c_int64),
         ("types", ctypes.POINTER(ctypes.c_int)),
         ("names", ctypes.c_void_p),
@@ -92,12 +90,10 @@ class _Attributes(ctypes.Structure):
     )
 
 
-class _Api(ctypes.Structure):
+class _Api(_Sized):
     """The structure XLA_FFI_Api, up to the last function used here."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("version", _Version),
         ("internal", ctypes.c_void_p),
         ("error_create", ctypes.c_void_p),
@@ -108,12 +104,10 @@ class _Api(ctypes.Structure):
     )
 
 
-class _Frame(ctypes.Structure):
+class _Frame(_Sized):
     """The structure XLA_FFI_CallFrame."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.POINTER(_Extension)),
         ("api", ctypes.POINTER(_Api)),
         ("context", ctypes.c_void_p),
         ("stage", ctypes.c_int),
@@ -123,19 +117,15 @@ class _Frame(ctypes.Structure):
     )
 
 
-class _ErrorCreate(ctypes.Structure):
+class _ErrorCreate(_Sized):
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("message", ctypes.c_char_p),
         ("code", ctypes.c_int),
     )
 
 
-class _StreamGet(ctypes.Structure):
+class _StreamGet(_Sized):
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
         ("context", ctypes.c_void_p),
         ("stream", ctypes.c_void_p),
     )
@@ -173,8 +163,8 @@ def register(launch: Launch) -> None:
 def _handler(version: tuple[int, int], on_gpu: bool, launch: Launch) -> Callable[[Any], int | None]:
     def handle(pointer: Any) -> int | None:
         frame = pointer.contents
-        if frame.extension and frame.extension.contents.type == _METADATA:
-            asked = ctypes.cast(frame.extension, ctypes.POINTER(_MetadataExtension)).contents.metadata.contents
+        if frame.extension and _Extension.from_address(frame.extension).type == _METADATA:
+            asked = _MetadataExtension.from_address(frame.extension).metadata.contents
             asked.version.major, asked.version.minor = version
             asked.traits = 0
             return None

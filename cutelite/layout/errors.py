@@ -116,7 +116,7 @@ def _without_none(x: Any) -> None:
 
 
 _STRUCTURE = """
-    append append_ones checked depth dice dims dims_of evaluate filter_tuple find find_if flatten flatten_to_tuple fold
+    append append_ones depth dice dims dims_of evaluate filter_tuple find find_if flatten flatten_to_tuple fold
     front get get_leaves group_modes has_scaled_basis has_underscore is_congruent is_int_tuple is_integer is_static
     is_weakly_congruent parse_int_tuple parse_layout prepend prepend_ones pretty_str print_latex print_latex_tv rank
     repeat repeat_as_tuple repeat_like select show size_in_bytes slice_ substitute synthesize_swizzle take

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cutelite import layout
+from cutelite.layout.errors import OF_ANYTHING, OF_NUMBERS
 
 STUB = ast.parse(Path(layout.__file__).with_suffix(".pyi").read_text())
 IMPORTS = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
@@ -29,6 +30,12 @@ def test_every_name_is_the_one_that_the_stub_imports() -> None:
 def test_the_stub_exports_what_it_imports() -> None:
     (listed,) = (ast.literal_eval(node.value) for node in STUB.body if isinstance(node, ast.Assign))
     assert sorted(listed) == layout.__all__
+
+
+def test_functions_whose_arguments_are_not_all_integers_are_functions_of_the_package() -> None:
+    """So that none keeps its old name in the lists when it is renamed."""
+    functions = {name for name in layout.__all__ if inspect.isfunction(getattr(layout, name))}
+    assert functions >= OF_ANYTHING | OF_NUMBERS and not OF_ANYTHING & OF_NUMBERS
 
 
 @pytest.mark.parametrize("wrong", ["x", 2.5, None, [1, "x"], object], ids=repr)

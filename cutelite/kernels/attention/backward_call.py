@@ -159,17 +159,9 @@ def differentiate(
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
     launch(
-        plan,
-        by_head,
-        lse,
-        dlse,
-        given,
-        captured,
-        bool(deterministic),
-        Starts(*starts or (None, None)),
-        parts,
+        plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts,
         spans and spans[1],
-    )
+    )  # fmt: skip
 
 
 def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -204,22 +196,9 @@ def launch(
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
     own = (
-        q,
-        k,
-        v,
-        do,
-        base,
-        sums,
-        turns,
-        counter(q),
-        (dk, dv),
-        given,
-        starts,
-        arrays[1:],
-        of_parts,
-        tuple(captured),
+        q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured),
         spans,
-    )
+    )  # fmt: skip
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)
     finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)

@@ -48,6 +48,7 @@ from cutelite.kernels.rows.operators_numbers import (
     reduced,
     sample,
     sort,
+    sort_with,
     top_k,
 )
 
@@ -55,7 +56,7 @@ __all__ = [
     "activated", "activated_backward", "argmax", "cross_entropy", "cross_entropy_backward", "cumsum", "embedding",
     "embedding_backward", "gated", "gated_backward", "gated_halves", "linear_cross_entropy", "norm_backward",
     "norm_forward", "quantise", "reduced", "rope", "rope_", "rope_append", "rope_tables", "sample", "softmax",
-    "softmax_backward", "sort", "top_k",
+    "softmax_backward", "sort", "sort_with", "top_k",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import check_places, custom_op
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
@@ -104,6 +104,15 @@ def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
 
 
 sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
+
+
+def sort_with(x: Tensor, values: Tensor | None, descending: bool) -> tuple[Tensor, Tensor]:
+    """Return what `sort` does, and in the place of indices `values` in that order, if they are given."""
+    if values is None:
+        return sort(x, descending)
+    check_places("sort: ", (x, values), ())
+    keys, places = sort(x, descending)
+    return keys, values[places]
 
 
 @custom_op(
