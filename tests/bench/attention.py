@@ -32,11 +32,12 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from cutelite.bench.chart import bars
 from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 from cutelite.kernels.attention.model import Work, costs, picked
-from tests.bench.chart import bars
+from tests.bench.attention_exact import exact, normal
 from tests.bench.given import parser
-from tests.bench.timing import Replay, rounds
+from tests.bench.timing import Replay, machine, medians, off
 
 try:
     from flash_attn.cute import flash_attn_func as flash  # type: ignore[import-not-found]
@@ -74,10 +75,6 @@ class Cell(NamedTuple):
     work: float
     unit: str
     calls: dict[str, Call]
-
-
-def normal(*shape: int) -> Any:
-    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
 def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int) -> list[Any]:
@@ -206,8 +203,8 @@ def masks() -> Iterator[Cell]:
         if mask_mod is window:
             calls["cutelite, window="] = of_sets(sets, attention, causal=True, window=(1023, None))
         found, want = (calls[name](0) for name in ("cutelite", "FlexAttention"))
-        apart = (found.double() - want.transpose(1, 2).double()).norm() / want.double().norm()
-        yield Cell(f"{name} of 16384, apart {apart:.0e}", 4 * 16 * 128 * seen, "TFLOP/s", calls)
+        far = off(found, want.transpose(1, 2).double())
+        yield Cell(f"{name} of 16384, apart {far:.0e}", 4 * 16 * 128 * seen, "TFLOP/s", calls)
 
 
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -342,26 +339,17 @@ def measured(cell: Cell) -> dict[str, float]:
             if name.startswith("cutelite"):
                 raise
             print(f"  {name} takes no part in {cell.name}: {type(error).__name__}: {str(error)[:200]!r}", flush=True)
-    found = {name: statistics.median(times) for name, times in rounds(trials, 9).items()}
     factor = {"TFLOP/s": 1e-12, "GB/s": 1e-9}.get(cell.unit)
-    return {name: s * 1e6 if factor is None else cell.work / s * factor for name, s in found.items()}
+    return {name: s * 1e6 if factor is None else cell.work / s * factor for name, s in medians(trials, 9).items()}
 
 
 def wrong(arrays: list[Any], causal: bool) -> bool:
     q, k, v = arrays
     o, lse = attention(q, k, v, causal=causal, return_lse=True)
-    q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
-    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
-    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-    n, m = s.shape[-2:]
-    if causal:
-        seen = torch.arange(m, device="cuda")[None] <= torch.arange(n, device="cuda")[:, None] + m - n
-        s = s.masked_fill(~seen, -math.inf)
-    sums = s.logsumexp(-1)
-    want = (torch.exp(s - torch.where(sums.isinf(), 0, sums)[..., None]) @ v).transpose(1, 2)
+    want, sums = exact(q, k, v, causal)
     finite = sums.isfinite()
     alike = bool((lse.isfinite() == finite).all()) and bool((lse - sums)[finite].abs().max() < 1e-4)
-    return not (alike and bool((o.double() - want).norm() < 4e-3 * want.norm()))
+    return not (alike and off(o, want) < 4e-3)
 
 
 def apart(causal: bool) -> float:
@@ -372,7 +360,7 @@ def apart(causal: bool) -> float:
     for length in MIX:
         here = slice(first, first + length)
         want = attention(*(x[None, here] for x in (q, k, v)), causal=causal)[0].double()
-        most, first = max(most, float((found[here] - want).norm() / want.norm())), first + length
+        most, first = max(most, off(found[here], want)), first + length
     return most
 
 
@@ -385,7 +373,7 @@ def main() -> None:
     asked.add_argument("--svg", type=Path, help="where to put pictures")
     given, start = asked.parse_args(), time.perf_counter()
     torch.manual_seed(1)
-    print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
+    print(machine(), "cuDNN", torch.backends.cudnn.version())
     if not given.unchecked:
         sizes = (1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)
         bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]

@@ -34,7 +34,9 @@ from cutelite.kernels.attention import (
     attention_varlen,
     decode,
 )
+from tests.bench.attention_exact import exact, gradients, normal
 from tests.bench.given import parser
+from tests.bench.timing import machine
 
 try:
     from flash_attn.cute import flash_attn_func as flash  # type: ignore[import-not-found]
@@ -55,13 +57,9 @@ class Errors(NamedTuple):
     row: float
 
 
-def random(*shape: int) -> Any:
-    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
-
-
 def made(kind: str, length: int, heads: int, dim: int, batch: int = 1) -> list[Any]:
     """Queries, keys and values (B, S, H, D) whose scores are of a kind; blocks come from the last keys to the first."""
-    q, k, v = (random(batch, length, heads, dim).float() for _ in range(3))
+    q, k, v = (normal(batch, length, heads, dim).float() for _ in range(3))
     unit = torch.zeros(dim, device="cuda")
     unit[0] = dim**0.5
     place = torch.arange(length, device="cuda").view(1, length, 1, 1)
@@ -79,23 +77,6 @@ def made(kind: str, length: int, heads: int, dim: int, batch: int = 1) -> list[A
     elif kind == "large":
         q, k = 30 * q, 30 * k
     return [x.bfloat16() for x in (q, k, v)]
-
-
-def exact(q: Any, k: Any, v: Any, causal: bool = False, rows: Any = None) -> tuple[Any, Any]:
-    """Outputs (B, S, H, D) and logsumexps (B, H, S) in float64, of some rows; 0 and -inf of those that see nothing."""
-    n, m = q.shape[1], k.shape[1]
-    rows = torch.arange(n, device="cuda") if rows is None else rows
-    q, k, v = (x.double().transpose(1, 2) for x in (q[:, rows], k, v))
-    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
-    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-    if causal:
-        s = s.masked_fill(torch.arange(m, device="cuda")[None] > rows[:, None] + m - n, -math.inf)
-    blind = (s == -math.inf).all(-1, keepdim=True)
-    p = torch.where(blind, 0.0, s.softmax(-1))
-    found = p @ v
-    for key in (~v.isfinite()).any((0, 1, 3)).nonzero().flatten().tolist():  # 0 times it is NaN where it is not seen
-        found = torch.where(p[..., key, None] > 0, found, p @ torch.where(v.isfinite(), v, 0.0))
-    return found.transpose(1, 2), s.logsumexp(-1)
 
 
 def sdpa(backend: SDPBackend) -> Callable[..., Any]:
@@ -213,7 +194,7 @@ def specials(dims: list[int]) -> None:
 def shapes(dims: list[int]) -> None:
     for sq, sk, heads in ((1, 1, 2), (1, 100000, 2), (100000, 1, 1), (100000, 100000, 1), (3, 129, 2), (1000, 77, 2)):
         for causal in (False, True):
-            q, k, v = random(1, sq, heads, 128), random(1, sk, heads, 128), random(1, sk, heads, 128)
+            q, k, v = normal(1, sq, heads, 128), normal(1, sk, heads, 128), normal(1, sk, heads, 128)
             rows = torch.linspace(0, sq - 1, min(sq, 200), device="cuda").long()
             o, lse = attention(q, k, v, causal=causal, return_lse=True)
             want, sums = exact(q, k, v, causal, rows)
@@ -222,13 +203,13 @@ def shapes(dims: list[int]) -> None:
             name = f"{sq} queries, {sk} keys, {'causal' if causal else 'full'}"
             judge(name, o[:, rows], want, lse[:, :, rows], sums, at)
     for sq, sk in ((1, 1), (33, 65), (130, 7)):
-        q, k, v = random(1000, sq, 2, 64), random(1000, sk, 1, 64), random(1000, sk, 1, 64)
+        q, k, v = normal(1000, sq, 2, 64), normal(1000, sk, 1, 64), normal(1000, sk, 1, 64)
         o, lse = attention(q, k, v, causal=True, return_lse=True)
         want, sums = exact(q, k, v, True)
         judge(f"1000 sequences of {sq} queries and {sk} keys", o, want, lse, sums, {})
-    wide = [random(2, 300 + 5, 4 + 1, 128 + 8)[:, :300, :4, :128] for _ in range(3)]
-    qkv = random(2, 300, 3, 4, 128)
-    swapped = [random(2, 4, 300, 128).transpose(1, 2) for _ in range(3)]
+    wide = [normal(2, 300 + 5, 4 + 1, 128 + 8)[:, :300, :4, :128] for _ in range(3)]
+    qkv = normal(2, 300, 3, 4, 128)
+    swapped = [normal(2, 4, 300, 128).transpose(1, 2) for _ in range(3)]
     for name, arrays in (("gaps in every stride", wide), ("packed", list(qkv.unbind(2))), ("heads first", swapped)):
         o, lse = attention(*arrays, causal=True, return_lse=True)
         q, k, v = arrays
@@ -251,7 +232,7 @@ def ragged(dims: list[int]) -> None:
     ):
         for causal in (False, True):
             heads = 1 if len(ends) == 1 else 2
-            q, k, v = random(sum(ends), 2 * heads, 128), *(random(sum(lengths), heads, 128) for _ in range(2))
+            q, k, v = normal(sum(ends), 2 * heads, 128), *(normal(sum(lengths), heads, 128) for _ in range(2))
             if len(ends) == len(LENGTHS):  # of the sequence of 700 queries: no other one sees that
                 first = sum(lengths[:7])
                 k[first, :, 3] = math.nan
@@ -280,8 +261,8 @@ def pages(dims: list[int]) -> None:
             lengths = torch.tensor([1200, 0, 1, page, page + 1, 777], device="cuda", dtype=torch.int32)
             told = lengths.clamp(max=slots * page)
             table = torch.randperm(batch * slots, device="cuda", dtype=torch.int32).view(batch, slots)
-            q = random(batch, queries, 8 * heads, 128)
-            k, v = random(batch, slots * page, heads, 128), random(batch, slots * page, heads, 128)
+            q = normal(batch, queries, 8 * heads, 128)
+            k, v = normal(batch, slots * page, heads, 128), normal(batch, slots * page, heads, 128)
             for b, n in enumerate(told.tolist()):
                 k[b, n:], v[b, n:] = math.nan, math.nan
             stored = []
@@ -298,7 +279,7 @@ def pages(dims: list[int]) -> None:
                 part = exact(q[b : b + 1], k[b : b + 1, :n], v[b : b + 1, :n], True)
                 want[b], sums[b] = part[0][0], part[1][0]
             judge(f"pages of {page}, {queries} queries", o, want, lse, sums, {})
-    q, k, v = random(1000, 1, 16, 128), random(1000, 65, 2, 128), random(1000, 65, 2, 128)
+    q, k, v = normal(1000, 1, 16, 128), normal(1000, 65, 2, 128), normal(1000, 65, 2, 128)
     o, lse = decode(q, k, v, return_lse=True)
     want, sums = exact(q, k, v, True)
     judge("decoding of 1000 sequences", o, want, lse, sums, {})
@@ -309,23 +290,22 @@ def backward(dims: list[int]) -> None:
         for kind in SCORES:
             for causal in (False, True):
                 q, k, v = made(kind, 777, 2, dim)
-                do = random(*v.shape)
+                do = normal(*v.shape)
                 o, lse = attention(q, k, v, causal=causal, return_lse=True)
                 found = attention_backward(do, q, k, v, o, lse, causal=causal)
                 twice = [attention_backward(do, q, k, v, o, lse, causal=causal, deterministic=True) for _ in range(2)]
                 same = all(torch.equal(x, y) for x, y in zip(*twice, strict=True))
-                doubles = [x.double().requires_grad_() for x in (q, k, v)]
-                want = torch.autograd.grad(exact(doubles[0], doubles[1], doubles[2], causal)[0], doubles, do.double())
+                want = gradients(q, k, v, do, causal)
                 whole = float(max(x.norm() for x in want))  # a gradient that is 0 but for rounding is no measure
                 least = [max(float(x.norm()), 1e-3 * whole) for x in want]
-                gradients = {"cutelite": found}
+                theirs = {"cutelite": found}
                 for name, call in rivals().items():
                     if name != "cuDNN":
                         leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-                        gradients[name] = torch.autograd.grad(call(*leaves, causal), leaves, do)
+                        theirs[name] = torch.autograd.grad(call(*leaves, causal), leaves, do)
                 off = {
                     name: [float((x.double() - y).norm()) / z for x, y, z in zip(of, want, least, strict=True)]
-                    for name, of in gradients.items()
+                    for name, of in theirs.items()
                 }
                 most = [MORE[0] * max(x) for x in zip(*(off[name] for name in off if name != "cutelite"), strict=True)]
                 bad = any(x > max(y, 1e-3) for x, y in zip(off["cutelite"], most, strict=True)) or not same
@@ -362,7 +342,7 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     given = asked.parse_args()
     torch.manual_seed(given.seed)
-    print(torch.cuda.get_device_name(0), "torch", torch.__version__)
+    print(machine())
     for kind in given.only:
         KINDS[kind](given.dims)
     print("wrong:", "; ".join(wrong) or "none")

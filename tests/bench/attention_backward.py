@@ -4,7 +4,6 @@ Errors to float64 first; then TFLOP/s of 10 B H S^2 D FLOP, half of it if causal
 All of a pass is timed: sums of rows, products, conversion of dq. cuDNN by torch's autograd.
 """
 
-import math
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +17,9 @@ from cutelite.kernels.attention import attention, attention_varlen
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.backward_plan import Config, chosen
 from cutelite.kernels.attention.scores import Problem
+from tests.bench.attention_exact import gradients
 from tests.bench.given import parser
+from tests.bench.timing import machine, off
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250, 900, 64, 2500, 333, 5000, 1200
@@ -60,22 +61,8 @@ def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int) -> l
     return [torch.randn(batch, *shape, dim, device="cuda", dtype=torch.bfloat16) for shape in shapes]
 
 
-def exact(q: Any, k: Any, v: Any, do: Any, causal: bool) -> tuple[Any, ...]:
-    """Gradients in float64."""
-    q, k, v = (x.double().transpose(1, 2).requires_grad_() for x in (q, k, v))
-    group = q.shape[1] // k.shape[1]
-    s = q @ k.repeat_interleave(group, 1).transpose(-1, -2) * q.shape[-1] ** -0.5
-    n, m = s.shape[-2:]
-    if causal:
-        seen = torch.arange(m, device="cuda")[None] <= torch.arange(n, device="cuda")[:, None] + m - n
-        s = s.masked_fill(~seen, -math.inf)
-    p = torch.where((s == -math.inf).all(-1, keepdim=True), 0.0, s.softmax(-1))
-    o = p.nan_to_num(0.0) @ v.repeat_interleave(group, 1)
-    return tuple(x.transpose(1, 2) for x in torch.autograd.grad(o, (q, k, v), do.double().transpose(1, 2)))
-
-
 def errors(found: Any, want: Any) -> list[float]:
-    return [float((x.double() - y).norm() / y.norm()) for x, y in zip(found, want, strict=True)]
+    return [off(x, y) for x, y in zip(found, want, strict=True)]
 
 
 def of_fa4(
@@ -114,15 +101,15 @@ def compared(dim: int, causal: bool) -> None:
     for sizes in ((1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)):
         q, k, v, do = made(2, *sizes, dim)
         o, lse = attention(q, k, v, causal=causal, return_lse=True)
-        want = exact(q, k, v, do, causal)
+        want = gradients(q, k, v, do, causal)
         for name, config in CONFIGS.get(dim, {"chosen": best(dim, causal)}).items():
-            off = errors(attention_backward(do, q, k, v, o, lse, causal=causal, config=config), want)
+            far = errors(attention_backward(do, q, k, v, o, lse, causal=causal, config=config), want)
             again = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
             more = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
             same = all(torch.equal(x, y) for x, y in zip(again, more, strict=True))
-            if not max(off + errors(again, want)) < 6e-3 or not same:
-                print("WRONG", dim, causal, sizes, name, off, "the same bits:", same, flush=True)
-    print(dim, "causal" if causal else "full", "errors at the last size", [f"{x:.1e}" for x in off], flush=True)
+            if not max(far + errors(again, want)) < 6e-3 or not same:
+                print("WRONG", dim, causal, sizes, name, far, "the same bits:", same, flush=True)
+    print(dim, "causal" if causal else "full", "errors at the last size", [f"{x:.1e}" for x in far], flush=True)
 
 
 def row(dim: int, causal: bool, length: int, rivals: Rivals) -> str:
@@ -191,9 +178,9 @@ def ragged(dim: int, causal: bool, rivals: Rivals) -> str:
     for first, end in zip(starts.tolist(), starts.tolist()[1:], strict=False):
         if end - first <= 1024:
             q1, k1, v1, do1 = (x[None, first:end, :2] for x in (q, k, v, do))
-            off = errors([x[None, first:end, :2] for x in found], exact(q1, k1, v1, do1, causal))
-            if end - first > 1 and not max(off) < 6e-3:
-                print("WRONG", dim, causal, end - first, off, flush=True)
+            far = errors([x[None, first:end, :2] for x in found], gradients(q1, k1, v1, do1, causal))
+            if end - first > 1 and not max(far) < 6e-3:
+                print("WRONG", dim, causal, end - first, far, flush=True)
     calls = rivals.ours(partial(attention_varlen_backward, do, q, k, v, o, lse, starts, causal=causal))
     ends = {"cu_seqlens_q": starts, "cu_seqlens_k": starts, "max_seqlen_q": max(RAGGED), "max_seqlen_k": max(RAGGED)}
     calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal, **ends)
@@ -224,7 +211,7 @@ def main() -> None:
     if given.once is not None:
         once(given.dims[0], given.once)
         return
-    print(torch.cuda.get_device_name(0), "torch", torch.__version__)
+    print(machine())
 
     def rivals(dim: int) -> Rivals:
         configs: Any = CONFIGS.get(dim) if given.configs else None

@@ -104,7 +104,7 @@ def caller(cell: Cell) -> tuple[Callable[[int, Split], Any], int]:
 
 def timed(cell: Cell) -> dict[str, float]:
     """The us of each split."""
-    from tests.bench.timing import Replay, rounds
+    from tests.bench.timing import Replay, medians
 
     (call, sets), trials = caller(cell), {}
     gc.freeze()  # what is collected before a capture is small then
@@ -112,7 +112,7 @@ def timed(cell: Cell) -> dict[str, float]:
         call(0, split)
         each = of(cell)[0].bytes / 3e12 + 2e-5
         trials[named(split)] = Replay(lambda i, split=split: call(i, split), sets, 6e-4, each)  # type: ignore[misc]
-    return {name: round(1e6 * statistics.median(times), 2) for name, times in rounds(trials, 5).items()}
+    return {name: round(1e6 * took, 2) for name, took in medians(trials, 5).items()}
 
 
 def allowed(split: Split) -> bool:

@@ -11,14 +11,9 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import ml_dtypes
 import numpy as np
@@ -26,18 +21,19 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch import Kernel
 from cutelite.tune.compile import compile_all
-from tests.bench.given import words
+from tests.bench.given import EXAMPLES, example, words
 
 CONFIGS = [
     cl.Config(bn=bn, stages=stages, band=band)
     for bn, stages, band in itertools.product((256, 192, 128, 64), (3, 2, 4, 6), (8, 1))
     if (128 + bn) * 128 * stages + 256 * bn <= 227 << 10  # bytes of shared memory
 ][:20]
-SOURCE = Path(__file__).resolve().parents[2] / "examples" / "hopper_gemm_tiled.py"
+SOURCE = EXAMPLES / "hopper_gemm_tiled.py"
 
 
 def variant(config: cl.Config) -> dict[str, Any]:
     """The example as a module of other constants."""
+    example("common")  # which it imports
     text = SOURCE.read_text()
     for old, new in (
         ("BM, BN, BK = 128, 256, 64", f"BM, BN, BK = 128, {config.bn}, 64"),

@@ -25,6 +25,7 @@ from cutelite.kernels.rows.gates import gated
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.softmax import softmax
 from tests.bench.given import parser
+from tests.bench.timing import machine
 
 CALLS, ROUNDS = 50, 9
 
@@ -97,7 +98,7 @@ def main() -> None:
     asked = parser(__doc__)
     asked.add_argument("--generate", action="store_true")
     options = asked.parse_args()
-    print(torch.cuda.get_device_name(), "torch", torch.__version__)
+    print(machine())
     print("| us of a call | as it is | planned | torch |\n|---|---|---|---|")
     with torch.no_grad():
         for name, (ours, its) in cases().items():

@@ -22,10 +22,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.bench.given import parser
+from tests.bench import given
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.insert(0, str(EXAMPLES))
 EXAMPLES_ALONE = ("hopper_gemm_tiled", "softmax", "reduction", "tensorop_gemm", "matmul_simt")
 
 
@@ -44,7 +42,7 @@ def seconds(call: Callable[[], object], seed: int) -> tuple[float, float]:
 
 def example(name: str, *arguments: int) -> None:
     """Call an example's `main`, which prints nothing here."""
-    module = narrow_gemm() if name == "hopper_gemm" else importlib.import_module(name)
+    module = narrow_gemm() if name == "hopper_gemm" else given.example(name)
     with contextlib.redirect_stdout(io.StringIO()):
         module.main(*arguments)
 
@@ -72,7 +70,8 @@ def bf16(*shape: int) -> Any:
 @functools.cache
 def narrow_gemm() -> ModuleType:
     """The Hopper GEMM with tiles of 128 columns instead of 256."""
-    text = (EXAMPLES / "hopper_gemm.py").read_text()
+    given.example("common")  # which it imports
+    text = (given.EXAMPLES / "hopper_gemm.py").read_text()
     folder = Path(tempfile.mkdtemp())
     (folder / "narrow_gemm.py").write_text(text.replace("BM, BN, BK = 128, 256, 64", "BM, BN, BK = 128, 128, 64"))
     sys.path.insert(0, str(folder))
@@ -88,7 +87,7 @@ CALLS: dict[str, Callable[[], object]] = {
 
 
 if __name__ == "__main__":
-    asked = parser(__doc__)
+    asked = given.parser(__doc__)
     asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CALLS))
     names = asked.parse_args().names
     if unknown := {*names} - {*CALLS}:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import statistics
 import threading
 import time
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+import cutelite_rt as rt
+from cutelite.bench.machine import Nvml
 from tests.bench.timing import graph
-
-_SM = 1  # NVML_CLOCK_SM
 
 
 class Steady(NamedTuple):
@@ -51,17 +50,13 @@ def _replayed(captured: Any, seconds: float) -> tuple[int, float]:
 
 @contextmanager
 def _clocks() -> Iterator[list[int]]:
-    """The clock of the first GPU in MHz, a hundred times a second, by NVML. Errors: OSError where that is not there."""
-    nvml, device, value = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_uint()
-    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
-        raise OSError("NVML knows no GPU")
-    found: list[int] = []
-    over = threading.Event()
+    """The clock of the GPU in MHz, a hundred times a second, by NVML; none where that is not there."""
+    nvml, found, over = Nvml(rt.device()), list[int](), threading.Event()
 
     def sample() -> None:
         while not over.wait(0.01):
-            if nvml.nvmlDeviceGetClockInfo(device, _SM, ctypes.byref(value)) == 0:
-                found.append(value.value)
+            if (clock := nvml.sample().clock_mhz) is not None:
+                found.append(clock)
 
     thread = threading.Thread(target=sample)
     thread.start()

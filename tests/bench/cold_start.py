@@ -21,8 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from tests.bench.given import parser
 
 PREFILL, CONTEXT, TRAIN = (1, 8192), 4096, (4, 4096)

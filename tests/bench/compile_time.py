@@ -19,9 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench.given import parser
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.bench.given import ROOT, parser
 
 BARE = "pass"
 IMPORT = "import cutelite"

@@ -7,11 +7,7 @@ registers, as the sums of scaled products are. They share nothing but the multip
 warpgroups multiply, and none adds up. Needs torch and a Hopper GPU.
 """
 
-import sys
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cutelite as cl
 from cutelite import Smem, Tensor, e4m3, f32, u32

@@ -18,16 +18,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))  # before this folder, which has a gemm too
-
 import torch
 
-from tests.bench.chart import bars
-from tests.bench.gemm_cases import Case, Inputs, error, expected, inputs, poisoned, sets
+from cutelite.bench.chart import bars
+from tests.bench.gemm_cases import Case, Inputs, expected, inputs, poisoned, sets
 from tests.bench.gemm_rivals import RIVALS, Made, NotMade, named
 from tests.bench.given import parser
-from tests.bench.timing import ROUNDS, Replay, rounds
+from tests.bench.timing import ROUNDS, Replay, machine, off, rounds
 
 OURS, YARDSTICK = "cutelite", "cublas"
 REPLAY_S = 8e-3
@@ -113,7 +110,7 @@ def _errors(of: Inputs, made: dict[str, Made]) -> dict[str, float]:
     for name, rival in made.items():
         of.out[0].copy_(poisoned(of.case))
         result = rival.call(0)
-        found = error(result if isinstance(result, torch.Tensor) else of.out[0], right)
+        found = off(result if isinstance(result, torch.Tensor) else of.out[0], right)
         errors[name] = found if math.isfinite(found) else math.inf
     return errors
 
@@ -197,7 +194,7 @@ def main() -> int:
             asked.error(f"no rival {name!r}: there are {', '.join(RIVALS)}")
     names = list(known) if given.sets == "all" else given.sets.split(",")
     cases = [_shape(text) for text in given.shape] or [case for name in names for case in known[name]]
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
+    print(machine(), flush=True)
     found = _all(cases, rivals, given.rounds, given.seconds)
     rivals = [name for name in rivals if any(each.rival == name and each.seconds for each in found)]
     print(table(found, rivals))

@@ -24,10 +24,7 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import torch

@@ -19,16 +19,12 @@ import json
 import math
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -39,8 +35,9 @@ from cutelite.kernels.gemm.dense import ranked
 from cutelite.kernels.gemm.model import kind_of
 from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_turns
-from tests.bench.given import parser
+from tests.bench.gemm_model import MAJORS, said, sets_of, timed_in_turns
+from tests.bench.given import ahead, parser
+from tests.bench.timing import machine
 
 Size = tuple[int, int, int, str]
 LARGEST, MOST = 1.1e12, 16_384
@@ -91,14 +88,6 @@ def calls_of(size: Size, sets: list[Any], best: int, kinds: int) -> dict[str, Ca
     able, again = tee(config for _, config in ranked(CONFIGS, problem, a, b, d))
     configs = [*islice(able, best), *islice(firsts(again), kinds)]
     return {said(config): partial(ours, config) for config in configs}
-
-
-def sets_of(size: Size, count: int | None = None, make: Callable[..., Any] = torch.randn) -> list[Any]:
-    """Rotating operands, as `make` fills them, and results: so many that no cache holds them, or `count`."""
-    m, n, k, major = size
-    if count is None:
-        count = max(2, min(24, -(-COLD_BYTES // (2 * (m * k + n * k + m * n)))))
-    return [operands(m, n, k, major, make) for _ in range(count)]
 
 
 def library(name: str, sets: list[Any], i: int) -> None:
@@ -173,13 +162,12 @@ def main() -> None:
             compile_all([partial(call, 0) for call in calls.values()], 2)
             print("compiled", flush=True)
         return
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}", flush=True)
-    asks = [[sys.executable, *sys.argv, "--compile", str(i)] for i in range(given.jobs)]
-    ahead = [subprocess.Popen(each, stdout=subprocess.PIPE) for each in asks]
+    print(machine(), flush=True)
+    compiling = ahead(given.jobs)
     found, failed = [], 0
     with given.path.open("w") as file:
         for number, size in enumerate(sizes):
-            if ahead and (pipe := ahead[number % given.jobs].stdout) is not None:
+            if compiling and (pipe := compiling[number % given.jobs].stdout) is not None:
                 pipe.readline()  # this size is compiled, or the process has ended
             if time.monotonic() - start > given.seconds:
                 break
@@ -194,7 +182,7 @@ def main() -> None:
             found.append(ratios_of(line, tell=True))
             if number % 20 == 19:
                 gc.collect()
-    for each in ahead:
+    for each in compiling:
         each.terminate()
     print(f"{ratios(found)}; {failed} failed; {time.monotonic() - start:.0f} s")
 

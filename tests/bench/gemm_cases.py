@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from tests.bench.timing import L2_BYTES
+from tests.bench.timing import cold
 
 LARGE = [
     (2048, 2048, 2048),
@@ -114,7 +114,7 @@ def inputs(case: Case, seed: int = 0) -> Inputs:
     source = torch.Generator("cuda").manual_seed(seed)
     size = kind.operand.itemsize * (case.m * case.k + case.k * case.n) + kind.result.itemsize * case.m * case.n
     made = Inputs(case)
-    for _ in range(max(1, min(64, -(-3 * L2_BYTES // size)))):
+    for _ in range(cold(size)):
         made.a.append(_operand(source, kind.operand, case.m, case.k, case.majors[0] == "K"))
         made.b.append(_operand(source, kind.operand, case.n, case.k, case.majors[1] == "K").T)
         made.out.append(poisoned(case))
@@ -165,10 +165,3 @@ def expected(of: Inputs) -> torch.Tensor:
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
     return x.float().double() if x.dtype.itemsize == 1 and x.is_floating_point() else x.double()
-
-
-def error(result: torch.Tensor, right: torch.Tensor) -> float:
-    """Relative, in the Frobenius norm; NaN where an element was not written."""
-    wrong = result.double()
-    wrong -= right
-    return float(wrong.norm() / right.norm())

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import json
-import sys
 import time
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -28,6 +25,7 @@ from cutelite.kernels.gemm.model import Sizes
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import near_to, operands, said
 from tests.bench.given import parser
+from tests.bench.timing import graph
 
 SIZES = (
     "16384x28672x4096:K", "16384x4096x28672:MN", "28672x4096x16384:MN MN", "1792x128256x4096:K", "1792x4096x128256:MN",
@@ -52,17 +50,11 @@ def joules() -> float:
 
 def sustained(call: Any, count: int, seconds: float) -> tuple[float, float]:
     """Seconds and joules of a call that is repeated, in the second half of `seconds` seconds."""
-    call(0)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
-        for i in range(count):
-            call(i % SETS)
-    torch.cuda.synchronize()
-    found = []
+    captured, found = graph(call, SETS, count), []
     for _ in range(2):
         start, before, calls = time.perf_counter(), joules(), 0
         while time.perf_counter() - start < seconds / 2:
-            graph.replay()
+            captured.replay()
             torch.cuda.synchronize()
             calls += count
         found.append(((time.perf_counter() - start) / calls, (joules() - before) / calls))

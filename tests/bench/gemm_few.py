@@ -8,20 +8,14 @@ follow each other, over weights that no cache holds; medians of rounds in turns.
 
 from __future__ import annotations
 
-import statistics
-import sys
-from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.few import linear_of_few
 from tests.bench.given import parser
-from tests.bench.timing import Replay, rounds
+from tests.bench.timing import Replay, cold, machine, medians, off
 
 SIZES, ROWS, COLD = ("6144x4096", "4096x4096", "28672x4096", "4096x14336"), (1, 2, 4, 8, 16), 400 << 20
 
@@ -31,9 +25,9 @@ def measured(n: int, k: int, rows: int) -> None:
     kinds: dict[str, Any] = {"device": "cuda", "dtype": torch.bfloat16}
     x, out, factors = torch.randn(rows, k, **kinds), torch.empty(rows, n, **kinds), torch.rand(k, **kinds)
     gated = torch.empty(rows, n // 2, **kinds)
-    sets = [torch.randn(n, k, **kinds) * k**-0.5 for _ in range(-(-COLD // bytes))]
+    sets = [torch.randn(n, k, **kinds) * k**-0.5 for _ in range(cold(bytes, COLD))]
     right = x.double() @ sets[0].double().T
-    off = (linear_of_few(x, sets[0]).double() - right).norm() / right.norm()
+    error = off(linear_of_few(x, sets[0]), right)
     calls = {
         "few": lambda i: linear_of_few(x, sets[i], out, early=True),
         "normed": lambda i: linear_of_few(x, sets[i], out, norm=factors, eps=1e-5, early=True),
@@ -41,10 +35,9 @@ def measured(n: int, k: int, rows: int) -> None:
         "any": lambda i: multiply(x, sets[i].T, out, fused_of(), early=True),
         "torch": lambda i: torch.mm(x, sets[i].T, out=out),
     }
-    trials = {name: partial(Replay(call, len(sets), 4e-3, bytes / 3e12)) for name, call in calls.items()}
-    found = {name: statistics.median(times) for name, times in rounds(trials, 7).items()}
+    found = medians({name: Replay(call, len(sets), 4e-3, bytes / 3e12) for name, call in calls.items()}, 7)
     line = "  ".join(f"{name} {bytes / t * 1e-12:.2f} ({t * 1e6:.1f} us)" for name, t in found.items())
-    print(f"{rows:3} x {n} x {k}: {line}, error {float(off):.1e}", flush=True)
+    print(f"{rows:3} x {n} x {k}: {line}, error {error:.1e}", flush=True)
 
 
 if __name__ == "__main__":
@@ -52,7 +45,7 @@ if __name__ == "__main__":
     asked.add_argument("--rows", type=int, nargs="+", default=ROWS)
     asked.add_argument("--sizes", nargs="+", default=SIZES)
     options = asked.parse_args()
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}")
+    print(machine())
     for size in options.sizes:
         for rows in options.rows:
             n, _, k = size.partition("x")

@@ -7,14 +7,9 @@ Milliseconds in windows of so long, by turns, of which the second half counts.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from statistics import median
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -22,7 +17,7 @@ from cutelite.kernels.gemm import Config, gated
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
 from tests.bench.given import parser
-from tests.bench.timing import lasting, rounds
+from tests.bench.timing import lasting, medians, off
 
 CONFIGS = {
     "the model's": (None, 64),
@@ -62,11 +57,10 @@ def compare(calls: dict[str, Callable[[], None]], found: Any, right: Any, option
     for name, call in zip(list(calls)[1:], others, strict=True):
         found.zero_()
         call()
-        off = (found.float() - right.float()).norm() / right.float().norm()
-        print(f"{name}: off by {float(off):.1e}", flush=True)
+        print(f"{name}: off by {off(found, right):.1e}", flush=True)
     trials = {name: partial(lasting, call, options.seconds) for name, call in calls.items()}
-    for name, times in rounds(trials, options.rounds).items():
-        print(f"{name:26} {median(times) * 1e3:7.3f} ms", flush=True)
+    for name, took in medians(trials, options.rounds).items():
+        print(f"{name:26} {took * 1e3:7.3f} ms", flush=True)
 
 
 def gradients(m: int, n: int, k: int, options: Any) -> None:

@@ -11,24 +11,18 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
 from cutelite.kernels.gemm import grouped
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
-from tests.bench.given import parser
-from tests.bench.timing import timed
+from tests.bench.given import ahead, parser
+from tests.bench.timing import cold, graph, machine, medians, off, timed
 
 CASES = [
     (groups, rows, n, k)
@@ -44,7 +38,7 @@ CASES = [
     (256, 256, 2048, 7168),
 ]
 ALL = False  # print the times of all configurations
-COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 7, 4e-3
+COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 6, 4e-3
 
 
 def counts_of(groups: int, rows: int) -> list[int]:
@@ -59,7 +53,7 @@ def measured(case: tuple[int, int, int, int], near: float, compiles: bool) -> No
     counts = counts_of(groups, rows)
     read = sum(count > 0 for count in counts)
     bytes = 2 * (rows * (n + k) + read * n * k)
-    buffers = 1 if compiles else max(2, min(24, -(-COLD_BYTES // bytes)))
+    buffers = 1 if compiles else cold(bytes, COLD_BYTES, 24)
     ends = torch.tensor(counts).cumsum(0).to("cuda", torch.int32)
     made = partial(torch.randn, device="cuda", dtype=torch.bfloat16)
     a, b = [made(rows, k) for _ in range(buffers)], [made(groups, n, k) for _ in range(buffers)]
@@ -86,31 +80,18 @@ def measured(case: tuple[int, int, int, int], near: float, compiles: bool) -> No
 
     calls["torch"] = lambda i: torch._grouped_mm(a[i], b[i].transpose(1, 2), offs=ends)
     calls["torch loop"] = loop
-    exact = torch.cat([x @ b[0][e].T for e, x in enumerate(a[0].split(counts))]).float()
+    exact = torch.cat([x @ b[0][e].T for e, x in enumerate(a[0].split(counts))])
     repeats = max(buffers, min(200, int(GRAPH_S / (max(bytes / 4e12, 2 * rows * n * k / 7e14) + 4e-6))))
-    graphs: dict[str, Any] = {}
-    times: dict[str, list[float]] = {}
+    trials: dict[str, Callable[[], float]] = {}
     for name, call in list(calls.items()):
         several = max(buffers, min(repeats, 2000 // read)) if name == "torch loop" else repeats
         if not name.startswith("torch"):
             out.fill_(math.nan)
             call(0)
-            error = float((out.float() - exact).norm() / exact.norm())
-            if not error < 1e-2:
-                print(f"WRONG: {case} {name}: {error:.3g}", flush=True)
-        call(0)
-        graphs[name], times[name] = (torch.cuda.CUDAGraph(), several), []
-        with torch.cuda.graph(graphs[name][0], capture_error_mode="relaxed"):
-            for i in range(several):
-                call(i % buffers)
-    order = list(graphs)
-    for turn in range(ROUNDS):
-        random.shuffle(order)
-        for name in order:
-            seconds = timed(*graphs[name])
-            if turn:
-                times[name].append(seconds * 1e6)
-    us = {name: statistics.median(found) for name, found in times.items()}
+            if not off(out, exact) < 1e-2:
+                print(f"WRONG: {case} {name}: {off(out, exact):.3g}", flush=True)
+        trials[name] = partial(timed, graph(call, buffers, several), several)
+    us = {name: 1e6 * took for name, took in medians(trials, ROUNDS).items()}
     rivals = {name: us.pop(name) for name in ("torch", "torch loop")}
     rival, pick = min(rivals.values()), next(iter(us.values()))
     name, best = min(us.items(), key=lambda each: each[1])
@@ -136,10 +117,9 @@ def main() -> None:
         for case in cases[given.compile :: given.jobs]:
             measured(case, given.near, True)
         return
-    ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
-    for each in ahead:
-        each.wait()
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; compiled in {time.monotonic() - start:.1f} s")
+    for each in ahead(given.jobs):
+        each.communicate()
+    print(f"{machine()}; compiled in {time.monotonic() - start:.1f} s")
     for case in cases:
         if time.monotonic() - start > given.seconds:
             break

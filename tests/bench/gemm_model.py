@@ -12,15 +12,11 @@ import gc
 import json
 import math
 import random
-import statistics
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import torch
@@ -32,11 +28,11 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
 from cutelite.tune.compile import compile_all
 from tests.bench.given import parser
-from tests.bench.timing import timed
+from tests.bench.timing import cold, graph, medians, off, timed
 
 MODELS = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192, 11008, 14336, 16384)
 MAJORS = "K", "MN", "MN MN"
-LARGEST, ROUNDS, NEAR = 1.1e12, 6, 1.3
+LARGEST, ROUNDS, NEAR = 1.1e12, 5, 1.3
 GRAPH_S, COLD_BYTES = 1.2e-3, 100 << 20
 
 
@@ -67,6 +63,14 @@ def operands(m: int, n: int, k: int, major: str, make: Callable[..., Any] = torc
     return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
 
 
+def sets_of(
+    size: tuple[int, int, int, str], count: int | None = None, make: Callable[..., Any] = torch.randn
+) -> list[Any]:
+    """Rotating operands, as `make` fills them, and results: so many that no cache holds them, or `count`."""
+    m, n, k, _ = size
+    return [operands(*size, make) for _ in range(count or cold(2 * (m * k + n * k + m * n), COLD_BYTES, 24))]
+
+
 def near_to(problem: Problem, sizes: Sizes, near: float, configs: list[Config]) -> list[Config]:
     """Configurations that are expected to take at most NEAR times as long as the best."""
     able = [config for config in configs if made_for(config, problem)]
@@ -84,8 +88,7 @@ def said(config: Config) -> str:
 
 def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
-    bytes = 2 * (m * k + n * k + m * n)
-    sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
+    sets = sets_of((m, n, k, major))
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
     configs = near_to(given[0][0], Sizes(m, n, k, 1), near, CONFIGS)
 
@@ -109,30 +112,19 @@ def timed_in_turns(
     m, n, k, major = size
     bytes = 2 * (m * k + n * k + m * n)
     repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
-    right = torch.mm(*sets[0][:2]).float()
-    graphs: dict[str, Any] = {}
-    times: dict[str, list[float]] = {}
+    right = torch.mm(*sets[0][:2])
+    trials: dict[str, Callable[[], float]] = {}
     for name, call in calls.items():
         sets[0][2].fill_(math.nan)
         call(0)
-        error = float((sets[0][2].float() - right).norm() / right.norm())
+        error = off(sets[0][2], right)
         if not error < 1e-2:
             wrong = f"{name} at {m} x {n} x {k}, {major}: relative error {error:.3g}"
             if strict:
                 raise ValueError(wrong)
             print(f"WRONG: {wrong}", flush=True)
-        graphs[name], times[name] = torch.cuda.CUDAGraph(), []
-        with torch.cuda.graph(graphs[name], capture_error_mode="relaxed"):
-            for i in range(repeats):
-                call(i % len(sets))
-    order = list(graphs)
-    for turn in range(ROUNDS):
-        random.shuffle(order)
-        for name in order:
-            seconds = timed(graphs[name], repeats)
-            if turn:
-                times[name].append(seconds * 1e6)
-    return {name: round(statistics.median(found), 3) for name, found in times.items()}
+        trials[name] = partial(timed, graph(call, len(sets), repeats), repeats)
+    return {name: round(1e6 * took, 3) for name, took in medians(trials, ROUNDS).items()}
 
 
 def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *how: Any) -> None:

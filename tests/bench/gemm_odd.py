@@ -11,21 +11,18 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import sys
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cutelite.kernels.gemm import CONFIGS, gemm, vectors
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import pick, ranked, run
 from cutelite.kernels.gemm.odd import by_vectors
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_any import Size, firsts, library, sets_of
-from tests.bench.gemm_model import said, timed_in_turns
+from tests.bench.gemm_any import Size, firsts, library
+from tests.bench.gemm_model import said, sets_of, timed_in_turns
 from tests.bench.given import parser
 
 ALONG_N = (

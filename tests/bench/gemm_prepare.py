@@ -9,19 +9,16 @@ operands each time.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
 import cutelite as cl
 from cutelite.kernels.gemm import Prepare, gemm
 from tests.bench.given import words
+from tests.bench.timing import machine, off
 
 SIZES = "16x8192x8192", "256x8192x8192", "4096x4096x4096", "8192x8192x8192"
 
@@ -37,7 +34,7 @@ def spread(codes: Any, scales: Any) -> Any:
 
 def main() -> None:
     asked = words(__doc__, "MxNxK", str)
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
+    print(machine())
     made_first = torch.compile(spread, dynamic=False)
 
     def first(codes: Any, scales: Any, w: Any, out: Any) -> None:
@@ -51,11 +48,11 @@ def main() -> None:
         a = spread(codes, scales)
         ahead, within = (Prepare(dequantised, (scales,), within=x) for x in (False, True))
 
-        right = (a.double() @ w.double().T).float()
+        right = a.double() @ w.double().T
         error = 0.0
         for prepare in ahead, within:
             gemm(codes, w.T, out.zero_(), prepare=prepare)
-            error = max(error, float((out.float() - right).norm() / right.norm()))
+            error = max(error, off(out, right))
         calls: dict[str, Callable[[], Any]] = {
             "within": partial(gemm, codes, w.T, out, prepare=within),
             "ahead": partial(gemm, codes, w.T, out, prepare=ahead),

@@ -15,6 +15,7 @@ import torch
 
 from cutelite.kernels.gemm import chosen, fp8_block, gemm
 from tests.bench.gemm_cases import Inputs
+from tests.bench.given import example
 
 
 class Made(NamedTuple):
@@ -79,7 +80,7 @@ def _tiled(of: Inputs) -> Made:
     case = of.case
     if case.kind != "bf16" or case.majors != "KK":
         raise NotMade("hopper_gemm_tiled takes bf16 along K")
-    tiled = there("hopper_gemm_tiled")
+    tiled = example("hopper_gemm_tiled")
     tiles = -(-case.m // tiled.BM) * -(-case.n // tiled.BN)
     launch = tiled.gemm[min(torch.cuda.get_device_properties(0).multi_processor_count, tiles), tiled.THREADS]
     return Made(lambda i: launch(of.a[i], of.b[i].T, of.out[i]), "hopper_gemm_tiled")

@@ -15,16 +15,11 @@ each round has an order of its own.
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import numpy as np
 import torch
@@ -34,7 +29,7 @@ from cutelite.kernels.gemm import fp8_block as fp8
 from cutelite.kernels.gemm import grouped, mixed
 from tests.bench.clocks import steady
 from tests.bench.given import parser
-from tests.bench.timing import L2_BYTES, Replay, rounds
+from tests.bench.timing import L2_BYTES, Replay, cold, machine, medians, off
 
 Calls = dict[str, Callable[[int], Any]]
 SHAPES = {
@@ -65,8 +60,8 @@ def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: f
             print(
                 f"{rate:8.0f} TFLOP/s {took.clock:6.0f} MHz {took.cycles / 1e6:8.3f} million cycles  {name}", flush=True
             )
-    found = rounds({name: Replay(call, buffers, seconds, each) for name, call in calls.items()})
-    return {name: flops / statistics.median(times) / 1e12 for name, times in found.items()}
+    found = medians({name: Replay(call, buffers, seconds, each) for name, call in calls.items()})
+    return {name: flops / took / 1e12 for name, took in found.items()}
 
 
 def errors(calls: Calls, outs: dict[str, torch.Tensor], exact: torch.Tensor) -> dict[str, float]:
@@ -76,13 +71,13 @@ def errors(calls: Calls, outs: dict[str, torch.Tensor], exact: torch.Tensor) -> 
         call(0)
         torch.cuda.synchronize()
         of = "error of torch" if name.startswith("torch") else "error of cutelite"
-        found[of] = max(found[of], float((outs[name].double() - exact).norm() / exact.norm()))
+        found[of] = max(found[of], off(outs[name], exact))
     return found
 
 
 def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     """fp8 with a scale for each 1 x 128 of A and 128 x 128 of B."""
-    buffers = max(2, -(-3 * L2_BYTES // (m * k + n * k)))
+    buffers = cold(m * k + n * k)
     a, b = ([torch.randn(x, k, device="cuda").to(torch.float8_e4m3fn) for _ in range(buffers)] for x in (m, n))
     scale_a = [torch.rand(k // 128, m, device="cuda").T + 0.5 for _ in range(buffers)]
     scale_b = [torch.rand(n // 128, k // 128, device="cuda") + 0.5 for _ in range(buffers)]
@@ -120,7 +115,7 @@ def candidates() -> list[fp8.Config]:
 
 def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     """bf16, a matrix for each expert. Torch's loop is told on the host how many rows each has."""
-    buffers = max(2, -(-3 * L2_BYTES // (2 * (m * k + EXPERTS * n * k))))
+    buffers = cold(2 * (m * k + EXPERTS * n * k))
     draw = torch.distributions.Multinomial(m, torch.rand(EXPERTS, generator=torch.Generator().manual_seed(1)) + 0.5)
     counts = [int(x) for x in draw.sample()]
     ends = torch.tensor(counts).cumsum(0).to("cuda", torch.int32)
@@ -156,7 +151,7 @@ def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
 def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     """bf16 by weights of 4 and 8 bits, and by the same weights in bf16 for torch. As many buffers for all."""
-    buffers = max(2, -(-6 * L2_BYTES // (n * k)))
+    buffers = cold(n * k, 6 * L2_BYTES)
     x = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     whole = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     outs = {"torch": torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)}
@@ -189,7 +184,7 @@ def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
             exact = torch.where(weights < 1 << bits - 1, weights, weights - (1 << bits)).double()
         of_blocks = torch.from_numpy(scales).cuda().bfloat16().double().repeat_interleave(mixed.DEPTH, 1)[:, :k]
         expected = x[0].double() @ (exact * of_blocks).T
-        worst = max(worst, float((outs[kind].double() - expected).norm() / expected.norm()))
+        worst = max(worst, off(outs[kind], expected))
     found = rates(calls, buffers, 2 * m * n * k, bytes=n * k)
     ratios = {f"{kind} / torch": found[kind] / found["torch"] for kind in mixed.KINDS}
     return {**found, **ratios, "error of cutelite": worst}
@@ -211,7 +206,7 @@ def main() -> None:
     given = asked.parse_args()
     numbers: list[int] = given.numbers
     shapes = [(numbers[i], numbers[i + 1], numbers[i + 2]) for i in range(0, len(numbers), 3)] or SHAPES[given.part]
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    print(machine())
     for shape in shapes:
         found = PARTS[given.part](*shape, given.sweep)
         print(

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -28,6 +24,7 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import MAJORS, operands, said
 from tests.bench.given import parser
+from tests.bench.timing import off
 
 
 def poison(like: Any, shape: Any, dtype: str | None = None) -> Any:
@@ -52,7 +49,7 @@ def error_of(config: Config, size: tuple[int, int, int, str]) -> float:
     d.fill_(math.nan)
     gemm(a, b, d, c=c, beta=0.5, activation="relu", config=config)
     right = (a.double() @ b.double() + 0.5 * c.double()).relu()
-    return float((d.double() - right).norm() / right.norm())
+    return off(d, right)
 
 
 def alone(config: Config, size: tuple[int, int, int, str]) -> None:

@@ -1,10 +1,20 @@
-"""The command line of a program that measures: its docstring is its help."""
+"""The command line of a program that measures, whose docstring is its help, and what it starts and imports.
+
+Programs are called in the repository's folder with `PYTHONPATH=.`, as the Makefile does.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
@@ -18,3 +28,16 @@ def words(doc: str | None, name: str, kind: Callable[[str], Any] = int) -> list[
     asked.add_argument("words", nargs="*", type=kind, metavar=name)
     found: list[Any] = asked.parse_args().words
     return found
+
+
+def example(name: str) -> Any:
+    """Return a module of examples/, which import each other by name: not this folder's, which has a gemm too."""
+    if sys.path[0] != str(EXAMPLES):
+        sys.path.insert(0, str(EXAMPLES))
+    return importlib.import_module(name)
+
+
+def ahead(jobs: int) -> list[subprocess.Popen[bytes]]:
+    """Start this program in so many processes more, to compile ahead: with `--compile 0`, `--compile 1` and so on."""
+    again = [sys.executable, *sys.argv, "--compile"]
+    return [subprocess.Popen([*again, str(i)], stdout=subprocess.PIPE) for i in range(jobs)]

@@ -8,33 +8,27 @@ Inputs are normal random bf16 in rotating buffers, larger than L2 together; time
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
 import cutelite as cl
-import hopper_gemm as example
-import hopper_gemm_tiled as tiled
-from tests.bench.given import words
+from tests.bench.given import example, words
 from tests.bench.rotating import rotating
+from tests.bench.timing import cold, machine, off
 
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
 
 
 def compare(m: int, n: int, k: int) -> dict[str, Any]:
     """Median rates of both on the same inputs, and how far apart the results are."""
-    buffers = max(2, -(-3 * torch.cuda.get_device_properties(0).L2_cache_size // (2 * (m * k + n * k))))
+    buffers, simple, tiled = cold(2 * (m * k + n * k)), example("hopper_gemm"), example("hopper_gemm_tiled")
     a = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     b = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
     d = torch.empty_like(c)
-    launch = example.gemm[(-(-n // example.BN), -(-m // example.BM)), example.THREADS]
+    launch = simple.gemm[(-(-n // simple.BN), -(-m // simple.BM)), simple.THREADS]
     tiles = -(-m // tiled.BM) * -(-n // tiled.BN)
     launch_tiled = tiled.gemm[min(torch.cuda.get_device_properties(0).multi_processor_count, tiles), tiled.THREADS]
     e = torch.full_like(c, float("nan"))
@@ -47,7 +41,7 @@ def compare(m: int, n: int, k: int) -> dict[str, Any]:
     for call in competitors.values():
         call(0)
     torch.cuda.synchronize()
-    apart = max(float((x.double() - d.double()).norm() / d.double().norm()) for x in (c, e))
+    apart = max(off(x, d) for x in (c, e))
     rates = {name: 2 * m * n * k / timing.seconds / 1e12 for name, timing in timings.items()}
     ratios = {f"{name} / cublas": rates[name] / rates["cublas"] for name in rates if name != "cublas"}
     return {"shape": [m, n, k], **rates, **ratios, "difference": apart}
@@ -56,7 +50,7 @@ def compare(m: int, n: int, k: int) -> dict[str, Any]:
 def main() -> None:
     given = words(__doc__, "N")
     shapes = [tuple(given[i : i + 3]) for i in range(0, len(given), 3)] or SHAPES
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    print(machine())
     for m, n, k in shapes:
         print(json.dumps({key: round(v, 4) if isinstance(v, float) else v for key, v in compare(m, n, k).items()}))
 

@@ -34,22 +34,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-
 import numpy as np
 import torch
 
 import cutelite as cl
 import cutelite_rt as rt
-import hopper_gemm
 from cutelite import Tensor, config, f32, i32
 from cutelite.toolchain import host
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.gpu.tensormap import Tiling, encode
 from cutelite_rt.launcher import native
-from tests.bench.given import parser
+from tests.bench.given import ROOT, example, parser
 
-ROOT = Path(__file__).resolve().parents[2]
 Runs = dict[str, Callable[[int], Any]]
 """For each competitor a function that launches n times."""
 
@@ -291,7 +287,7 @@ def many_arguments() -> Runs:
 
 def tensor_maps() -> Runs:
     """256 x 256 x 64 in bf16; `other tensors` takes other memory for all three at each launch: no map of it is kept."""
-    rows, depth = 256, 64
+    rows, depth, hopper_gemm = 256, 64, example("hopper_gemm")
     many_a, many_b = (torch.randn(4096, rows, depth, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     many_c = torch.empty(1024, rows, rows, device="cuda", dtype=torch.bfloat16)
     a, b, c = many_a[0], many_b[0], many_c[0]

@@ -25,6 +25,7 @@ import cutelite as cl
 from cutelite import Tensor, config, f32, i32
 from cutelite_rt.gpu.driver import get as driver
 from tests.bench.given import parser
+from tests.bench.timing import machine
 
 LAUNCHES, ROUNDS = 200, 41
 SIZE, BLOCK = 4096, 256
@@ -118,7 +119,7 @@ def main() -> None:
     for gpu, (x, y, z) in enumerate(((a, b, c), (d, e, f))):
         assert z.eq(x + y + 1).all().item(), f"wrong on GPU {gpu}"
     base = found["GPU 0, the only one used"]
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, Python {platform.python_version()}\n")
+    print(f"{machine()}, Python {platform.python_version()}\n")
     print("| launch of 3 tensors and a number | us | of one GPU's |\n|---|---|---|")
     for name, took in found.items():
         print(f"| {name} | {took:.2f} | {took / base:.3f} |")

@@ -31,6 +31,7 @@ from cutelite.layout import (
     tile_to_shape,
     zipped_divide,
 )
+from tests.bench.given import parser
 
 BAR = 20_000
 M, K = dims("M K:8")
@@ -72,6 +73,7 @@ def rate(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int = 
 
 
 def main() -> None:
+    parser(__doc__).parse_args()
     print(f"Python {platform.python_version()}, {platform.machine()}; the bar is {BAR} calls a second\n")
     print(f"| {'what':34} | calls/s |\n|{'-' * 36}|---------|")
     for name, (function, arguments) in ROWS.items():

@@ -9,16 +9,11 @@ all rows: in windows of half a second, by turns.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from statistics import median
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -26,7 +21,7 @@ import cutelite as cl
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.operators import linear_cross_entropy
 from tests.bench.given import parser
-from tests.bench.timing import lasting, rounds
+from tests.bench.timing import lasting, machine, medians
 
 F = torch.nn.functional
 
@@ -74,8 +69,8 @@ def by_rows(x: Any, w: Any, target: Any, counts: list[int]) -> None:
 
     trials = {f"{rows} rows": partial(lasting, partial(ours, rows), 0.5) for rows in counts}
     trials["torch's three GEMMs"] = partial(lasting, products, 0.5)
-    for name, found in rounds(trials, 4).items():
-        print(f"{name:20} {median(found) * 1e3:7.2f} ms", flush=True)
+    for name, took in medians(trials, 4).items():
+        print(f"{name:20} {took * 1e3:7.2f} ms", flush=True)
 
 
 def main() -> None:
@@ -91,7 +86,7 @@ def main() -> None:
     target = torch.randint(0, n, (m,), device="cuda")
     logits = 2 * m * n
     if options.rows:
-        print(f"# {torch.cuda.get_device_name()}, {m} tokens, {n} words, {k} hidden")
+        print(f"{machine()}, {m} tokens, {n} words, {k} hidden")
         by_rows(x, w, target, options.rows)
         return
 
@@ -107,7 +102,7 @@ def main() -> None:
         calls["liger"] = forward_backward(lambda: liger(x, w, target))
     exact = F.cross_entropy(x[:512].detach().double() @ w.detach().double().T, target[:512])
     found = linear_cross_entropy(x[:512], w, target[:512])
-    print(f"# {torch.cuda.get_device_name()}, {m} tokens, {n} words, {k} hidden; error {float(found - exact):.1e}")
+    print(f"{machine()}, {m} tokens, {n} words, {k} hidden; error {float(found - exact):.1e}")
     alone = gemms(x.detach(), w.detach())
     tflops = 6 * m * n * k / alone * 1e-12
     print(f"the three GEMMs alone: {alone * 1e3:.1f} ms, {tflops:.0f} TFLOP/s", flush=True)

@@ -26,15 +26,12 @@ import json
 import math
 import os
 import statistics
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 import transformers
@@ -48,7 +45,7 @@ from cutelite.kernels.gemm import dense
 from cutelite.kernels.gemm import model as gemm_model
 from cutelite.models import accelerate
 from tests.bench.given import parser
-from tests.bench.timing import graph, lasting, rounds
+from tests.bench.timing import graph, lasting, medians, off
 
 SIZES: dict[str, Any] = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
@@ -258,13 +255,12 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
             print(f"  {name} FAILED: {type(error).__name__}: {str(error)[:600]}", flush=True)
     if not trials:
         return
-    times = {name: statistics.median(found) for name, found in rounds(trials, options.rounds).items()}
+    times = medians(trials, options.rounds)
     line = f"{case:24}" + "".join(f"  {name} {1e3 * t:9.4f} ms" for name, t in times.items())
     if len(times) > 1 and "cutelite" in times:
         rivals = [name for name in times if name not in ("cutelite", "bursts")] or ["bursts"]
         best = min(rivals, key=times.__getitem__)
-        off = (results["cutelite"] - results[best]).norm() / results[best].norm()
-        line += f"  ratio {times[best] / times['cutelite']:.3f}  differ {float(off):.2e}"
+        line += f"  ratio {times[best] / times['cutelite']:.3f}  differ {off(results['cutelite'], results[best]):.2e}"
         line += f"  memory {memory['cutelite'] / memory[best]:.3f}"
     print(line, flush=True)
     options.found[case] = times | {f"peak {k}": v for k, v in memory.items()}

@@ -15,14 +15,10 @@ from __future__ import annotations
 import copy
 import gc
 import os
-import sys
 import tempfile
 import time
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 import torch.distributed as dist
@@ -36,6 +32,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from cutelite.models import accelerate, shard
 from tests.bench import llama
 from tests.bench.given import parser
+from tests.bench.timing import off
 
 SMALL = {
     "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
@@ -58,11 +55,6 @@ def torch_parallel(model: Any, options: Any) -> Any:
     for layer in model.model.layers:
         parallelize_module(layer, mesh, plan)
     return model
-
-
-def off(found: Any, right: Any) -> float:
-    """The distance from `right`, as a part of it."""
-    return float((found.float() - right.float()).norm() / right.float().norm())
 
 
 def cases(options: Any) -> dict[str, Any]:

@@ -11,14 +11,9 @@ Medians of rounds in turns.
 from __future__ import annotations
 
 import argparse
-import statistics
-import sys
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -28,7 +23,7 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
 from tests.bench.given import parser
-from tests.bench.timing import Replay, graph, lasting, rounds
+from tests.bench.timing import Replay, cold, graph, lasting, machine, medians
 
 PRODUCTS = {
     "qkv": (6144, 4096), "o": (4096, 4096), "gate": (28672, 4096), "gated": (28672, 4096), "down": (4096, 14336)
@@ -52,8 +47,7 @@ def copied() -> float:
     source = torch.zeros(1 << 28, dtype=torch.int32, device="cuda")
     target = torch.empty_like(source)
     call = partial(torch.bitwise_not, source, out=target)  # a kernel: graphs copy slower
-    times = rounds({"copy": Replay(lambda i: call(), 1, 5e-3, 7e-4)}, 5)["copy"]
-    return float(8e-12 * source.numel() / statistics.median(times))
+    return float(8e-12 * source.numel()) / medians({"copy": Replay(lambda i: call(), 1, 5e-3, 7e-4)}, 5)["copy"]
 
 
 def measured(name: str, rows: int, options: argparse.Namespace) -> None:
@@ -62,7 +56,7 @@ def measured(name: str, rows: int, options: argparse.Namespace) -> None:
     kinds: dict[str, Any] = {"device": "cuda", "dtype": torch.bfloat16}
     x, added = torch.randn(rows, k, **kinds), torch.randn(rows, n, **kinds)
     out, plain = torch.empty(rows, n // 2 if gate else n, **kinds), torch.empty(rows, n, **kinds)
-    sets = [torch.randn(n, k, **kinds) * k**-0.5 for _ in range(-(-COLD // bytes) if few else 1)]
+    sets = [torch.randn(n, k, **kinds) * k**-0.5 for _ in range(cold(bytes, COLD) if few else 1)]
     fused = fused_of(added, beta=1.0) if name in ("o", "down") else fused_of()
     given = [arguments(x, weight.T, out, fused, None, gate) for weight in sets]
     problem, a, b, d, *_ = given[0]
@@ -83,8 +77,7 @@ def measured(name: str, rows: int, options: argparse.Namespace) -> None:
         trials = {
             key: partial(lasting, graph(call, 1, count).replay, options.seconds, count) for key, call in calls.items()
         }
-    found = {key: statistics.median(times) for key, times in rounds(trials, options.rounds).items()}
-    for number, (key, took) in enumerate(found.items()):
+    for number, (key, took) in enumerate(medians(trials, options.rounds).items()):
         rate = f"{bytes / took * 1e-12:5.2f} TB/s" if few else f"{2e-12 * rows * n * k / took:5.0f} TFLOP/s"
         print(f"{name:5} {rows:6} rows {took * 1e6:9.1f} us {rate} {'picked ' if number == 0 else ''}{key}", flush=True)
 
@@ -98,7 +91,7 @@ if __name__ == "__main__":
     asked.add_argument("--seconds", type=float, default=0.3)
     asked.add_argument("--rounds", type=int, default=3)
     chosen = asked.parse_args()
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, copy {copied():.2f} TB/s")
+    print(f"{machine()}, copy {copied():.2f} TB/s")
     for rows in chosen.rows:
         for name in chosen.products:
             measured(name, rows, chosen)

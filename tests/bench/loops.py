@@ -5,19 +5,16 @@ python tests/bench/loops.py [MILLIONS_OF_ELEMENTS]
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, f32, i32
 from tests.bench.given import words
+from tests.bench.timing import machine
 
 M, N = cl.dims("M N")
 FORMS = ((1, 0), (2, 0), (4, 0), (8, 0), (2, 1), (4, 3), (8, 7))
@@ -58,7 +55,7 @@ def table(name: str, calls: dict[str, Callable[[], Any]], size: int) -> None:
 
 def main() -> None:
     n = int((words(__doc__, "MILLIONS", float) or [64])[0] * 1e6) // COLUMNS * COLUMNS
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; GB/s by (unroll, prefetch)")
+    print(f"{machine()}; GB/s by (unroll, prefetch)")
     x, y = (torch.randn(n, device="cuda") for _ in range(2))
     for blocks in (132, 264, 528, 1056):
         calls: dict[str, Callable[[], Any]] = {}

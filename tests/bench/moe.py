@@ -11,13 +11,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import statistics
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 import transformers
@@ -28,7 +23,7 @@ from cutelite.kernels.moe import combine, grouped, narrow, route, sort
 from cutelite.models import accelerate
 from cutelite.models.experts import register
 from tests.bench.given import parser
-from tests.bench.timing import graph, in_turns, rounds, timed
+from tests.bench.timing import graph, in_turns, medians, off, timed
 
 TOKENS = (16, 64, 256, 1024, 4096, 8192)
 SIZES = {
@@ -99,7 +94,7 @@ def parts(block: Any, x: Any) -> dict[str, Callable[[int], Any]]:
     return calls
 
 
-def medians(calls: dict[str, Callable[[int], Any]], count: int) -> dict[str, float]:
+def by_graphs(calls: dict[str, Callable[[int], Any]], count: int) -> dict[str, float]:
     """Seconds of each, from CUDA graphs replayed in turns; those that fail are left out, and named."""
     trials = {}
     for name, call in calls.items():
@@ -109,7 +104,7 @@ def medians(calls: dict[str, Callable[[int], Any]], count: int) -> dict[str, flo
         except Exception as error:
             print(f"  {name} FAILED: {type(error).__name__}: {str(error)[:300]}", flush=True)
             torch.cuda.synchronize()
-    return {name: statistics.median(found) for name, found in rounds(trials, count).items()}
+    return medians(trials, count)
 
 
 def main() -> None:
@@ -132,14 +127,13 @@ def main() -> None:
             if compiled is not None:
                 sides["compiled"] = compiled
             right = of_kind(block, "eager")(x)
-            off = (ours(x).double() - right.double()).norm() / right.double().norm()
-            times = medians({name: only(functools.partial(side, x)) for name, side in sides.items()}, options.rounds)
+            times = by_graphs({name: only(functools.partial(side, x)) for name, side in sides.items()}, options.rounds)
             times["eager"] = in_turns([functools.partial(eager, x)], 3)[0]
             mine = times["cutelite"]
             line = "  ".join(f"{name} {1e6 * t:8.1f} us ({t / mine:.2f})" for name, t in times.items())
-            print(f"{tokens:5} tokens  {line}  differ {float(off):.1e}", flush=True)
+            print(f"{tokens:5} tokens  {line}  differ {off(ours(x), right):.1e}", flush=True)
             if options.parts:
-                for name, t in medians(parts(block, x[0]), options.rounds).items():
+                for name, t in by_graphs(parts(block, x[0]), options.rounds).items():
                     print(f"        {name:28}{1e6 * t:9.1f} us", flush=True)
 
 

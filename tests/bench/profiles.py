@@ -5,8 +5,6 @@ python tests/bench/profiles.py [--size 8192]
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,9 +14,8 @@ from cutelite import Tensor, i64
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.profiling import Rings
 from cutelite.kernels.gemm import gemm
-from tests.bench.given import parser
+from tests.bench.given import example, parser
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EVENTS = 64
 
 
@@ -75,9 +72,7 @@ def main() -> None:
     asked = parser(__doc__)
     asked.add_argument("--size", type=int, default=8192)
     n = asked.parse_args().size
-    sys.path.insert(0, str(EXAMPLES))
-    import hopper_gemm_tiled as tiled
-
+    tiled = example("hopper_gemm_tiled")
     cost()
     a, b, c = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     speed("hopper_gemm_tiled", tiled.gemm, cl.Launch(132, tiled.THREADS), (a, b, c), {}, 2 * n**3)

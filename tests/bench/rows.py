@@ -21,8 +21,6 @@ import gc
 import json
 import math
 import multiprocessing
-import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,10 +28,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import torch
 
+from cutelite.bench.chart import bars
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import quantise as by_8_bits
@@ -42,11 +39,11 @@ from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.transpose import transposed
-from tests.bench.chart import bars
 from tests.bench.given import parser
 from tests.bench.rows_rivals import RIVALS
-from tests.bench.timing import L2_BYTES, Replay, rounds
+from tests.bench.timing import Replay, cold, machine, medians
 
+F = torch.nn.functional
 ROWS = {1024: 32768, 4096: 32768, 16384: 16128, 32768: 8192, 65536: 4096, 131072: 2048, 262144: 1024}
 EPS = 1e-6
 COPIED = 504 << 20  # bytes of the copy: no size that was tried is copied faster
@@ -57,23 +54,30 @@ LAST_CELL = 15  # seconds that a process has for the cell it is at when time is 
 
 @dataclass(frozen=True)
 class Operation:
-    """A thing to be timed. Every function takes the inputs that `make` gives for a set.
+    """A thing to be timed. Every function takes the inputs of a set.
 
+    given     the inputs: a letter each, 'x' of random rows, 'w' of a row's length, or a function that makes them
     ours      with a plan, or None for the library's choice
     bytes     read and written, in multiples of the bytes of x; `numbers`: bytes of each row besides
+    exact     what gives the right results in float64; None: `torch` does
+    compared  whether results are compared with those
     backward  it keeps sums over rows
-    inputs    of rows; `held`: vectors of a row's length that serve all rows
     """
 
-    make: Callable[[int, int, Any], tuple[Any, ...]]
+    given: str | Callable[[int, int, Any], tuple[Any, ...]]
     ours: Callable[..., Any]
     torch: Callable[..., Any]
-    exact: Callable[..., Any] | None
     bytes: float
-    backward: bool = False
-    inputs: int = 1
-    held: int = 0
     numbers: int = 0
+    exact: Callable[..., Any] | None = None
+    compared: bool = True
+    backward: bool = False
+
+    def make(self, m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+        """Return a set of inputs."""
+        if not isinstance(self.given, str):
+            return self.given(m, n, dtype)
+        return tuple(random(*((m, n) if letter == "x" else (n,)), dtype=dtype) for letter in self.given)
 
     def moved(self, size: int, rows: int) -> float:
         """Bytes read and written, for x of `size` bytes."""
@@ -85,7 +89,11 @@ def random(*shape: int, dtype: Any) -> Any:
 
 
 def rms(x: Any, w: Any) -> Any:
-    return torch.nn.functional.rms_norm(x, x.shape[-1:], w, EPS)
+    return F.rms_norm(x, x.shape[-1:], w, EPS)
+
+
+def layer(x: Any, w: Any, b: Any) -> Any:
+    return F.layer_norm(x, x.shape[-1:], w, b, 1e-5)
 
 
 def with_rstd(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
@@ -126,7 +134,7 @@ def entropy_inputs(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
 
 def entropy_gradient(x: Any, target: Any, lse: Any, g: Any) -> Any:
     p = (x.to(lse.dtype) - lse[:, None]).exp()
-    return ((p - torch.nn.functional.one_hot(target, x.shape[1]).to(lse.dtype)) * g[:, None]).to(x.dtype)
+    return ((p - F.one_hot(target, x.shape[1]).to(lse.dtype)) * g[:, None]).to(x.dtype)
 
 
 def entropy_both(x: Any, target: Any, lse: Any, g: Any) -> tuple[Any, Any]:
@@ -162,77 +170,45 @@ def quantised(x: Any, group: int) -> tuple[Any, Any]:
     return (parts / scale).to(torch.float8_e4m3fn).view(x.shape), scale
 
 
-F = torch.nn.functional
 OPERATIONS = {
-    "softmax": Operation(
-        lambda m, n, t: (random(m, n, dtype=t),),
-        lambda how, x: soft.softmax(x, how=how),
-        lambda x: F.softmax(x, -1),
-        lambda x: F.softmax(x, -1),
-        2,
-    ),
-    "rms_norm": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t)),
-        lambda how, x, w: norm.rms_norm(x, w, eps=EPS, how=how).y,
-        rms,
-        rms,
-        2,
-        held=1,
-        numbers=4,
-    ),
+    "softmax": Operation("x", lambda how, x: soft.softmax(x, how=how), lambda x: F.softmax(x, -1), 2),
+    "rms_norm": Operation("xw", lambda how, x, w: norm.rms_norm(x, w, eps=EPS, how=how).y, rms, 2, 4),
     "rms_norm_residual": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(m, n, dtype=t)),
+        "xwx",
         lambda how, x, w, r: norm.rms_norm(x, w, residual=r, eps=EPS, how=how)[:2],
         lambda x, w, r: (rms(x + r, w), x + r),
-        lambda x, w, r: (rms(x + r, w), x + r),
         4,
-        inputs=2,
-        held=1,
-        numbers=4,
+        4,
     ),
-    "layer_norm": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(n, dtype=t)),
-        lambda how, x, w, b: norm.layer_norm(x, w, b, how=how).y,
-        lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
-        lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
-        2,
-        held=2,
-        numbers=8,
-    ),
+    "layer_norm": Operation("xww", lambda how, x, w, b: norm.layer_norm(x, w, b, how=how).y, layer, 2, 8),
     "layer_norm_residual": Operation(
-        lambda m, n, t: (*(random(m, n, dtype=t) for _ in range(2)), *(random(n, dtype=t) for _ in range(2))),
+        "xxww",
         lambda how, x, r, w, b: norm.layer_norm(x, w, b, residual=r, how=how)[:2],
-        lambda x, r, w, b: (F.layer_norm(x + r, x.shape[-1:], w, b, 1e-5), x + r),
-        lambda x, r, w, b: (F.layer_norm(x + r, x.shape[-1:], w, b, 1e-5), x + r),
+        lambda x, r, w, b: (layer(x + r, w, b), x + r),
         4,
-        inputs=2,
-        held=2,
-        numbers=8,
+        8,
     ),
     "cross_entropy": Operation(
         targets,
         lambda how, x, t: entropy.cross_entropy(x, t, how=how).loss,
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
-        lambda x, t: F.cross_entropy(x, t, reduction="none"),
         1,
-        numbers=16,
+        16,
     ),
     "softmax_backward": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t).softmax(-1)),
         lambda how, dy, y: soft.softmax_backward(dy, y, how=how),
         lambda dy, y: torch._softmax_backward_data(dy, y, -1, y.dtype),
-        lambda dy, y: y * (dy - (y * dy).sum(-1, keepdim=True)),
         3,
-        inputs=2,
+        exact=lambda dy, y: y * (dy - (y * dy).sum(-1, keepdim=True)),
     ),
     "rms_norm_backward": Operation(
         with_rstd,
         lambda how, dy, x, w, rstd: norm.norm_backward(dy, norm.Normed(None, x, None, rstd), w, how=how)[:2],
         rms_gradient,
-        rms_gradient,
         3,
+        4,
         backward=True,
-        numbers=4,
     ),
     "layer_norm_backward": Operation(
         with_moments,
@@ -240,85 +216,59 @@ OPERATIONS = {
             norm.norm_backward(dy, norm.Normed(None, x, mean, rstd), w, bias=True, how=how)
         ),
         layer_gradient,
-        layer_gradient,
         3,
+        8,
         backward=True,
-        numbers=8,
     ),
     "cross_entropy_backward": Operation(
         entropy_inputs,
         lambda how, x, t, lse, g: entropy.cross_entropy_backward(g, x, t, lse, how=how),
         entropy_gradient,
-        entropy_gradient,
         2,
-        numbers=16,
+        16,
     ),
-    "cross_entropy_both": Operation(entropy_inputs, loss_and_gradient, entropy_both, entropy_both, 2, numbers=20),
-    "swiglu": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
-        lambda how, gate, up: gates.gated(gate, up),
-        lambda gate, up: F.silu(gate) * up,
-        lambda gate, up: F.silu(gate) * up,
-        3,
-    ),
-    "swiglu_backward": Operation(
-        lambda m, n, t: tuple(random(m, n, dtype=t) for _ in range(3)),
-        lambda how, dy, gate, up: gates.gated_backward(dy, gate, up),
-        silu_gradient,
-        silu_gradient,
-        5,
-    ),
-    "gelu": Operation(
-        lambda m, n, t: (random(m, n, dtype=t),),
-        lambda how, x: gates.activated(x, "gelu"),
-        F.gelu,
-        F.gelu,
-        2,
-    ),
+    "cross_entropy_both": Operation(entropy_inputs, loss_and_gradient, entropy_both, 2, 20),
+    "swiglu": Operation("xx", lambda how, gate, up: gates.gated(gate, up), lambda gate, up: F.silu(gate) * up, 3),
+    "swiglu_backward": Operation("xxx", lambda how, dy, gate, up: gates.gated_backward(dy, gate, up), silu_gradient, 5),
+    "gelu": Operation("x", lambda how, x: gates.activated(x, "gelu"), F.gelu, 2),
     "gelu_tanh_backward": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
+        "xx",
         lambda how, dy, x: gates.activated_backward(dy, x, "gelu_tanh"),
-        lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
         lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
         3,
     ),
     "rope": Operation(
-        heads,
-        lambda how, q, c, s: rotary.rope(q, None, c, s, out=(q, None))[0],
-        turned,
-        None,
-        2,
-        numbers=512,
+        heads, lambda how, q, c, s: rotary.rope(q, None, c, s, out=(q, None))[0], turned, 2, 512, compared=False
     ),
     "quantise_token": Operation(
-        lambda m, n, t: (random(m, n, dtype=t),),
+        "x",
         lambda how, x: by_8_bits.quantise(x, how=how),
         lambda x: quantised(x, x.shape[-1]),
-        None,
         1.5,
-        numbers=4,
+        4,
+        compared=False,
     ),
     "quantise_block": Operation(
-        lambda m, n, t: (random(m, n, dtype=t),),
+        "x",
         lambda how, x: by_8_bits.quantise(x, Narrow(block=128), how=how),
         lambda x: quantised(x, 128),
-        None,
         1.5 + 1 / 64,
+        compared=False,
     ),
     "rms_norm_quantise": Operation(
-        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t)),
+        "xw",
         lambda how, x, w: norm.rms_norm(x, w, eps=EPS, narrow=Narrow(), how=how).y,
         lambda x, w: quantised(rms(x, w), x.shape[-1]),
-        None,
         1.5,
-        numbers=8,
+        8,
+        compared=False,
     ),
     "transpose_quantise": Operation(
-        lambda m, n, t: (random(m, n, dtype=t),),
+        "x",
         lambda how, x: transposed(x, Narrow(block=128)),
         lambda x: quantised(x.T.contiguous(), 128),
-        None,
         1.5 + 1 / 64,
+        compared=False,
     ),
 }
 
@@ -338,12 +288,12 @@ def error(found: Any, wanted: Any, rows: Any) -> float:
 
 def exact(op: Operation, inputs: tuple[Any, ...], rows: Any) -> Any:
     """What float64 gives: of some rows, but where sums go over all."""
-    assert op.exact is not None
+    function = op.exact or op.torch
     if op.backward:
-        return tuple(x.double() for x in op.exact(*(x.double() for x in inputs)))
+        return tuple(x.double() for x in function(*(x.double() for x in inputs)))
     m = inputs[0].shape[0]
     some = [x[rows] if x.shape[0] == m else x for x in inputs]
-    return op.exact(*(x.double() if x.is_floating_point() else x for x in some))
+    return function(*(x.double() if x.is_floating_point() else x for x in some))
 
 
 def ours(op: Operation, sets: list[tuple[Any, ...]], how: Plan | None, i: int) -> Any:
@@ -367,11 +317,11 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
     size = m * n * dtype.itemsize
     if name == "rope" and n % 128:
         return {}
-    count = 1 if warm else max(2, -(-3 * L2_BYTES // size))
+    count = 1 if warm else cold(size)
     sets = [op.make(m, n, dtype) for _ in range(count)]
     rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
-    wanted = None if small or known or op.exact is None else exact(op, sets[0], rows)
+    wanted = None if small or known or not op.compared else exact(op, sets[0], rows)
     calls: dict[str, Callable[[int], Any]] = {}
     try:
         off = 0.0 if wanted is None else error(op.ours(None, *sets[0]), wanted, rows)
@@ -406,8 +356,7 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
             replays[k] = Replay(call, count, 5e-3, moved[k] / 4e12)
         except Exception as problem:  # a call that waits for the GPU is in no graph
             print(f"    {name} {n} {k}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
-    taken = rounds(replays, options.rounds)
-    speed = {k: moved[k] / statistics.median(times) * 1e-9 for k, times in taken.items()}
+    speed = {k: moved[k] / took * 1e-9 for k, took in medians(replays, options.rounds).items()}
     print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)
     return {"operation": name, "rows": m, "columns": n, "dtype": str(dtype), "gb_per_s": speed}
 
@@ -484,13 +433,13 @@ def main() -> None:
     asked.add_argument("--pictures", help="a folder, for an SVG of each operation")
     options = asked.parse_args()
     dtype = getattr(torch, options.dtype)
-    print(f"# torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
+    print(f"# {options.dtype}, GB/s", flush=True)
     cells = [(name, int(n)) for name in options.ops.split(",") for n in options.columns.split(",")]
     table = []
     for row in apart(cells, dtype, options) if options.processes else (measure(*c, dtype, options) for c in cells):
         table += [row] if row else []
         torch.cuda.empty_cache()
-    print(f"# {torch.cuda.get_device_name()}")
+    print(machine())
     if options.json:
         Path(options.json).write_text(json.dumps(table, indent=1))
     judged(table)

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 

@@ -15,16 +15,12 @@ import gc
 import multiprocessing
 import os
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -33,7 +29,7 @@ from cutelite.kernels.rows.plans import RESIDENT, SHARED
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 from tests.bench.given import parser
 from tests.bench.rows import OPERATIONS, ROWS, Operation, error, exact, ours
-from tests.bench.timing import L2_BYTES, Replay, rounds
+from tests.bench.timing import Replay, cold, machine, medians
 
 SOME = 40  # rows that plans are compared on
 CLUSTERS = 1, 2, 4, 8, 16
@@ -111,18 +107,19 @@ def outside(n: int, size: int) -> Iterator[Plan]:
 
 def tries(op: str, n: int, size: int) -> Iterator[Plan]:
     """The plans of an operation that are worth trying; none where it takes no plans."""
-    wide = n >= 16_384
+    wide, given = n >= 16_384, OPERATIONS[op].given
+    held = given.count("w") if isinstance(given, str) else 0
     if op in ("softmax", "cross_entropy_both", "softmax_backward"):
         yield from in_registers(n, size)
-        yield from by_threads(n, size, OPERATIONS[op].inputs) if wide else ()
+        yield from by_threads(n, size, 1 + (op == "softmax_backward")) if wide else ()
     elif op in ("rms_norm", "layer_norm", "rms_norm_quantise"):
         for together in (1, 2) if n <= 16_384 or op == "rms_norm_quantise" else (1,):
             yield from in_registers(n, size, held=False, rows=together)
         yield from in_registers(n, size, (16, 32)) if op != "rms_norm_quantise" else ()
         yield from in_registers(n, size, (8, 16, 32), early=True) if n <= 16_384 else ()
-        yield from by_bulk(n, size, 1, OPERATIONS[op].held) if wide else ()
+        yield from by_bulk(n, size, 1, held) if wide else ()
         yield from by_bulk(n, size, held=False) if wide else ()
-        yield from by_threads(n, size, 1, OPERATIONS[op].held) if wide else ()
+        yield from by_threads(n, size, 1, held) if wide else ()
     elif op.endswith("norm_backward"):
         sums = 1 + (op == "layer_norm_backward")
         for shared in range(1, sums + 1) if n >= 4096 else ():
@@ -135,7 +132,7 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
         yield from in_registers(n, size, held=False)
         yield from by_bulk(n, size) if wide and op == "quantise_token" else ()
         if wide and op.endswith("residual"):
-            yield from by_threads(n, size, 2, OPERATIONS[op].held)
+            yield from by_threads(n, size, 2, held)
             yield from by_threads(n, size, 2, held=False)
 
 
@@ -165,7 +162,7 @@ def compiled(jobs: list[tuple[str, int, Plan | None]], dtype: Any, end: float, r
         try:
             inputs = op.make(SOME, n, dtype)
             found = op.ours(p, *inputs)
-            off = 0.0 if op.exact is None else error(found, exact(op, inputs, rows), rows)
+            off = error(found, exact(op, inputs, rows), rows) if op.compared else 0.0
         except Exception as problem:  # a plan that this GPU does not take is told, and left out
             print(f"    {name} {n} {told(p)}: {' '.join(str(problem).split())[:100]}", flush=True)
             continue
@@ -209,7 +206,7 @@ def swept(name: str, n: int, plans: dict[str, Plan | None], dtype: Any, copy: fl
     op: Operation = OPERATIONS[name]
     m = ROWS[n]
     size = m * n * dtype.itemsize
-    sets = [op.make(m, n, dtype) for _ in range(max(2, -(-3 * L2_BYTES // size)))]
+    sets = [op.make(m, n, dtype) for _ in range(cold(size))]
     quick, calls = {}, {label: partial(ours, op, sets, p) for label, p in plans.items()}
     for label, call in calls.items():
         try:
@@ -218,8 +215,7 @@ def swept(name: str, n: int, plans: dict[str, Plan | None], dtype: Any, copy: fl
             print(f"    {name} {n} {label}: {str(problem)[:100]}", flush=True)
     keep = dict.fromkeys([*sorted(quick, key=lambda label: quick[label])[:best], *(["chosen"] * ("chosen" in quick))])
     replays = {label: Replay(calls[label], len(sets), 2.5e-3, op.moved(size, m) / 4e12) for label in keep}
-    taken = rounds(replays, 5)
-    speed = {label: op.moved(size, m) / statistics.median(times) * 1e-9 for label, times in taken.items()}
+    speed = {label: op.moved(size, m) / took * 1e-9 for label, took in medians(replays, 5).items()}
     order = sorted(speed, key=lambda label: -speed[label])
     chosen = speed.get("chosen", 0.0)
     print(
@@ -248,7 +244,7 @@ def main() -> None:
     }
     ready = prepared(cells, dtype, options)
     copy = copied()
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, copy of 256 MiB {copy:.0f} GB/s", flush=True)
+    print(f"{machine()}, copy of 256 MiB {copy:.0f} GB/s", flush=True)
     gc.collect()
     gc.freeze()  # what is known by now is not gone through before every graph
     for (name, n), plans in cells.items():

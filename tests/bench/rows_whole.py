@@ -8,14 +8,9 @@ medians.
 
 from __future__ import annotations
 
-import statistics
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
@@ -28,7 +23,7 @@ from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.sort import sort
 from tests.bench.given import parser
-from tests.bench.timing import Replay, in_turns, rounds
+from tests.bench.timing import Replay, in_turns, machine, medians
 
 
 def seconds(*calls: Callable[[], Any]) -> list[float]:
@@ -40,7 +35,7 @@ def seconds(*calls: Callable[[], Any]) -> list[float]:
         print(f"    no graphs: {str(problem).splitlines()[0][:100]}", flush=True)
         torch.cuda.synchronize()
         return in_turns(list(calls))
-    return [statistics.median(times) for times in rounds(replays, 9).values()]
+    return list(medians(replays, 9).values())
 
 
 def called(call: Callable[[], Any], _: int) -> None:
@@ -123,7 +118,7 @@ def main() -> None:
     asked = parser(__doc__)
     asked.add_argument("--only", default="")
     options = asked.parse_args()
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, cutelite, torch", flush=True)
+    print(f"{machine()}: microseconds, cutelite, torch", flush=True)
     if "AdamW".startswith(tuple(options.only.split(","))):
         optimiser()
     for name, (ours, theirs, bound) in cases().items():

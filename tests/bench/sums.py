@@ -9,14 +9,9 @@ microseconds of a call in CUDA graphs of 20, medians of rounds in turns, and GB/
 from __future__ import annotations
 
 import os
-import statistics
-import sys
 import tempfile
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 import torch.distributed as dist
@@ -24,7 +19,7 @@ import torch.multiprocessing as processes
 
 from cutelite.models import pairs
 from tests.bench.given import parser
-from tests.bench.timing import graph, rounds, timed
+from tests.bench.timing import graph, medians, timed
 
 REPEATS, CHECKS, LATE = 20, 400, 200_000
 """Calls of a graph; sums that are compared; cycles that a process is late by, at most."""
@@ -65,10 +60,9 @@ def measured(rows: int, columns: int, group: Any) -> None:
         "two-shot": lambda i: torch.ops.symm_mem.two_shot_all_reduce_(shared, "sum", name),
     }
     graphs = {key: graph(call, 1, REPEATS) for key, call in calls.items()}
-    found = rounds({key: partial(timed, each, REPEATS) for key, each in graphs.items()}, 7)
+    found = medians({key: partial(timed, each, REPEATS) for key, each in graphs.items()}, 7)
     line = f"{rows:6} x {columns}"
-    for key, times in found.items():
-        took = statistics.median(times)
+    for key, took in found.items():
         line += f"  {key} {1e6 * took:8.2f} us {1e-9 * 2 * rows * columns / took:6.1f} GB/s"
     print(line, flush=True)
 

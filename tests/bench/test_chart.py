@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.bench.chart import BAR, HEIGHT, TOP, bars
+from cutelite.bench.chart import BAR, HEIGHT, TOP, bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 

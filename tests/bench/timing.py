@@ -20,6 +20,21 @@ from cutelite.tune.race import race, winner
 ROUNDS, L2_BYTES = 15, 60 << 20
 
 
+def machine() -> str:
+    """What a table of times begins with: the GPU and the versions."""
+    return f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}"
+
+
+def cold(size: float, of: int = 3 * L2_BYTES, most: int = 64) -> int:
+    """How many sets of arrays, `size` bytes each, take turns so that none is in L2 when it comes again."""
+    return int(max(2, min(most, -(-of // size))))
+
+
+def off(found: Any, right: Any) -> float:
+    """The error of a result, relative in the Frobenius norm; NaN where an element was not written."""
+    return float((found.double() - right).norm() / right.norm())
+
+
 def graph(call: Callable[[int], Any], buffers: int, repeats: int) -> Any:
     """So many calls as one CUDA graph, so that the host does not count."""
     for i in range(buffers):
@@ -99,6 +114,11 @@ def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> di
             if number:
                 times[name].append(seconds)
     return times
+
+
+def medians(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> dict[str, float]:
+    """The median seconds of each, in `rounds`."""
+    return {name: statistics.median(times) for name, times in rounds(trials, count).items()}
 
 
 def in_turns(calls: list[Callable[[], Any]], count: int = 5, target: float = 8e-3) -> list[float]:

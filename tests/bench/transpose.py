@@ -5,28 +5,24 @@ python tests/bench/transpose.py [M N ...]
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
 import cutelite as cl
-import tma_transpose as example
-from tests.bench.given import words
+from tests.bench.given import example, words
+from tests.bench.timing import machine
 
 SHAPES = [(8192, 8192), (16384, 16384), (4096, 32768)]
 
 
 def rivals(m: int, n: int) -> dict[str, Callable[[], Any]]:
     """The transpose, an elementwise copy (``torch.add(x, 1)``) and torch's own transposing copy."""
+    tma = example("tma_transpose")
     x, same = torch.randn(m, n, device="cuda"), torch.empty(m, n, device="cuda")
     turned = torch.full((n, m), float("nan"), device="cuda")
-    launch = example.transpose[example.grid(m, n), example.THREADS]
+    launch = tma.transpose[tma.grid(m, n), tma.THREADS]
     launch(x, turned)
     assert torch.equal(turned, x.T)
     return {
@@ -39,7 +35,7 @@ def rivals(m: int, n: int) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     given = words(__doc__, "N")
     shapes = [(given[i], given[i + 1]) for i in range(0, len(given), 2)] or SHAPES
-    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    print(machine())
     names = ("cutelite transpose", "torch.add(x, 1)", "torch x.T.contiguous")
     makers = {name: (lambda m, n, name=name: rivals(m, n)[name]) for name in names}
     print(cl.compare(makers, shapes, bytes=lambda m, n: 8 * m * n, title="transpose"))

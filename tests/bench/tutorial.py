@@ -8,23 +8,18 @@ Needs a GPU and torch. Timed by `cl.do_bench`, over rotating operands.
 from __future__ import annotations
 
 import runpy
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
 import cutelite as cl
 from cutelite.kernels.gemm import gemm as library
-from tests.bench.given import parser
+from tests.bench.given import ROOT, example, parser
 from tests.bench.rotating import rotating
+from tests.bench.timing import machine, off
 
-ROOT = Path(__file__).resolve().parents[2]
 COPIES = 3  # of the operands, more than L2 holds
 
 
@@ -40,12 +35,10 @@ def rivals(size: int) -> dict[str, Callable[[int], Any]]:
     wide = torch.empty(size, size, device="cuda")
     processors = torch.cuda.get_device_properties(0).multi_processor_count
     nine, ten = step("09_pipelines.py"), step("10_gemm.py")
-    import hopper_gemm_tiled as example
 
     def check(result: Any) -> None:
         exact = a[0].double() @ b[0].double().T
-        error = float((result.double() - exact).norm() / exact.norm())
-        assert error < 5e-3, error
+        assert off(result, exact) < 5e-3, off(result, exact)
 
     def last(i: int) -> None:
         nine["gemm"][(size // nine["BM"], size // nine["BN"]), nine["THREADS"]](a[i % COPIES], b[i % COPIES], wide)
@@ -56,7 +49,7 @@ def rivals(size: int) -> dict[str, Callable[[int], Any]]:
 
     calls: dict[str, Callable[[int], Any]] = {
         "step 9": last,
-        "example": partial(persistent, vars(example)),
+        "example": partial(persistent, vars(example("hopper_gemm_tiled"))),
         "step 10": partial(persistent, ten),
         "library": lambda i: library(a[i % COPIES], b[i % COPIES].T, c),
         "cuBLAS": lambda i: torch.mm(a[i % COPIES], b[i % COPIES].T, out=c),
@@ -71,7 +64,7 @@ def rivals(size: int) -> dict[str, Callable[[int], Any]]:
 
 def main() -> None:
     parser(__doc__).parse_args()
-    print(f"# {torch.cuda.get_device_name(0)}, torch {torch.__version__}: bf16, TFLOP/s, of cuBLAS")
+    print(f"{machine()}: bf16, TFLOP/s, of cuBLAS")
     for size in (2048, 4096, 8192):
         calls = rivals(size)
         timings = cl.do_bench(rotating(calls, COPIES), cache="warm", graph=True)

@@ -17,9 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.given import parser
+from tests.bench.given import ROOT, parser
 
-ROOT = Path(__file__).resolve().parents[2]
 HEAD = """
 import json, time
 start = time.perf_counter()
