@@ -33,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "dispatch": BELOW_PIPELINE | LEAVES | {"builds", "explore", "pipeline", "cutelite_rt"},
     "bench": {"dispatch", "tune", "cutelite_rt", *LEAVES},
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
-    "interop": {"dispatch", "cutelite_rt"},
+    "interop": {"dispatch", "lang", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
     "models": {"interop", "kernels"},
     "explore": {"builds", "passes", "sim", "toolchain", *MIDDLE, *LEAVES},

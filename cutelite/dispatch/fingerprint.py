@@ -68,7 +68,7 @@ class Source(NamedTuple):
         """Tell whether every name still holds the object that was read. Changes within an object are not noticed."""
         # This runs at every launch, over tens of names: so it loops in C.
         found = map(dict.get, self.namespaces, self.names, itertools.repeat(MISSING))
-        return all(map(operator.is_, found, self.held)) and all(_content(cell) is held for cell, held in self.cells)
+        return all(map(operator.is_, found, self.held)) and all(content(cell) is held for cell, held in self.cells)
 
 
 MISSING = object()
@@ -103,7 +103,7 @@ def constant_key(x: Any) -> object:
     """
     reader = _Reader(False, here=True)
     digest = reader.whole(x)
-    return _Same(x) if reader.problems else digest
+    return Same(x) if reader.problems else digest
 
 
 def lasts(x: Any) -> bool:
@@ -116,7 +116,7 @@ def lasts(x: Any) -> bool:
     if kind in _ATOMS or isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | DimExpr):
         return True
     if isinstance(x, types.FunctionType):
-        return all(map(lasts, (x.__defaults__, x.__kwdefaults__, *map(_content, x.__closure__ or ()))))
+        return all(map(lasts, (x.__defaults__, x.__kwdefaults__, *map(content, x.__closure__ or ()))))
     if isinstance(x, tuple | frozenset) and not hasattr(x, "__dict__"):
         return all(map(lasts, x))
     if isinstance(x, enum.Enum):
@@ -128,7 +128,7 @@ def lasts(x: Any) -> bool:
     return False
 
 
-class _Same:
+class Same:
     """A key that compares an object by identity. It keeps the object alive, so that its id is not reused."""
 
     __slots__ = ("held",)
@@ -137,7 +137,7 @@ class _Same:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.held is self.held
+        return isinstance(other, Same) and other.held is self.held
 
     def __hash__(self) -> int:
         return id(self.held)
@@ -326,7 +326,7 @@ class _Reader:
         parts: list[Any] = [function.__name__, function.__code__, function.__defaults__, function.__kwdefaults__]
         parts.append({k: v for k, v in vars(function).items() if k != "__wrapped__"})
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            held = _content(cell)
+            held = content(cell)
             self.cells[id(cell)] = (cell, held)
             parts += (name, *(() if held is MISSING else (held,)))
         if self.here:
@@ -563,7 +563,8 @@ _ATTR_SHIFT = (
 _LOAD_NAME = {opmap[name] for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
 
 
-def _content(cell: types.CellType) -> Any:
+def content(cell: types.CellType) -> Any:
+    """Return what a variable of an enclosing function holds; `MISSING` if it is not bound."""
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet

@@ -4,10 +4,12 @@ In    a function of torch's tensors that checks its arguments, allocates, takes 
 Out   the same function, which keeps a `program` for each kind of call with tensors on a GPU
 
 Calls are of one kind if their tensors have equal shapes, strides, dtypes, devices and alignments and overlap in the
-same way, if all other arguments are equal, and if the stream is the same. The first `COUNTED` calls of a kind are only
-counted, because a plan takes as long to make as they take. The next one is watched: all that torch may do in it is to
-make views, and to allocate without contents. The one after makes the program, whose arguments are the tensors of the
-call and those that it allocates. Each later call reads its tensors, allocates, and has machine code issue the launches.
+same way, if all other arguments are equal, and if the stream is the same. Functions are equal if their code is, and
+what they captured and find in their module; tensors among that are tensors of the call. The first `COUNTED` calls
+of a kind are only counted, because a plan takes as long to make as they take. The next one is watched: all that
+torch may do in it is to make views, and to allocate without contents. The one after makes the program, whose
+arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates, and
+has machine code issue the launches.
 That takes a sixth of the host's time: most of a call is checks and the choice of a configuration.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
@@ -25,6 +27,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -36,6 +39,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.programs import Program
+from cutelite.lang.tables import globals_of, replaced
 from cutelite_rt.arrays.memory import reach
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -160,7 +164,7 @@ def _place_of(x: Tensor, tensors: Sequence[Tensor]) -> _Place:
 
 
 def _mapped(x: Any, what: type | tuple[type, ...], change: Callable[[Any], Any]) -> Any:
-    """Return `x` with all of some types changed, also those in tuples, lists, dicts and dataclasses."""
+    """Return `x` with all of some types changed, also in tuples, lists, dicts, dataclasses and what functions read."""
     kind = type(x)
     if kind is what or (type(what) is tuple and kind in what):
         return change(x)
@@ -170,6 +174,9 @@ def _mapped(x: Any, what: type | tuple[type, ...], change: Callable[[Any], Any])
         return {name: _mapped(each, what, change) for name, each in x.items()}
     if isinstance(x, tuple):
         return kind(*(_mapped(each, what, change) for each in x))
+    if kind is FunctionType or kind is functools.partial:
+        among = what if type(what) is tuple else (what,)
+        return replaced(x, lambda each: change(each) if type(each) in among else each)
     if is_dataclass(kind):
         return replace(x, **{each.name: _mapped(getattr(x, each.name), what, change) for each in fields(x)})
     return x
@@ -314,8 +321,11 @@ _SAME = frozenset((str, bytes, type(None), torch.dtype, torch.device, torch.layo
 _fields: dict[type, tuple[str, ...]] = {}
 
 
-def _without_tensors(x: Any, tensors: list[Tensor]) -> Any:
-    """Return the kind of arguments but for their tensors, which are appended. Errors: TypeError if it is not fixed."""
+def _without_tensors(x: Any, tensors: list[Tensor], within: tuple[FunctionType, ...] = ()) -> Any:
+    """Return the kind of arguments but for their tensors, which are appended. Errors: TypeError if it is not fixed.
+
+    within  functions that reach `x`
+    """
     kind = type(x)
     if kind is Tensor or kind is nn.Parameter:
         tensors.append(x)
@@ -327,14 +337,35 @@ def _without_tensors(x: Any, tensors: list[Tensor]) -> Any:
     if kind is float:
         return kind, x.hex()
     if kind is dict:
-        return kind, *x, *[_without_tensors(each, tensors) for each in x.values()]
+        return kind, *x, *[_without_tensors(each, tensors, within) for each in x.values()]
     if isinstance(x, tuple | list):
-        return kind, *[_without_tensors(each, tensors) for each in x]
+        return kind, *[_without_tensors(each, tensors, within) for each in x]
+    if kind is FunctionType:
+        return within.index(x) if x in within else _of_function(x, tensors, (*within, x))
+    if kind is functools.partial:
+        return kind, *[_without_tensors(each, tensors, within) for each in (x.func, x.args, x.keywords)]
     names = _fields.get(kind)
     if names is None and is_dataclass(kind):
         names = _fields[kind] = tuple(each.name for each in fields(kind))
     if names is not None:
-        return kind, *[_without_tensors(getattr(x, name), tensors) for name in names]
+        return kind, *[_without_tensors(getattr(x, name), tensors, within) for name in names]
     if fingerprint.lasts(x):
         return fingerprint.constant_key(x)
     raise TypeError(f"a {kind.__name__} may change")
+
+
+def _of_function(x: FunctionType, tensors: list[Tensor], within: tuple[FunctionType, ...]) -> Any:
+    """Return the kind of a function, the last of `within`.
+
+    Its global variables are told apart by identity, as those are that a kernel was compiled with, but for tensors and
+    functions of its module.
+    """
+    held = x.__defaults__, x.__kwdefaults__, x.__dict__ or None, *map(fingerprint.content, x.__closure__ or ())
+    parts = [_without_tensors(each, tensors, within) for each in held]
+    for _, value in globals_of(x):
+        parts.append(_without_tensors(value, tensors, within) if type(value) in _READ else fingerprint.Same(value))
+    return x.__code__, fingerprint.Same(x.__globals__), *parts
+
+
+_READ = frozenset((Tensor, nn.Parameter, FunctionType, functools.partial, tuple, list))
+"""Types of global variables that may contain tensors."""

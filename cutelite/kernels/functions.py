@@ -81,8 +81,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
             return x
         if not code_of(x):
             raise ValueError(f"a function captured an array of {x.dtype}, which kernels cannot index")
-        if needs_gradient(x):
-            raise ValueError("a function captured a tensor that needs a gradient, and would get none: detach it")
+        detached(x)
         index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
         if index == len(arrays):
             arrays.append(x.reshape(1) if not x.ndim else x if is_jax(x) else contiguous(x))
@@ -91,6 +90,19 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
     made = replaced(function, place)
     key = None if isinstance(made, FunctionType) else key_of(made)
     return made if key is None else first(_partials, key, made)
+
+
+def check_detached(function: Any) -> None:
+    """Check that no array that a function captured needs a gradient. Errors: ValueError."""
+    if isinstance(function, FunctionType | partial):
+        replaced(function, detached)
+
+
+def detached(x: Any) -> Any:
+    """Return what a function captured. Errors: ValueError for an array that needs a gradient."""
+    if needs_gradient(x):
+        raise ValueError("a function captured a tensor that needs a gradient, and would get none: detach it")
+    return x
 
 
 _partials: dict[object, partial[Any]] = {}

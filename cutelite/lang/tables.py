@@ -152,30 +152,47 @@ def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ..
     cells = [cell.cell_contents for cell in x.__closure__ or ()]
     captured = [cell if _among(cell, within) else replaced(cell, place, within) for cell in cells]
     known = {}
-    for name in x.__code__.co_names:
-        value = x.__globals__.get(name)
-        near = not isinstance(value, FunctionType) or (value.__module__ == x.__module__ and not _among(value, within))
-        if near and (other := replaced(value, place, within)) is not value:
+    for name, value in globals_of(x):
+        if not _among(value, within) and (other := replaced(value, place, within)) is not value:
             known[name] = other
     if not known and all(map(operator.is_, cells, captured)):
         return x
     return copied(x, [CellType(cell) for cell in captured], _space(x.__globals__, known) if known else None)
 
 
+def globals_of(x: FunctionType) -> list[tuple[str, Any]]:
+    """Return the global variables that a function names, by name, but for functions of other modules."""
+    found, module = x.__globals__, x.__module__
+    values = [(name, found[name]) for name in x.__code__.co_names if name in found]
+    return [each for each in values if not isinstance(each[1], FunctionType) or each[1].__module__ == module]
+
+
 def _among(x: Any, functions: tuple[FunctionType, ...]) -> bool:
     return any(x is function for function in functions)  # arrays have an `==` of their own
+
+
+class _Space(dict[str, Any]):
+    """A module's global variables with some of them replaced, which are `known`; `shared`: by functions alike."""
+
+    __slots__ = ("known", "module", "shared")
+
+    def __init__(self, module: dict[str, Any], known: dict[str, Any], shared: bool) -> None:
+        super().__init__(module | known)
+        self.module, self.known, self.shared = module, known, shared
 
 
 def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """Return a module's global variables with some of them replaced.
 
-    Equal arguments give the same dict, with the current values: functions are told apart by their globals.
+    Equal arguments give the same dict, with the current values: functions are told apart by their globals. So does one
+    replacement after the other what both do at once.
     """
+    module, known = (names.module, names.known | known) if isinstance(names, _Space) else (names, known)
     key = key_of(tuple(known.items()))
-    if key is None:
-        return {**names, **known}
-    _, space, kept = first(_spaces, (id(names), key), (names, {}, known))
-    space.update(names | kept)  # the same objects each time: others would count as a change of the kernel's source
+    space = _Space(module, known, key is not None)
+    if key is not None:
+        space = first(_spaces, (id(module), key), space)
+        space.update(module | space.known)  # the same objects each time: others would be a change of a kernel's source
     return space
 
 
@@ -183,6 +200,8 @@ def key_of(x: Any) -> Any:
     """Return what tells one replacement from others: of functions what they are made of; None where nothing does."""
     parts: tuple[Any, ...]
     if isinstance(x, FunctionType):
+        if isinstance(x.__globals__, _Space) and not x.__globals__.shared:
+            return None
         parts = x.__code__, id(x.__globals__), x.__defaults__, *(cell.cell_contents for cell in x.__closure__ or ())
     elif isinstance(x, partial):
         parts = x.func, x.args, tuple(x.keywords.items())
@@ -191,12 +210,13 @@ def key_of(x: Any) -> Any:
     elif isinstance(x, float):
         return float, repr(x)  # zeros have signs, and a NaN is the same as another
     else:
-        return None if isinstance(x, Runtime | Table) or not isinstance(x, Hashable) else (type(x), x)
+        apart = isinstance(x, Runtime | Table) or not isinstance(x, Hashable) or hasattr(type(x), "__dlpack__")
+        return None if apart else (type(x), x)
     keys = tuple(map(key_of, parts))
     return None if None in keys else (type(x), *keys)
 
 
-_spaces: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+_spaces: dict[Any, _Space] = {}
 
 MOST = 1024
 """What `first` keeps. Behind that the oldest goes, and with it whatever was kept for it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -15,7 +18,10 @@ import torch
 
 from cutelite.interop import planned as plans
 from cutelite.interop.planned import planned
+from cutelite.kernels.attention.blocks import tables_of, with_own_mask
+from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import forget_plans
+from cutelite.lang.tables import Holder, bound
 from tests.interop.test_torch_out import CASES
 
 N = cl.dims("N")
@@ -127,6 +133,78 @@ def test_calls_that_overlap_differently_are_apart(ran: list[str]) -> None:
         in_place = memory[128:192].fill_(3)
         assert checked(in_place, in_place)[0] == 6
     assert len(ran) == 4
+
+
+@lru_cache
+def plus(of_index: Any) -> Any:
+    held = Holder(of_index)
+
+    @cl.kernel(block=64)
+    def plus(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)], tables: tables_of(of_index)) -> None:  # type: ignore[valid-type]
+        i = cl.i32(cl.block_idx.x * 64 + cl.thread_idx.x)
+        y[i] = x[i] + bound(held, tables).function(i)
+
+    return plus
+
+
+@planned
+def with_function(x: Any, of_index: Any) -> Any:
+    arrays: list[Any] = []
+    made, y = settled(lifted(of_index, arrays)), torch.empty_like(x)
+    plus(made)[x.numel() // 64](x, y, tuple(arrays))
+    return y
+
+
+TABLE: Any = None
+FACTOR = 1.0
+
+
+def in_module(i: Any) -> Any:
+    return TABLE[i] * FACTOR
+
+
+def by_another(i: Any) -> Any:
+    return in_module(i) + 1.0
+
+
+def twice(table: Any) -> Any:
+    return partial(lambda by, i: table[i] * by, 2.0)
+
+
+def test_tensors_that_functions_read_are_tensors_of_the_call(ran: list[str]) -> None:
+    """What functions captured or find in their module may be others at each call. Plans keep nothing of it."""
+    global TABLE, FACTOR
+    x, made = torch.ones(64, device=DEVICE), []
+    for FACTOR in (3.0, 5.0):
+        for number in range(4):
+            table, TABLE = (torch.arange(64.0, device=DEVICE) + number for _ in range(2))
+            made.append(weakref.ref(table))
+            for function, want in (by_another, table * FACTOR + 1), (twice(table), table * 2):
+                torch.testing.assert_close(with_function(x, function), 1 + want, rtol=0, atol=0)
+    assert ran == ["with_function"] * (2 * 2 + 6)
+    table = function = None
+    gc.collect()
+    assert all(each() is None for each in made)
+
+
+def test_block_masks_of_torch_are_tensors_and_a_function() -> None:
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    @with_own_mask
+    def kind(q: Any, k: Any, *, block_mask: Any) -> Any:
+        tensors: list[Any] = []
+        return plans.kind_of((q, k, block_mask), tensors), block_mask, len(tensors)
+
+    def made(width: int, document: Any) -> Any:
+        return lambda b, h, i, j: (document[i] == document[j]) & (i - j < width)
+
+    q, document, kinds = torch.zeros(1, 128, 1, 8, device=DEVICE), torch.zeros(128, device=DEVICE), []
+    for width in (64, 64, 32):
+        mask = create_block_mask(made(width, document.clone()), None, None, 128, 128, device=DEVICE)
+        found, own, count = kind(q, q, block_mask=mask)
+        assert own is kind(q, q, block_mask=mask)[1] and count == 2 + 3 + 1
+        kinds.append(found)
+    assert kinds[0] is not None and kinds[0] == kinds[1] != kinds[2]
 
 
 def test_what_is_not_planned(ran: list[str]) -> None:

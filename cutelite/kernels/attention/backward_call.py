@@ -14,7 +14,7 @@ from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
-from cutelite.kernels.attention.blocks import block_mask_of
+from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
@@ -25,6 +25,7 @@ from cutelite.kernels.planning import planned
 
 @untraced
 @underived()
+@with_own_mask
 @planned
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,

@@ -5,10 +5,13 @@ Out   a `BlockMask`, which `attention` takes: other blocks of keys are skipped, 
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+import functools
+import inspect
 import sys
 import weakref
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import cutelite as cl
 from cutelite import Tensor, i32
@@ -21,6 +24,7 @@ from cutelite.lang.places import places
 from cutelite.lang.tables import Holder, bound
 from cutelite.records import dataclass
 
+F = TypeVar("F", bound=Callable[..., Any])
 MB, MH, QB, KB = cl.dims("MB MH QB KB")
 THREADS = 128
 COLUMNS = 16  # keys that a thread evaluates a mask for at once
@@ -128,20 +132,12 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
 
 
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
-    """Return a `BlockMask`, ours or torch's, as ours. Torch's is converted at its first use.
+    """Return a `BlockMask`, ours or torch's, as ours.
 
     shape    sequences, heads, queries and keys, which it has to fit
     Errors   ValueError for one that does not, or of blocks that are no multiples of 64
     """
-    if not isinstance(mask, BlockMask):
-        if not (hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")):
-            raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
-        name = id(mask), *shape[2:]
-        known = _converted.get(name)
-        if known is None or known[0]() is not mask:
-            known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, *shape[2:])
-            _converted[name] = known
-        mask = known[1]
+    mask = _own(mask, shape[2:])
     if mask.lengths != shape[2:]:
         made, wanted = ("{} queries and {} keys".format(*x) for x in (mask.lengths, shape[2:]))
         raise Misfit(f"block_mask is of {made}, but must be of {wanted}")
@@ -150,6 +146,39 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
         needed = f"{shape[0]} sequences, {shape[1]} heads, {shape[2]} queries and {shape[3]} keys"
         raise ValueError(f"the block mask is {have}, of blocks of {mask.block}, which do not fit {needed}")
     return mask  # type: ignore[no-any-return]
+
+
+def with_own_mask(function: F) -> F:
+    """Decorator: give a function of q and k its `block_mask=` as ours where it is torch's: so calls are planned."""
+    names = list(inspect.signature(function).parameters)
+    at = [(names.index(name), name) for name in "qk"]
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        mask = kwargs.get("block_mask")
+        if mask is not None:
+            given: Any = (args[i] if i < len(args) else kwargs.get(name) for i, name in at)
+            q, k = given
+            if getattr(q, "ndim", 0) == getattr(k, "ndim", 0) == 4:  # else the function refuses them
+                along = 1 if kwargs.get("layout", "bshd") == "bshd" else 2
+                kwargs["block_mask"] = _own(mask, (q.shape[along], k.shape[along]))
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
+    """Return a `BlockMask`, ours or torch's, as ours, which is kept as long as torch's. Errors: `Misfit`."""
+    if isinstance(mask, BlockMask):
+        return mask
+    if not (hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")):
+        raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
+    name = id(mask), *lengths
+    known = _converted.get(name)
+    if known is None or known[0]() is not mask:
+        known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, *lengths)
+        _converted[name] = known
+    return known[1]
 
 
 _converted: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}

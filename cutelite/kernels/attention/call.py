@@ -21,7 +21,7 @@ from cutelite.kernels.arguments import (
     instance,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
-from cutelite.kernels.attention.blocks import block_mask_of
+from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -105,6 +105,7 @@ def attention(
 
 @untraced
 @in_words_of_caller
+@with_own_mask
 @planned
 def attend(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),

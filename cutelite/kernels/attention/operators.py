@@ -13,6 +13,7 @@ The gradient of q is added up in one order where `torch.use_deterministic_algori
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
-from cutelite.kernels.functions import lifted
+from cutelite.kernels.functions import check_detached
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
@@ -104,7 +105,7 @@ def attend(
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
         mods = mods[0], block_mask_of(block_mask, shape).derived_mod
     for mod in mods:
-        lifted(mod, [])  # raises for a captured tensor that needs a gradient
+        check_detached(mod)
     return Modified.apply(how, mods, block_mask, sinks, *tensors)
 
 
@@ -208,6 +209,11 @@ def dense(gradient: Tensor) -> Tensor:
     return gradient if fits else gradient.contiguous()
 
 
+def given_to(saved: Sequence[Tensor], do: Tensor | None, dlse: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients of output and logsumexp as kernels take them; `saved`: q, k, v and the output."""
+    return torch.zeros_like(saved[3]) if do is None else dense(do), None if dlse is None else dlse.contiguous()
+
+
 def of_sinks(
     given: tuple[Tensor, Tensor | None], saved: Sequence[Tensor], sinks: Tensor, layout: str
 ) -> Tensor:  # fmt: skip
@@ -235,7 +241,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 
 def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
     strict, (sinks, *saved) = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
-    given = torch.zeros_like(saved[3]) if do is None else dense(do), None if dlse is None else dlse.contiguous()
+    given = given_to(saved, do, dlse)
     starts, how = saved[5:], ctx.how[:-1] if len(saved) > 5 else ctx.how
     found = (attention_varlen_backward if starts else attention_backward)(*given, *saved, *how, strict)
     with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
@@ -302,11 +308,12 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         ctx.how, sinks, tensors = inputs[:3], inputs[3], inputs[4:]
         ctx.save_for_backward(sinks, *tensors[:3], *output, *tensors[3:])
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
         sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
-        given = dense(do), dlse.contiguous()
+        given = given_to(saved, do, dlse)
         found = Gradients.apply(*ctx.how, torch.are_deterministic_algorithms_enabled(), *given, *saved)
         with_sinks = of_sinks(given, saved, sinks, ctx.how[0].layout) if ctx.needs_input_grad[3] else None
         return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
@@ -342,3 +349,12 @@ class Gradients(torch.autograd.Function):  # type: ignore[misc]
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
         alone = partial(Gradients.apply, *given[:4])
         return one_by_one(alone, info.batch_size, in_dims[4:], given[4:]), (0, 0, 0)
+
+
+def _with_signature(function: Any) -> None:
+    """Keep the function's signature: torch asks for it at each call, which takes 40 us unless it is there."""
+    function.__signature__ = inspect.signature(function)
+
+
+_with_signature(Modified.forward)
+_with_signature(Gradients.forward)
