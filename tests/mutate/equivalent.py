@@ -285,14 +285,6 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
-        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped",
-        "late",
-        "bar.warp.sync",
-        "behind tensor.load_all",
-        "sums.write(",
-        "it moves over the load of the bias: what the warp overwrites is still behind it",
-    ),
-    Row(
         "gemm",
         "early",
         "cp.async.bulk.commit_group",
