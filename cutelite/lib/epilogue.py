@@ -11,7 +11,7 @@ from cutelite.ir.types import f32, mbarrier, u16, u32, u64
 from cutelite.lang.algebra import select
 from cutelite.lang.cluster import cluster_sync, mapa
 from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
-from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
+from cutelite.lang.copy_ops import CopyUniversalOp, LdMatrix8x8x16bOp, StMatrix8x8x16bOp
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from cutelite.lang.emit import mistake
 from cutelite.lang.given import given_by
@@ -34,13 +34,15 @@ AT_ONCE = 8  # elements that a thread loads before it stores them, where threads
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
-def piece_copy(op: Any, dtype: Any, turned: bool) -> Any:
+def piece_copy(op: Any, dtype: Any, turned: bool, load: bool = False) -> Any:
     """Return the tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else by pairs.
 
     turned  shared memory is contiguous along columns: stmatrix transposes, and other elements go one by one
+    load    the copy back, of each thread's own elements: by ldmatrix
     """
     if dtype.bits == 16:
-        atom = make_copy_atom(StMatrix8x8x16bOp(turned, 4 if op.n % 16 == 0 else 2), dtype)
+        kind = LdMatrix8x8x16bOp if load else StMatrix8x8x16bOp
+        atom = make_copy_atom(kind(turned, 4 if op.n % 16 == 0 else 2), dtype)
     else:
         atom = make_copy_atom(CopyUniversalOp(dtype.bits if turned else 2 * dtype.bits), dtype)
     return make_tiled_copy_C(atom, make_tiled_mma(op))
@@ -134,14 +136,18 @@ class ResultRing:
 
         Each thread reads what it overwrites by `put`, so that nobody waits between the two.
         """
-        return make_tiled_mma(self.op).get_slice(self.thread).partition_C(self.buffer(i)).load()
+        from_shared, held = piece_copy(self.op, self.dtype, self.turned, True), self.registers()
+        mine = from_shared.get_slice(self.thread)
+        copy(from_shared, mine.partition_S(self.buffer(i)), mine.retile(held))
+        return held.load()
+
+    def registers(self) -> Any:
+        """Return registers for a thread's elements of a piece."""
+        return make_rmem_tensor(self.dtype, make_layout(make_tiled_mma(self.op).partition_shape_C((ROWS, self.op.n))))
 
     def put(self, i: int, values: Any) -> None:
         """Write a piece, a vector in the order of the accumulator, to its buffer."""
-        to_shared = piece_copy(self.op, self.ring.dtype, self.turned)
-        held = make_rmem_tensor(
-            self.ring.dtype, make_layout(make_tiled_mma(self.op).partition_shape_C((ROWS, self.op.n)))
-        )
+        to_shared, held = piece_copy(self.op, self.dtype, self.turned), self.registers()
         held.store(values)
         mine = to_shared.get_slice(self.thread)
         copy(to_shared, mine.retile(held), mine.partition_D(self.buffer(i)))
