@@ -9,7 +9,6 @@ The simulator works on NumPy arrays. Of arrays on a GPU it takes copies, which a
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cutelite import sim
@@ -80,9 +79,7 @@ def check(kernel: Kernel, launch: Launch, checked: Checked, seeds: Any, notes: b
         options["seeds"] = [launch.seed]
     elif seeds is not None:
         options["seeds"] = seeds
-    for names in ("untouched", "ordered"):  # arguments that may be left out may be named where they are
-        if isinstance(given := options[names], Iterable) and not isinstance(given, str):
-            options[names] = [name for name in given if checked.arguments.get(name, name) is not None]
+    options["absent"] = [name for name, argument in checked.arguments.items() if argument is None]
     options["compiled"] = kernel._made.costs(checked.spec) if notes else None
     report: sim.CheckReport = simulate(kernel, "check", launch, checked, pdl=launch.pdl or None, **options)
     return report

@@ -102,7 +102,7 @@ def kernel_data(build: Build, facts: Facts, timeline: Timeline | None, report: C
         lines.of_timeline(timeline)
     if report is not None:
         lines.of_report(report)
-    return {**data, "lines": lines.found(), "places": places.table, "files": _files(places, final)}
+    return {**data, "lines": lines.found(), "places": places.table, "files": _files(places)}
 
 
 def _is_plain(value: object) -> bool:
@@ -229,7 +229,7 @@ class _Lines:
                 figures.setdefault("findings", []).append(told)
 
 
-def _files(places: _Places, final: Function) -> list[Json]:
+def _files(places: _Places) -> list[Json]:
     """Return the source files; of a file that the kernel only calls into, the lines near those that are used."""
     used: dict[int, set[int]] = defaultdict(set)
     for place in places.table:

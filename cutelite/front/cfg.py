@@ -309,7 +309,7 @@ def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
 def _arrange(region: set[int], first: int, ways: Ways, bodies: Mapping[int, set[int]]) -> list[int]:
     """Return the blocks of `region`, entered at `first`, in weak topological order; ties go by the bytecode."""
     unit = {block: block for block in region}  # inner loops count as one, under the name of their header
-    inner = [header for header in bodies if header in region and header != first]
+    inner = {block for block in region if block in bodies and block != first}
     for header in sorted(inner, key=lambda header: len(bodies[header])):
         unit |= dict.fromkeys(bodies[header], header)
     edges = {

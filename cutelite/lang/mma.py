@@ -467,7 +467,7 @@ def _warpgroup_gemm(
     rows, columns, depth = _agreed(a_layout, b.layout, Layout((1, c.rows, c.columns)))
     right = [_whole(b, n) for n in range(columns)]
     in_memory = not held and a.space == "smem"
-    left = [a] if held else [_whole(a, m) if in_memory else _register_a(a, m, depth) for m in range(rows)]
+    left = [a] if held else [_whole(a, m) if in_memory else _register_a(a, m) for m in range(rows)]
     words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
@@ -550,7 +550,7 @@ def _whole(t: Tensor, i: int) -> Tensor:
     return _view(t, layout, t.layout[1](i))
 
 
-def _register_a(t: Tensor, m: int, depth: int) -> Any:
+def _register_a(t: Tensor, m: int) -> Any:
     layout = make_layout(t.layout[0], t.layout[2])
     return _view(t, layout, t.layout[1](m)).load()
 

@@ -172,7 +172,7 @@ class _RegisterUses:
         return op.type.elem == register.type.elem  # LLVM promotes recast ones
 
 
-def _reads(op: Op, use: RegisterUse) -> bool:
+def _reads(use: RegisterUse) -> bool:
     """Tell whether the op needs the register's old value: it reads it, or writes a part."""
     return use.write is None or not use.whole
 
@@ -192,7 +192,7 @@ class _Placement:
                 register = found.allocs[op] if use is None else use.register
                 if register not in writes:
                     continue
-                if use is not None and _reads(op, use) and register not in kills[block]:
+                if use is not None and _reads(use) and register not in kills[block]:
                     needs[block].add(register)
                 if use is None or use.write is not None:
                     writes[register].append(block)

@@ -55,7 +55,7 @@ class Lifetimes:
             if part is not None and np.count_nonzero(part[PAST, theirs]):
                 aware[thread] = True
             else:
-                self.report.not_started(block, op, self.state.threads(np.array([thread])), rank)
+                self.report.not_started(op, self.state.threads(np.array([thread])), rank)
 
     def exit(self, block: Block, event: Exit) -> None:
         """Let threads leave; after the last one, check what may still access the block's shared memory."""

@@ -153,7 +153,7 @@ class Mbarriers:
         address, op = event.address, event.lanes.op
         threads = block.first + event.lanes.tid[event.where]
         self._use(block, op, barrier, address, threads)
-        self._stray("arrival", block, op, barrier, address, barrier.phases.arrive(threads, event.expect))
+        self._stray("arrival", block, op, address, barrier.phases.arrive(threads, event.expect))
         barrier.arrived[threads - barrier.phases.first] = barrier.phase + 1
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[op.reach]
@@ -165,7 +165,7 @@ class Mbarriers:
         lanes, address = event.lanes, event.address
         threads = block.first + lanes.tid[event.lane : event.lane + 1]
         self._use(block, lanes.op, barrier, address, threads)
-        self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
+        self._stray("arrival", block, lanes.op, address, barrier.phases.expect(threads))
 
     def _work_arrives(self, block: Block, barrier: Barrier, event: WorkArrive) -> None:
         """Handle cp.async.mbarrier.arrive and tcgen05.commit."""
@@ -228,7 +228,7 @@ class Mbarriers:
         """Complete the phase of an mbarrier."""
         address, op = event
         for waits, threads in barrier.phases.turn(barrier.coming):
-            self._stray("late", block, waits, barrier, address, threads, op)
+            self._stray("late", block, waits, address, threads, op)
         barrier.done = barrier.coming.snapshot()
         copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
         barrier.done.add(GPU, block.number, address >> RANK_SHIFT, copies)
@@ -240,7 +240,7 @@ class Mbarriers:
         address, op, where = event.address, event.lanes.op, event.where
         threads = block.first + event.lanes.tid[where]
         self._use(block, op, barrier, address, threads, waits=True)
-        self._stray("early", block, op, barrier, address, barrier.phases.begin(op, threads, event.parity[where]))
+        self._stray("early", block, op, address, barrier.phases.begin(op, threads, event.parity[where]))
         barrier.waited[threads - barrier.phases.first] = WAITING
         self._waited[block.number, address] = self._waited.get((block.number, address), 0) + len(threads)
 
@@ -253,7 +253,7 @@ class Mbarriers:
         threads = block.first + tid[event.where]
         self._looked_for[block.number, address] = len(looking) > len(threads)
         if len(threads):
-            self._stray("early", block, op, barrier, address, barrier.phases.tested(op, threads))
+            self._stray("early", block, op, address, barrier.phases.tested(op, threads))
             self._observe(block, op, threads, address)
 
     def _observe(self, block: Block, op: Any, threads: Array, address: int) -> None:
@@ -278,11 +278,9 @@ class Mbarriers:
         barrier.sources[work.op] = None
         barrier.finished = barrier.phase + 1
         if not barrier.phases.finish(self.state.issued[work]):
-            self._stray("arrival", block, work.op, barrier, address, block.first + work.tid)
+            self._stray("arrival", block, work.op, address, block.first + work.tid)
 
-    def _stray(
-        self, what: str, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, by: Any = None
-    ) -> None:
+    def _stray(self, what: str, block: Block, op: Any, address: int, threads: Array, by: Any = None) -> None:
         """Report threads that may wait for another phase than they did, or be counted in another.
 
         by  the op that completes the phase

@@ -47,7 +47,7 @@ class Races:
         within = self.within(granules, actor, number) if site.kind == WRITE else []
         for one, conflict in (*((False, each) for each in conflicts), *((True, each) for each in within)):
             if one or not site.asynchronous:
-                conflict = self._telling(conflict, region, shadow, granules, wrote)
+                conflict = self._telling(conflict, region, granules, wrote)
             if len(conflict.positions):
                 self._race(block, region, shadow, granules, actor, number, conflict, one)
         self.accesses.remember(shadow, granules, actor, site.kind, number)
@@ -113,12 +113,7 @@ class Races:
             self.report.stale(block, op, region, shadow.offsets(at), shadow.granule, old, *sides)
 
     def _telling(
-        self,
-        conflict: Conflict,
-        region: Region,
-        shadow: Shadow,
-        granules: Array,
-        wrote: tuple[Array, int, Array] | None,
+        self, conflict: Conflict, region: Region, granules: Array, wrote: tuple[Array, int, Array] | None
     ) -> Conflict:
         """Leave out positions where both write the same value: the order makes no difference there."""
         if wrote is None or self.accesses.sites[conflict.site].kind != WRITE:

@@ -276,7 +276,7 @@ class Reporter:
         found = Finding("non-coherent", message, sides, space, extent, name, self.seed, self.kernel, help=help)
         self._add(("non-coherent", _line(op)), found)
 
-    def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
+    def not_started(self, op: Op, threads: Threads, rank: int) -> None:
         """Report a use of the shared memory of a block that may not have started."""
         key = ("block-not-started", _line(op))
         message = "another block's shared memory is used, and nothing orders that after the start of that block"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from io import StringIO
 from typing import Any, TextIO
@@ -62,6 +62,7 @@ def check(
     pdl: bool | None = None,
     untouched: Iterable[str] | None = None,
     ordered: Iterable[str] = (),
+    absent: Collection[str] = (),
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
@@ -77,6 +78,7 @@ def check(
     ordered   names of arguments in which atomic updates that do not commute, such as sums of floats, come in one order,
               so that results are the same bits each time: something orders any two of a number, in all schedules alike.
               They hold the same after each schedule
+    absent    names of arguments that are left out: `untouched` and `ordered` may have them all the same
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
@@ -93,8 +95,8 @@ def check(
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
-    ahead = Ahead(None if untouched is None else _arguments(function, "untouched", untouched))
-    orders = Orders(names) if (names := _arguments(function, "ordered", ordered)) else None
+    ahead = Ahead(None if untouched is None else _arguments(function, "untouched", untouched, absent))
+    orders = Orders(names) if (names := _arguments(function, "ordered", ordered, absent)) else None
     checking = _Checking(program, grid, args, facts, ahead if pdl else None, orders)
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
@@ -106,14 +108,15 @@ def check(
     return checking.report(numbers, notes, time.perf_counter() - started)
 
 
-def _arguments(function: Function, option: str, names: Iterable[str]) -> frozenset[str]:
-    """Return names of arguments in memory, each of one, or of a list or structure of some.
+def _arguments(function: Function, option: str, names: Iterable[str], absent: Collection[str]) -> frozenset[str]:
+    """Return those `names` that are not `absent`: each of an argument in memory, or of a list or structure of some.
 
     Errors  ValueError for a name of none; TypeError for what is no name
     """
-    given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
-    if not all(isinstance(name, str) for name in given):
+    listed = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
+    if not all(isinstance(name, str) for name in listed):
         raise TypeError(f"{option}={names!r}: names of arguments are texts, in a list")
+    given = [name for name in listed if name not in absent]
     known = {param.hint: None for param in function.params if not isinstance(param.type, Scalar)}
     for name in given:
         if not any(is_part(hint, (name, f"{name.partition('[')[0]}.addresses")) for hint in known):
