@@ -164,16 +164,3 @@ def fence_mbarrier_init() -> None:
 def mbarrier_pending_count(state: Scalar) -> Scalar:
     """Return the number of arrivals still missing in a state that `arrive` returned. PTX: mbarrier.pending_count."""
     return emit(ops.mbarrier.PendingCount(as_value(state, u64)))  # type: ignore[no-any-return]
-
-
-mbarrier_init = Barrier.init
-mbarrier_inval = Barrier.inval
-mbarrier_arrive = Barrier.arrive
-mbarrier_arrive_drop = Barrier.arrive_drop
-mbarrier_arrive_expect_tx = Barrier.arrive_expect_tx
-mbarrier_expect_tx = Barrier.expect_tx
-mbarrier_complete_tx = Barrier.complete_tx
-mbarrier_wait = Barrier.wait
-mbarrier_try_wait = Barrier.try_wait
-mbarrier_test_wait = Barrier.test_wait
-cp_async_mbarrier_arrive = Barrier.arrive_after_copies
