@@ -98,9 +98,7 @@ def check(
     ahead = Ahead(None if untouched is None else _arguments(function, "untouched", untouched, absent))
     orders = Orders(names) if (names := _arguments(function, "ordered", ordered, absent)) else None
     checking = _Checking(program, grid, args, facts, ahead if pdl else None, orders)
-    notes: tuple[Finding, ...] = ()
-    if compiled is not None:
-        notes = checking.costs(compiled, numbers[0])
+    notes = () if compiled is None else checking.costs(compiled, numbers[0])
     with Progress(f"checking {function.name}", total=len(numbers)) as progress:
         for seed in numbers:
             checking.under(seed, stdout if seed == numbers[0] else None)
