@@ -72,7 +72,9 @@ def _text(value: Any) -> str:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    return tuple(value.split()) if isinstance(value, str) else tuple(map(str, value))
+    if isinstance(value, str):
+        return tuple(value.split())
+    return tuple(_text(os.fspath(each)) for each in ((value,) if isinstance(value, os.PathLike) else value))
 
 
 FLAG: Parser[bool] = Parser("1 or 0 (or true/false, yes/no, on/off)", _flag, _bool, "True or False")

@@ -57,14 +57,20 @@ def _place_of(build: Build) -> Span:
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
     """Return the error for input that a tool refused: a bug in cutelite, unless the user wrote a part of the input."""
-    if error.stage in ("find", "run", "link") or build is None or build.final is None:
+    if error.stage in ("find", "run") or build is None or build.final is None:
+        return error
+    calls = [op for op in build.final.ops() if op.name == "call"]
+    if of := [op for op in calls if re.search(rf"[`']{op['function']}['`]", error.message)]:
+        name, unknown = of[0]["function"], re.search(r"(?i)unresolved|undefined", error.message)
+        text = f"no library defines `{name}`" if unknown else f"`{name}` cannot be linked"
+        help = "which of `cl.extern` and `link_libraries` is missing?" if unknown else ""
+        others = [Note("and here", span) for span in dict.fromkeys(op.span for op in of) if span and span != of[0].span]
+        said = Note(f"{error.message.strip()}\n{error.excerpt}".rstrip())
+        return CompileError(Mistake("link", text, help=help), of[0].span, [*others, said])
+    if error.stage == "link":
         return error
     if build.changed:
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe hook {build.changed}", error.excerpt)
-    if any(op.name == "call" for op in build.final.ops()):
-        unknown = re.search(r"(?i)unresolved|undefined", error.message)
-        missing = "\nwhich of `cl.extern` and `link_libraries` is missing?" if unknown else ""
-        return ToolchainError("link", error.message.strip() + missing)
     few = re.search(r"Insufficient registers \((\d+)\).* target of (\d+) or higher", error.message)
     if few:
         text = f"the kernel may use {few[1]} registers per thread, and ptxas needs {few[2]} for one of its instructions"
@@ -74,6 +80,8 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
     if large:
         text = f"the kernel's parameters have {int(large[1], 16)} bytes, and there is room for {int(large[2], 16)}"
         return CompileError(Mistake("parameters", text, help="pass them in an array"), _place_of(build))
+    if calls:
+        return ToolchainError("link", error.message, error.excerpt)
     options = build.options.ptxas_options
     if options and not re.search(r"^ptxas (application ptx input, )?line \d+", error.message, re.M):  # not of the PTX
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")

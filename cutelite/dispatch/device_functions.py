@@ -81,6 +81,8 @@ def device_function(
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"device_function takes a Python function, not {function!r}")
+    if name is not None and not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+        raise TypeError(f"device_function takes the name of a symbol of C, not {name!r}")
     target, chosen = Target.parse(arch), Options(**checked(options, "device_function"))
     types, out = _types(function)
     attrs: dict[str, Any] = {"fmad": chosen.fmad, "device": "void" if out is None else out.name}

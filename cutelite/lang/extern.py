@@ -8,11 +8,11 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Type
+from cutelite.ir.types import Type, Vec, elem_of
 from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec
 from cutelite.lang.annotations import Tensor as AnyTensor
 from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import as_value, literal
 from cutelite.lang.tensor import Tensor, make_tensor
 from cutelite.lang.values import RuntimeNumber
 from cutelite.layout import Layout
@@ -99,27 +99,31 @@ def _argument(function: str, parameter: Parameter, x: Any) -> Any:
             raise mistake("call", title, help="" if known else "pass a tensor")
         return x
     assert dtype is not None, "numbers are declared by their dtype"
-    value = as_value(x, dtype) if isinstance(x, bool | int | float) else as_value(x)
-    if value.type != dtype:
-        help = f"convert it: `x.to(cl.{dtype})`" if isinstance(value.type, DType) else ""
-        raise mistake("call", f"{function}() takes {dtype} for `{name}`, not {describe(x)}", help=help)
-    return wrap(value)
+    return _exactly(x, dtype, "call", f"{function}() takes {dtype} for `{name}`")
 
 
 def as_declared(result: Any, out: Type | tuple[Type, ...], what: str) -> Any:
-    """Convert the result of a function's meaning in Python to the declared types. Errors: `meaning` if it cannot be."""
+    """Return the result of a function's meaning in Python as run-time numbers. Errors: `meaning` for other types."""
     outs = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else () if result is None else (result,)
+    if len(results) != len(outs) or any(r is None for r in results):
+        types = ", ".join(map(str, outs)) or "nothing"
+        raise mistake("meaning", f"the meaning of {what} gives {describe(result)}, not {types}")
     if not outs:
         return None
-    results = result if isinstance(result, tuple) else (result,)
-    if len(results) != len(outs) or any(r is None for r in results):
-        raise mistake("meaning", f"the meaning of {what} gives {describe(result)}, not {', '.join(map(str, outs))}")
-    made = tuple(_converted(r, t) for r, t in zip(results, outs, strict=True))
+    said = f"the meaning of {what} gives {', '.join(map(str, outs))}"
+    made = tuple(_exactly(r, t, "meaning", said) for r, t in zip(results, outs, strict=True))
     return made if len(outs) > 1 else made[0]
 
 
-def _converted(x: Any, t: Type) -> Any:
-    return to_dtype(x, t) if isinstance(t, DType) else x
+def _exactly(x: Any, t: Type, code: str, said: str) -> Any:
+    """Return a number or vector of type `t` as a run-time one; only literals adapt. Errors: `code`, said so."""
+    x = literal(x)
+    value = as_value(x, t) if isinstance(x, bool | int | float) else as_value(x)
+    if value.type != t:
+        help = f"convert it: `x.to(cl.{elem_of(t)})`" if isinstance(value.type, DType | Vec) else ""
+        raise mistake(code, f"{said}, not {describe(x)}", help=help)
+    return wrap(value)
 
 
 def no_meaning(name: str) -> Any:

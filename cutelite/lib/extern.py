@@ -81,17 +81,18 @@ def extern(
     pure      it only computes, and depends on its arguments alone
     parameters  numbers by their dtype; `Pointer[...]` and `Tensor[...]` are addresses. C takes them as generic pointers
     Result    what kernels call. A body of `...` has no meaning: a simulation that comes to it is an error
-    Errors    TypeError for other parameters and results; ToolchainError at the compile, for what cannot be linked
+    Errors    TypeError for other names, parameters and results; at the compile `link` for a function that no library
+              defines, or with other types; ToolchainError for libraries that cannot be linked
     """
     paths = (library,) if isinstance(library, str | os.PathLike) else library
     if not isinstance(paths, tuple | list) or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise TypeError(f"cl.extern takes the path of a library, or a tuple of paths, not {library!r}")
     files = tuple(os.path.abspath(path) for path in paths)
-    if name is not None and not isinstance(name, str):
+    if name is not None and not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         raise TypeError(f"cl.extern takes the name of a symbol, not {name!r}: `@cl.extern()` takes the function's")
 
     def decorate(function: Callable[..., Any]) -> Extern:
-        return Extern(function, str(name or getattr(function, "__name__", "")), files, pure)
+        return Extern(function, getattr(function, "__name__", "") if name is None else name, files, pure)
 
     return decorate
 

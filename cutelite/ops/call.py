@@ -40,7 +40,7 @@ class Call(Op):
         return self.outs
 
     def verify(self) -> Iterator[Problem]:
-        if not self.function.isidentifier():
+        if not (self.function.isascii() and self.function.isidentifier()):
             yield Problem("function", f"{self.function!r} is no name of a function")
         for value in self.inputs:
             if not isinstance(value.type, Scalar | Ptr | Tensor):

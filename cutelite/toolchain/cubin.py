@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cutelite.toolchain.log import ToolWarning, Usage
 from cutelite.tuples import NamedTuple
@@ -52,4 +53,29 @@ def sections(image: bytes) -> Iterator[tuple[str, int, int]]:
     headers = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
     start = headers[names][4]
     for name, _, _, _, offset, length in headers:
-        yield image[start + name : image.index(b"\0", start + name)].decode(), offset, length
+        yield _text(image, start + name), offset, length
+
+
+def prototype(parameters: Iterable[str], result: str) -> str:
+    """Return a function's prototype as text: `(b32, b8[16]) -> b32`."""
+    return f"({', '.join(parameters)}) -> {result or 'nothing'}"
+
+
+def prototypes(image: bytes, linking: str) -> dict[str, str]:
+    """Return the prototypes of the functions that a cubin for linkers defines as `linking` (visible, weak), by name."""
+    at = {name: (offset, size) for name, offset, size in sections(image)}
+    if not {".nv.prototype", ".symtab", ".strtab"} <= at.keys():
+        return {}
+    (start, size), texts, found = at[".nv.prototype"], at[".strtab"][0], {}
+    for symbol, text in struct.iter_unpack("<II", image[start : start + size]):
+        name, info, _, section = struct.unpack_from("<IBBH", image, at[".symtab"][0] + 24 * symbol)
+        if section and info >> 4 == {"visible": 1, "weak": 2}[linking]:
+            result, *parameters = re.findall(r"b\d+|\w", _text(image, texts + text))  # "#fil": f32 (b32, b64)
+            types = {"v": "", "i": "b32", "f": "b32", "l": "b64", "d": "b64"}
+            words = (types.get(each, f"b8[{each[1:]}]") for each in parameters)
+            found[_text(image, texts + name)] = prototype(words, types.get(result, f"b8[{result[1:]}]"))
+    return found
+
+
+def _text(image: bytes, start: int) -> str:
+    return image[start : image.index(b"\0", start)].decode()

@@ -41,6 +41,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
     "FunctionsIterNext": (c_void_p, c_void_p),
     "DisposeFunctionsIter": (None, c_void_p),
     "IsDeclaration": (c_int, c_void_p),
+    "GetValueName": (c_char_p, c_void_p),
+    "GlobalGetValueType": (c_void_p, c_void_p),
+    "PrintType": (c_void_p, c_void_p),
     "GetTargetFromTriple": (c_void_p, c_char_p, _TEXT),
     "CreateTargetMachine": (
         c_void_p, c_void_p, c_char_p, c_char_p, c_char_p, c_int, c_char_p, c_char_p, c_int, c_int, c_char_p
@@ -116,10 +119,12 @@ def module_of(text: str, triple: str) -> Iterator[tuple[int, int]]:
 def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> None:
     """Link files of bitcode to a module: drop functions that it does not call, inline those marked `alwaysinline`.
 
-    Errors  `ToolchainError` for files that cannot be read, are not bitcode, or define a symbol again
+    Errors  `ToolchainError` for files that cannot be read, are not bitcode, or define a symbol again, and for functions
+            that the module declares with other types
     """
     llvm = library()
-    own = set(_defined(module))
+    own = set(_functions(module))
+    declared = dict(map(_prototype, _functions(module, defined=False)))
     for path in paths:
         said = _Message(llvm)
         try:
@@ -130,9 +135,14 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
         other = llvm.LLVMPY_ParseBitcode(context, image, len(image), said.place)
         if said.text or not other:
             raise ToolchainError("link", f"{path}: {said.text or 'this is not LLVM bitcode'}")
+        for function in _functions(other):
+            name, has = _prototype(function)
+            if (wanted := declared.get(name, has)) != has:
+                text = f"{path}: `{name}` is declared as {wanted}, and is {has} there, in LLVM's types"
+                raise ToolchainError("link", text)
         if llvm.LLVMPY_LinkModules(module, other, said.place):  # it consumes the other module
             raise ToolchainError("link", f"{path}: {said.text}")
-    for function in _defined(module):
+    for function in _functions(module):
         if function not in own:
             llvm.LLVMPY_SetLinkage(function, _INTERNAL)
     tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
@@ -146,14 +156,24 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
     llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
 
 
-def _defined(module: int) -> Iterator[int]:
-    """Yield the functions of a module that are defined in it."""
+def _functions(module: int, defined: bool = True) -> Iterator[int]:
+    """Yield the functions of a module that are defined in it, or those that are only declared."""
     llvm = library()
     functions = llvm.LLVMPY_ModuleFunctionsIter(module)
     while function := llvm.LLVMPY_FunctionsIterNext(functions):
-        if not llvm.LLVMPY_IsDeclaration(function):
+        if bool(llvm.LLVMPY_IsDeclaration(function)) != defined:
             yield function
     llvm.LLVMPY_DisposeFunctionsIter(functions)
+
+
+def _prototype(function: int) -> tuple[str, str]:
+    """Return the name of a function, and its type: `float (float)`."""
+    llvm = library()
+    printed = c_void_p(llvm.LLVMPY_PrintType(llvm.LLVMPY_GlobalGetValueType(function)))
+    try:
+        return llvm.LLVMPY_GetValueName(function).decode(), ctypes.string_at(printed.value).decode()
+    finally:
+        llvm.LLVMPY_DisposeString(printed)
 
 
 def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
@@ -178,7 +198,7 @@ def tidy(module: int, machine: int) -> None:
     llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
     llvm.LLVMPY_function_AddInstCombinePass(passes)
     llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
-    for function in _defined(module):
+    for function in _functions(module):
         llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
     llvm.LLVMPY_DisposeNewFunctionPassManger(passes)
     llvm.LLVMPY_DisposePassBuilder(builder)

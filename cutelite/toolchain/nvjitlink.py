@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import bindings, find
+from cutelite.toolchain import bindings, cubin, find
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.ptxas import refused
 
@@ -62,13 +62,14 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
         raise ToolchainError("nvjitlink", f"{error}, for the options {' '.join(options)}") from error
     try:
         nvjitlink.add_data(link, nvjitlink.InputType.PTX, source, len(source), "kernel.ptx")
+        defined: dict[str, str] = {}
         for path in libraries:
-            _add(nvjitlink, link, path, ptx)
+            _add(nvjitlink, link, path, ptx, defined)
         nvjitlink.complete(link)
         said = _buffer(nvjitlink.get_info_log_size, nvjitlink.get_info_log, link)
         image = _buffer(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, link)
-    except nvjitlink.nvJitLinkError:
-        why = _buffer(nvjitlink.get_error_log_size, nvjitlink.get_error_log, link).rstrip(b"\0").decode()
+    except nvjitlink.nvJitLinkError as error:
+        why = _why(nvjitlink, link, error)
         if any(path in why for path in libraries):
             raise ToolchainError("link", why) from None
         raise refused("nvjitlink", why, ptx) from None
@@ -77,46 +78,51 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
     return image, said.rstrip(b"\0").decode()
 
 
-def _add(nvjitlink: Any, link: Any, path: str, ptx: str) -> None:
+def _add(nvjitlink: Any, link: Any, path: str, ptx: str, defined: dict[str, str]) -> None:
+    """Add a library. `defined` has the functions of earlier ones, with their paths, and gets those of this one."""
     kind = KINDS[os.path.splitext(path)[1]]
     try:
         with open(path, "rb") as file:
             image = file.read()
     except OSError as error:
         raise ToolchainError("link", f"{path}: {error.strerror}") from None
-    if kind == "PTX":
-        _check_prototypes(ptx, image.decode(errors="replace"), path)
-    nvjitlink.add_data(link, getattr(nvjitlink.InputType, kind), image, len(image), path)
+    text = ""
+    if kind == "PTX":  # where .f32 meets the .b32 of compilers, nvJitLink prints that prototypes differ
+        text = image.decode(errors="replace")
+        text = re.sub(_FUNCTION, lambda head: re.sub(r"\.[usf](\d+)\b", r".b\1", head[0]), text)
+        image = text.encode()
+    try:
+        nvjitlink.add_data(link, getattr(nvjitlink.InputType, kind), image, len(image), path)
+    except nvjitlink.nvJitLinkError as error:
+        raise ToolchainError("link", f"{path}: {_why(nvjitlink, link, error)}") from None
+    wanted = prototypes(ptx, "extern")
+    for linking in ("visible", "weak"):
+        has = cubin.prototypes(image, linking) if kind == "CUBIN" else prototypes(text, linking)
+        for name, is_there in has.items():  # what nvJitLink only prints, and links all the same
+            if wanted.get(name, is_there) != is_there:
+                said = f"`{name}` is declared as {wanted[name]}, and is {is_there} there, in PTX's types"
+                raise ToolchainError("link", f"{path}: {said}")
+            if linking == "visible" and (other := defined.setdefault(name, path)) != path:
+                raise ToolchainError("link", f"`{name}` is defined in {other} and in {path}")
 
 
-def _check_prototypes(ptx: str, library: str, path: str) -> None:
-    """Check that the functions that `ptx` declares are those of a library: nvJitLink links any, and says so nowhere.
-
-    Errors  `ToolchainError` for one whose result or parameters have other sizes
-    """
-    defined = _prototypes(library, ("",))
-    for name, wanted in _prototypes(ptx, (".extern",)).items():
-        if defined.get(name, wanted) != wanted:
-            said, has = (f"({', '.join(of[1])}) -> {of[0] or 'nothing'}" for of in (wanted, defined[name]))
-            text = f"{path}: `{name}` is declared as {said}, and is {has} there, in PTX's types"
-            raise ToolchainError("link", text)
+def _why(nvjitlink: Any, link: Any, error: Exception) -> str:
+    said = _buffer(nvjitlink.get_error_log_size, nvjitlink.get_error_log, link).rstrip(b"\0").decode()
+    return said.strip() or str(error)
 
 
-def _prototypes(ptx: str, linking: tuple[str, ...]) -> dict[str, tuple[str, list[str]]]:
-    """Return result and parameters of the functions in PTX that are linked in one of these ways, by name, as types."""
+def prototypes(ptx: str, linking: str) -> dict[str, str]:
+    """Return the prototypes of the functions in PTX that are `linking` (extern, visible, weak), by name."""
     found = {}
     for head, out, name, parameters in re.findall(_FUNCTION, ptx):
-        if (".extern" if head == ".extern" else "") in linking:
-            found[name] = " ".join(map(_bits, re.findall(_TYPE, out))), [*map(_bits, re.findall(_TYPE, parameters))]
+        if head == linking:
+            result, taken = ([f"b{bits}{size}" for bits, size in re.findall(_TYPE, of)] for of in (out, parameters))
+            found[name] = cubin.prototype(taken, "".join(result))
     return found
 
 
-def _bits(type: str) -> str:
-    return "b" + type.lstrip("busf") if type[1:].isdigit() else type
-
-
-_FUNCTION = r"(\.extern|\.visible|\.weak)\s+\.func\s*(?:\(([^)]*)\))?\s*([\w$%]+)\s*\(([^)]*)\)"
-_TYPE = r"\.([busf]\d+)\b"
+_FUNCTION = r"\.(extern|visible|weak)\s+\.func\s*(?:\(([^)]*)\))?\s*([\w$%]+)\s*\(([^)]*)\)"
+_TYPE = r"\.[busf](\d+)\b(?:\s+[\w$%]+\s*(\[\d+\]))?"
 
 
 def _buffer(size: Callable[[Any], int], fill: Callable[[Any, bytearray], None], link: Any) -> bytes:

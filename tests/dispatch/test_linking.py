@@ -13,6 +13,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Tensor, ToolchainError, f32, i32
 from cutelite.toolchain import find, nvjitlink
+from cutelite.toolchain.cubin import prototypes
 from tests.dispatch.kernels import add
 from tests.dispatch.test_compile import fresh
 
@@ -91,7 +92,7 @@ def test_a_declaration_that_the_library_disagrees_with() -> None:
     def calls(x: Tensor[f32, (32,)]) -> None:
         x[0] = alone(x[1])
 
-    with pytest.raises(ToolchainError, match=r"declared as \(b32\) -> b32, and is \(b32, b64\) -> b32 there"):
+    with pytest.raises(CompileError, match=r"(?s)alone\(x\[1\]\).*declared as \(b32\) -> b32, and is \(b32, b64\)"):
         calls.compile()
     with pytest.raises(TypeError, match="takes the path of a library, or a tuple of paths, not 5"):
         cl.extern(library=5)  # type: ignore[arg-type]
@@ -110,7 +111,48 @@ def test_a_cubin_is_linked(arch: str, ptxas: str, tmp_path: Path) -> None:
     def kernel(x: Tensor[f32, (32,)]) -> None:
         x[0] = of_cubin(x[1], x)
 
+    @cl.extern("scale", library=(file, SCALE))
+    def of_both(x: f32, out: i32) -> f32: ...  # type: ignore[empty-body]
+
+    @cl.kernel(block=32)
+    def disagrees(x: Tensor[f32, (32,)]) -> None:
+        x[0] = of_both(x[1], 3)
+
     assert kernel.compile(arch=arch).registers > 0
+    with pytest.raises(CompileError, match=r"declared as \(b32, b32\) -> b32, and is \(b32, b64\) -> b32 there"):
+        disagrees.compile(arch=arch)
+    with pytest.raises(CompileError, match=r"`scale` is defined in .*scale\.ptx and in .*scale\.cubin"):
+        kernel.compile(arch=arch, link_libraries=SCALE)
+
+
+def test_prototypes_in_ptx_and_in_cubins_are_told_alike(ptxas: str, tmp_path: Path) -> None:
+    functions = (
+        ".visible .func (.param .f32 r) a(.param .s32 x, .param .u64 q) { ret; }",
+        ".weak .func (.param .align 16 .b8 r[16]) b(.param .align 4 .b8 x[12], .param .f64 y) { ret; }",
+        ".visible .func c() { ret; }",
+        ".func d() { ret; }",
+    )
+    text = "\n".join((".version 8.0", ".target sm_80", ".address_size 64", *functions))
+    (tmp_path / "a.ptx").write_text(text)
+    subprocess.run([ptxas, "-c", "-arch=sm_80", tmp_path / "a.ptx", "-o", tmp_path / "a.cubin"], check=True)
+    image = (tmp_path / "a.cubin").read_bytes()
+    expected = {"a": "(b32, b64) -> b32", "c": "() -> nothing"}
+    assert prototypes(image, "visible") == nvjitlink.prototypes(text, "visible") == expected
+    expected = {"b": "(b8[12], b64) -> b8[16]"}
+    assert prototypes(image, "weak") == nvjitlink.prototypes(text, "weak") == expected
+
+
+@inlines
+def test_bitcode_whose_types_the_declaration_disagrees_with() -> None:
+    @cl.extern("__nv_erfinvf", library=LIBDEVICE)
+    def of_integers(x: i32) -> f32: ...  # type: ignore[empty-body]
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (32,)]) -> None:
+        x[0] = of_integers(3)
+
+    with pytest.raises(CompileError, match=r"(?s)integers\(3\).* declared as float \(i32\), and is float \(float\) "):
+        kernel.compile()
 
 
 @inlines
@@ -131,18 +173,19 @@ def test_libraries_of_a_kernel_are_an_option() -> None:
     def kernel(x: Tensor[f32, (32,)]) -> None:
         x[0] = scale(x[1], x)
 
-    with pytest.raises(ToolchainError, match=r"(?s)scale.*which of `cl.extern` and `link_libraries` is missing"):
+    with pytest.raises(CompileError, match=r"(?s)scale\(x\[1\], x\).*of `cl.extern` and `link_libraries` is missing"):
         kernel.compile(assembler="nvjitlink")
-    assert kernel.compile(link_libraries=str(SCALE)).registers > 0
+    assert kernel.compile(link_libraries=SCALE).registers > 0
 
 
 def test_what_cannot_be_linked(tmp_path: Path) -> None:
     for path, message in (("none.a", "No such file"), (str(tmp_path), "a library must end in one of .bc, .ptx")):
         with pytest.raises(ToolchainError, match=message):
             fresh(scales).compile(link_libraries=path)
-    for name in ("wrong.bc", *(() if nvjitlink.missing() else ("wrong.cubin", "wrong.ptx"))):
+    names = ("wrong.cubin", "wrong.ptx", "empty.cubin", "empty.ptx", "empty.a")
+    for name in ("wrong.bc", *(() if nvjitlink.missing() else names)):
         wrong = tmp_path / name
-        wrong.write_bytes(b"BC no bitcode")
+        wrong.write_bytes(b"" if name.startswith("empty") else b"BC no bitcode")
         for kernel in (scales, add):  # which calls something, and which does not
             with pytest.raises(ToolchainError, match=f"(?s)^link: .*{name}"):
                 fresh(kernel).compile(link_libraries=str(wrong))
@@ -216,8 +259,9 @@ def test_declarations_that_are_refused(function: str, said: str) -> None:
     exec(function, names)
     with pytest.raises(TypeError, match=said):
         cl.extern()(names["f"])
-    with pytest.raises(TypeError, match=r"cl\.extern takes the name of a symbol, not <function"):
-        cl.extern(test_declarations_that_are_refused)  # type: ignore[arg-type]
+    for name in (test_declarations_that_are_refused, "a b", "", "é", 3):
+        with pytest.raises(TypeError, match=r"cl\.extern takes the name of a symbol, not "):
+            cl.extern(name)  # type: ignore[arg-type]
 
 
 @cl.kernel(block=32)
@@ -226,6 +270,13 @@ def permutes(x: Tensor[i32, (32,)]) -> None:
     x[i] = cl.inline_ptx("shl.b32 $out, $a, $n;", i32, a=x[i], n=i32(2), meaning=lambda a, n: a << n)
     low, high = cl.inline_ptx("{ mov.b32 $out0, $a; mov.b32 $out1, $a; }", (i32, i32), a=x[i], meaning=lambda a: (a, a))
     x[i] = low + high
+
+
+def _meant(meaning: Any) -> Any:
+    def kernel(x: Tensor[i32, (1,)]) -> None:
+        x[0] = cl.inline_ptx("mov.b32 $out, $a;", i32, a=x[0], meaning=meaning)
+
+    return kernel
 
 
 def test_inline_ptx_with_a_meaning_is_simulated() -> None:
@@ -240,6 +291,15 @@ def test_inline_ptx_with_a_meaning_is_simulated() -> None:
 
     with pytest.raises(CompileError, match="the meaning of this PTX gives"):
         wrong[1](np.zeros(1, np.int32))
+
+    for meaning, said in (
+        (lambda a: a.to(f32), "this PTX gives i32, not a run-time f32"),
+        (lambda a: 2.5, "the literal 2.5 does not fit i32"),
+        (lambda a: 2**31, "the literal 2147483648 does not fit i32"),
+    ):
+        converts = cl.kernel(block=1)(_meant(meaning))
+        with pytest.raises(CompileError, match=said):
+            converts[1](np.zeros(1, np.int32))
 
     @cl.kernel(block=1)
     def unused(x: Tensor[i32, (1,)]) -> None:
