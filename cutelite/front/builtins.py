@@ -430,6 +430,7 @@ for _function, _instead in {
     **dict.fromkeys((eval, exec, compile), "write the code itself"),
     **dict.fromkeys((globals, locals, vars), "use the names themselves"),
     input: "do it before the launch",
+    open: "read files before the launch, or in a function under `functools.cache`, which Python executes",
 }.items():
     special(_function)(_refused(_function.__name__, _instead))
 

@@ -12,15 +12,14 @@
 It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
 through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory, reached by
 their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. Such a class may have methods, for
-what `allocate` returns. What a thread
-writes through one member and another reads through the other must be ordered, as any accesses to the same bytes; the
-checker reports where it is not.
+what `allocate` returns. What a thread writes through one member and another reads through the other must be ordered, as
+any accesses to the same bytes; the checker reports where it is not.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import make_dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -31,6 +30,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import u8
 from cutelite.lang.tensor import checked_align, make_tensor, shared, whole_layout
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -118,45 +118,48 @@ class SharedStorage:
 def _allocated(field: Any) -> Any:
     if isinstance(field, SmemField):
         return shared(field.dtype, field.shape, align=field.align)
-    if isinstance(field, UnionField):
-        return _united(field.members)
-    return field.allocate()
+    if not isinstance(field, UnionField):
+        return field.allocate()
+    plan = _planned(field, "SmemUnion")
+    return plan.view(shared(u8, (plan.bytes,), align=plan.align) if plan.bytes else None, 0)
 
 
-def _united(members: tuple[type, ...]) -> Any:
-    """Allocate one range of bytes, and return an object with the fields of every member as views of it."""
-    plans = [list(_leaves(member, "")) for member in members]
-    sizes, places = [], []
-    for member, plan in zip(members, plans, strict=True):
-        at = 0
-        for name, field in plan:
-            if field.dtype.kind == "barrier":
-                text = f"`{name}` of {member.__name__} is an mbarrier, which shares its memory with nothing"
-                raise CompileError(Mistake("annotation", text, help="declare barriers outside of the union"))
-            layout = whole_layout(field.shape, field.dtype)
-            align = max(16, checked_align(field.align) or 0, layout.align)
-            at = -(-at // align) * align
-            places.append((name, field, at, layout))
-            at += layout.bytes
-        sizes.append(at)
-    if not places:
-        return _struct("SmemUnion", ())()
-    align = max(max(16, checked_align(field.align) or 0, layout.align) for _, field, _, layout in places)
-    memory = shared(u8, (max(sizes),), align=align)
-    names = [name for name, *_ in places]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise CompileError(Mistake("annotation", f"two members of a SmemUnion have a field `{twice}`"))
-    views = [memory.at(at) for _, _, at, _ in places]
-    tensors = [make_tensor(p, field.shape, field.dtype) for p, (_, field, _, _) in zip(views, places, strict=True)]
-    return _struct("SmemUnion", tuple(names))(*tensors)
+class _Plan(NamedTuple):
+    """A field within a union: its bytes, their alignment, and its view of memory from an offset on."""
+
+    bytes: int
+    align: int
+    view: Callable[[Any, int], Any]
 
 
-def _leaves(cls: type, prefix: str) -> Iterator[tuple[str, SmemField]]:
-    made, fields = _declared(cls)
-    for name, field in zip(made.__dataclass_fields__, fields, strict=True):
-        if not isinstance(field, SmemField):
-            raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__}: members of a SmemUnion do not nest"))
-        yield prefix + name, field
+def _planned(field: Any, name: str) -> _Plan:
+    """Return the plan of a field, called `name`: a tensor, a class of storage, or a union."""
+    if isinstance(field, SmemField):
+        if field.dtype.kind == "barrier":
+            text = f"`{name}` is an mbarrier, which shares its memory with nothing"
+            raise CompileError(Mistake("annotation", text, help="declare barriers outside of the union"))
+        layout = whole_layout(field.shape, field.dtype)
+        align = max(16, checked_align(field.align) or 0, layout.align)
+        return _Plan(layout.bytes, align, lambda memory, at: make_tensor(memory.at(at), field.shape, field.dtype))
+    union = isinstance(field, UnionField)
+    placed: dict[str, tuple[_Plan, int]] = {}
+    size, align = 0, 16
+    for cls in field.members if union else (field,):
+        at, (made, fields) = 0, _declared(cls)
+        for each, inner in zip(made.__dataclass_fields__, fields, strict=True):
+            if each in placed:
+                raise CompileError(Mistake("annotation", f"two members of a SmemUnion have a field `{each}`"))
+            plan = _planned(inner, f"{each}` of `{cls.__name__}")
+            at = -(-at // plan.align) * plan.align
+            placed[each] = plan, at
+            at += plan.bytes
+            size, align = max(size, at), max(align, plan.align)
+    struct = _struct("SmemUnion", tuple(placed)) if union else made
+
+    def view(memory: Any, start: int) -> Any:
+        return struct(*(plan.view(memory, start + at) for plan, at in placed.values()))
+
+    return _Plan(size, align, view)
 
 
 @lru_cache

@@ -221,6 +221,33 @@ class Counted(cl.SharedStorage):
         return 2 * self.data[i]
 
 
+class Inner(cl.SharedStorage):
+    pair: Sums
+    both: cl.SmemUnion[Sums, Tile]
+
+
+class Outer(cl.SharedStorage):
+    first: cl.Smem[f32, (3,)]
+    both: cl.SmemUnion[Inner, Counted]
+
+
+@cl.kernel(block=1)
+def nests(x: Tensor[f32, (4,)]) -> None:
+    storage = Outer.allocate()
+    for i in range(64):
+        storage.both.pair.sums[i] = x[0] + i
+        storage.both.both.sums[i] = x[0] - i
+    x[1], x[2] = storage.both.pair.sums[63], storage.both.first[0]  # which are `pair.sums[0]`
+    x[3] = storage.both.both.tile[0, 3].to(f32)
+
+
+def test_unions_nest() -> None:
+    x = np.full(4, 128, np.float32)
+    nests[1](x)
+    assert x.tolist() == [128, 191, 128, 127]  # `tile[0, 3]` is the upper half of `both.sums[1]`
+    assert nests.compile().shared_memory == 1024 + 8192 + 12 + 4 + 12
+
+
 @cl.kernel(block=1)
 def doubles(x: Tensor[f32, (1,)]) -> None:
     storage = Counted.allocate()
@@ -256,7 +283,7 @@ def test_storage_that_cannot_be_shared() -> None:
     def kernel(x: Tensor[f32, (1,)]) -> None:
         Barriers.allocate()
 
-    with pytest.raises(CompileError, match="`full` of Pipe is an mbarrier, which shares its memory with nothing"):
+    with pytest.raises(CompileError, match="`full` of `Pipe` is an mbarrier, which shares its memory with nothing"):
         kernel.compile()
 
     class Unions(cl.SharedStorage):
