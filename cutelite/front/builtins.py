@@ -162,7 +162,7 @@ def own_method(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 @own_method("len")
 def _len(frame: Frame, x: Any) -> Any:
     if isinstance(x, Range):
-        return x.count()
+        return x.length()
     if isinstance(x, StaticIter):
         raise mistake("builtin", "an iterator has no len()", help="make a tuple of it: `tuple(...)`")
     if isinstance(x, Runtime) and hasattr(x, "extent"):

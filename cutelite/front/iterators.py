@@ -235,7 +235,15 @@ class Range:
             raise mistake("runtime-range", "a range that is known only at run time cannot be sliced")
         if self.turned:
             raise mistake("runtime-range", "a reversed range cannot be indexed")
+        if isinstance(key, int) and key < 0:
+            key += self.length()
         return self.start + key * self.step
+
+    def index(self, x: Any) -> int:
+        return self.items.index(x)
+
+    def count(self, x: Any) -> int:
+        return self.items.count(x)
 
     def __reversed__(self) -> Iterator[int]:
         return reversed(self.items)
@@ -247,7 +255,7 @@ class Range:
             return replace(self, start=turned.start, stop=turned.stop, step=turned.step)
         return replace(self, turned=not self.turned)
 
-    def count(self) -> Any:
+    def length(self) -> Any:
         """Return how many numbers it has."""
         if self.is_static:
             return len(self.items)

@@ -235,6 +235,8 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
             return contains(frame, b, a)
         case "not in":
             return negated(contains(frame, b, a))
+    if isinstance(a, Range) and isinstance(b, Range):  # as sequences
+        a, b = frame.native(lambda: (a.items, b.items))
     own = {*overloads(type(a)), *overloads(type(b))}
     if _are_sequences(a, b) and own.isdisjoint(_METHODS[symbol]) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
         return _compare_sequences(frame, symbol, list(a), list(b))

@@ -301,6 +301,16 @@ EXTREMES = [
 ]
 
 
+def test_ranges_are_sequences():
+    def sequences(a, b):
+        known = range(2, 10, 3)
+        ends = range(a, a + 5)[-1], range(b, b - 4, -2)[-2], known[-1]
+        same = known == range(2, 9, 3), range(0) == range(3, 3), range(3) != range(3), known == [2, 5, 8]
+        return *ends, *(1 if each else 0 for each in same), known.index(5), known.count(8), known.count(9)
+
+    same(sequences, *pairs(0, -3, 7))
+
+
 def test_range_at_the_limits_of_i32():
     def f(start, stop, step):
         n, last = 0, 0
