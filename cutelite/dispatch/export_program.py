@@ -33,9 +33,9 @@ def exported(
         raise ArgumentError(f"{program.__name__}(): the examples have to have elements, and not to overlap")
     spans = [view.span for view in views.values()]
     calling, recorded = program.traced(arguments, where)
+    values = [each.kernel.signature.bound(each.arguments(), 0).values for each in recorded]
     aligned = max((each.aligned() for each in recorded), default=1)
     rows = [_row(parameter, view, aligned) for parameter, view in views.items()]
-    values = [each.kernel.signature.bound(each.arguments(), 0).values for each in recorded]
     total, offsets = program.offsets(calling, values)
     spaces = [
         (made.pointer, made.pointer + max(made.nbytes, 1), offset)

@@ -18,7 +18,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +45,7 @@ from cutelite_rt.launcher.state import Callbacks, Launcher
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
 from cutelite_rt.signature.bind import Address, MapRequest, home_of, packable
+from cutelite_rt.signature.data import Unsupported
 from cutelite_rt.signature.table import Table
 
 if TYPE_CHECKING:
@@ -173,9 +174,12 @@ class _Recorded(NamedTuple):
         return found
 
     def aligned(self) -> int:
-        """Return the largest alignment of addresses that the kernel's annotations require."""
-        leaves = self.kernel.signature.data().leaves()
-        return max((getattr(leaf, "align", None) or 1 for leaf in leaves), default=1)
+        """Return the largest alignment of addresses that the kernel's annotations require. Bind the launch first."""
+        most = 1
+        for parameter in self.kernel.signature.parameters:
+            with suppress(Unsupported):  # of a list that may be None, and is
+                most = max((most, *(getattr(leaf, "align", None) or 1 for leaf in parameter.data.leaves())))
+        return most
 
 
 class Program:
@@ -244,6 +248,8 @@ class Program:
         """
         on_host(f"the program {self.__name__}")
         arguments = self._arguments(args, kwargs)
+        if _calling.get() is not None and diversion.get():  # within another program, which is traced
+            return self._result_of(arguments)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
         kind, ordinal = home_of(self.__name__, [*views.items()]) or ("cuda" if has_gpu() else "cpu", 0)
         environment = config.read()

@@ -103,6 +103,34 @@ def test_one_call_issues_all_launches(cuda: FakeCuda, on_gpu: GpuArray, monkeypa
     assert again[2][2] | again[2][3] << 32 == other.pointer
 
 
+@cl.kernel(block=64)
+def summed(xs: list[Tensor[f32, (N,)]], y: Tensor[f32, (N,)], more: list[Tensor[f32, (N,)]] | None) -> None:
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    if i < N:
+        y[i] = sum(x[i] for x in xs)
+
+
+@cl.program
+def outer(x: Any, y: Any, out: Any) -> None:
+    between = cl.workspace(x.shape, f32)
+    made(_step)(x, between, 1.0)
+    summed[-(-x.shape[0] // 64)]([between, y], out, None)
+
+
+def test_programs_within_programs_and_kernels_of_lists(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x, y, out = np.arange(100, dtype=np.float32), np.ones(100, np.float32), np.zeros(100, np.float32)
+    outer(x, y, out)
+    np.testing.assert_array_equal(out, 4 * x + 2)
+    stub = outer.export(None, x, y, out, arch="sm_90a")
+    assert "int outer_run(outer_program *program, CUstream stream, const cutelite_tensor *x," in stub.header
+    machine_code_or_skip()
+    arrays, seen = [on_gpu((100,)) for _ in range(3)], Launches(cuda)
+    outer(*arrays)
+    first = seen.new()
+    outer(*arrays)
+    assert len(first) == 4 and seen.new() == first
+
+
 def test_other_arguments_are_planned_anew(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     machine_code_or_skip()
     ran = []
