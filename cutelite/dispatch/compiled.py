@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import cutelite_rt as rt
 from cutelite import toolchain
 from cutelite.config import STAGES, Config
-from cutelite.dispatch.launch import Extent, Launch, LaunchError, extents
+from cutelite.dispatch.launch import Extent, Launch, LaunchError, check_shape, extents
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
 
@@ -45,6 +45,8 @@ class Compiled:
         if self.launches is None:
             raise LaunchError(f"{self.name} was compiled without its kernel: launch what `kernel.compile(...)` returns")
         return self.launches()
+
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return the launch function: ``compiled[grid](*args)``; a subscript is as for `Kernel.__getitem__`."""
@@ -232,6 +234,7 @@ class Compiled:
             message = f"the registers of {self.name} are not known: there was no assembler (see `cutelite doctor`)"
             raise toolchain.ToolchainError("find", message)
         target = Target.parse(self.arch)
+        check_shape(block, None, target)
         return target.occupancy(block[0] * block[1] * block[2], self.registers, self.shared_memory + smem)
 
     def resident_blocks(self, smem: int = 0, cluster: Extent | None = None) -> int:

@@ -203,6 +203,8 @@ class Kernel:
 
     # Launching.
 
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
+
     @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return the launch function of ``kernel[grid, block, stream, smem](...)``, or of ``kernel[Launch(...)](...)``.
@@ -716,6 +718,8 @@ class BoundKernel:
     @property
     def __cutelite_function__(self) -> Any:
         return self.kernel.__cutelite_function__.__get__(self.instance)
+
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
 
     @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:

@@ -76,10 +76,12 @@ def check_team(threads: Any, total: Any, cluster: Any) -> None:
     """Refuse sizes of teams for which there is no barrier."""
     if not isinstance(total, int):
         raise mistake("team", "teams need a block whose size is known at compile time")
+    if total % WARP:
+        raise mistake("team", f"a block of {total} threads is not made of whole warps, which reduce and scan together")
     if not isinstance(threads, int) or threads < 1 or (threads % WARP and threads not in (1, 2, 4, 8, 16)):
         raise mistake("team", f"a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not {describe(threads)}")
     if total % max(threads, WARP):
-        raise mistake("team", f"teams of {threads} threads, in whole warps, do not divide a block of {total}")
+        raise mistake("team", f"teams of {threads} threads do not divide a block of {total}")
     if threads > WARP and 1 < total // threads >= NAMED_BARRIERS:
         raise mistake("team", f"a block has {NAMED_BARRIERS - 1} named barriers: {total // threads} teams are too many")
     if not isinstance(cluster, int):

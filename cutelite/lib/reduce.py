@@ -64,10 +64,11 @@ def combined(a: Any, b: Any, combine: Combine) -> Any:
     return both
 
 
-def check_name(word: str, combine: Combine) -> None:
-    """Check the name of an operation. Errors: `warp-reduce`."""
-    if isinstance(combine, str) and combine not in OPERATIONS and combine not in NAMES:
-        raise mistake("warp-reduce", f"{word} does {', '.join([*OPERATIONS, *NAMES])}, not {combine!r}")
+def check_combine(combine: Combine) -> None:
+    """Check the operation of a reduction or scan. Errors: `combine`."""
+    if combine not in OPERATIONS and combine not in NAMES if isinstance(combine, str) else not callable(combine):
+        names = ", ".join([*OPERATIONS, *NAMES])
+        raise mistake("combine", f"values are combined by one of {names}, or by a function, not {describe(combine)}")
 
 
 def check_width(width: Any) -> None:
@@ -88,9 +89,9 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`
     Result   sums of floats too have the same bits in all lanes
     Who      the whole warp
-    Errors   `warp-reduce` for an unknown operation or width
+    Errors   `combine` for an unknown operation, `warp-reduce` for a width
     """
-    check_name("warp_reduce", combine)
+    check_combine(combine)
     check_width(width)
     combine = NAMES.get(combine, combine) if isinstance(combine, str) else combine
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
@@ -115,7 +116,7 @@ def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
 
     Who   the whole warp
     """
-    check_name("warp_scan", combine)
+    check_combine(combine)
     check_width(width)
     step, lane = 1, linear_thread_idx() % width
     while step < width:
@@ -144,7 +145,7 @@ def block_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> 
     Arguments as for `warp_reduce`. In a loop, make a `Team`: its reductions take one barrier each, this function two.
 
     Who      the whole block, in whole warps
-    Errors   `block-reduce` where the block is not a multiple of 32 threads
+    Errors   `combine` for an unknown operation, `team` where the block is not a multiple of 32 threads
     """
     syncthreads()  # in a loop, all threads have read the memory of the last round
     return Team.create(reductions=1).reduce(x, combine, ordered=ordered)

@@ -147,6 +147,8 @@ class TunedKernel(_Tuned):
             found.append((config, means, made[text]))
         return found
 
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
+
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return a callable. `key` is a grid; (grid, block), then stream and shared memory; or a `Launch`."""
         return functools.partial(self.launch, from_subscript(key))

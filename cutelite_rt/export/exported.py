@@ -152,6 +152,8 @@ class ExportedKernel:
     def __repr__(self) -> str:
         return f"<exported kernel {self.__name__}({self.bundle.variants[0].signature.text})>"
 
+    __iter__ = None  # by `__getitem__` alone Python would iterate for ever
+
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return the launch function of ``kernel[grid, block, stream, smem]``, or of a grid or an `ExportedLaunch`."""
         try:

@@ -54,6 +54,13 @@ def test_so_does_that_of_a_method() -> None:
     assert x.tolist() == [10, 10, 10]
 
 
+def test_no_kernel_is_iterated_over() -> None:
+    compiled = scale.compile(by=3, block=32)
+    for each in (scale, scale.options(opt=1), Scaler(2).run, compiled, cl.autotune([{"by": 2}])(scale)):
+        with pytest.raises(TypeError, match="is not iterable"):
+            iter(each)  # type: ignore[call-overload]
+
+
 def test_arguments_of_another_specialisation_are_refused() -> None:
     compiled = scale.compile(by=3, block=32)
     x = np.ones(4, np.float32)
@@ -84,6 +91,8 @@ def test_what_the_assembler_said() -> None:
     assert compiled.occupancy(block=64).blocks == 32
     with pytest.raises(LaunchError, match="smem is -1, but must be a number of bytes"):
         compiled.occupancy(smem=-1)
+    with pytest.raises(LaunchError, match="has 2000 threads, but sm_90a takes 1024"):
+        compiled.occupancy(block=2000)
 
 
 @cl.kernel(block=64)

@@ -208,8 +208,8 @@ def test_dims_in_tuples_are_compared_at_run_time(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("cl.warp_reduce(n, 'most')", "error[warp-reduce]: warp_reduce does add, mul,"),
-        ("if n > 3: cl.warp_reduce(n, 'most')", "error[warp-reduce]: warp_reduce does add, mul,"),
+        ("cl.warp_reduce(n, 'most')", "error[combine]: values are combined by one of add, mul,"),
+        ("if n > 3: cl.warp_reduce(n, 'most')", "error[combine]: values are combined by one of add, mul,"),
         ("print(n, file=3)", "error[python-error]: TypeError: print() got an unexpected keyword argument 'file'"),
         ("for i in cl.range(n, steps=1): pass", "error[python-error]: TypeError: range() got an unexpected keyword"),
         ("cl.shared(cl.mbarrier, (1,))[0] = 3", "error[literal]: an mbarrier holds no number such as 3"),
