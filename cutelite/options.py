@@ -7,6 +7,7 @@ command line, the environment variables (`config.py`), docs/options.md (`python 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
@@ -164,7 +165,7 @@ class Given(TypedDict, total=False):
     max_registers: int | None
     min_blocks: int | None
     ptxas_options: str | tuple[str, ...] | None
-    link_libraries: str | tuple[str, ...] | None
+    link_libraries: str | os.PathLike[str] | tuple[str | os.PathLike[str], ...] | None
     backend: str | None
     assembler: str | None
     passes: str | None

@@ -66,7 +66,10 @@ class Extern:
 
 
 def extern(
-    name: str | None = None, *, library: str | os.PathLike[str] | tuple[str, ...] = (), pure: bool = False
+    name: str | None = None,
+    *,
+    library: str | os.PathLike[str] | tuple[str | os.PathLike[str], ...] = (),
+    pure: bool = False,
 ) -> Callable[[Callable[..., Any]], Extern]:
     """Decorator: a function whose code is in a library, with its types, and its meaning for the simulator as body.
 

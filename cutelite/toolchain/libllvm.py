@@ -171,7 +171,7 @@ def _prototype(function: int) -> tuple[str, str]:
     llvm = library()
     printed = c_void_p(llvm.LLVMPY_PrintType(llvm.LLVMPY_GlobalGetValueType(function)))
     try:
-        return llvm.LLVMPY_GetValueName(function).decode(), ctypes.string_at(printed.value).decode()
+        return llvm.LLVMPY_GetValueName(function).decode(), ctypes.string_at(printed).decode()
     finally:
         llvm.LLVMPY_DisposeString(printed)
 
