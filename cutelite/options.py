@@ -165,7 +165,7 @@ class Given(TypedDict, total=False):
     max_registers: int | None
     min_blocks: int | None
     ptxas_options: str | tuple[str, ...] | None
-    link_libraries: str | os.PathLike[str] | tuple[str | os.PathLike[str], ...] | None
+    link_libraries: str | os.PathLike[str] | tuple[str, ...] | tuple[str | os.PathLike[str], ...] | None
     backend: str | None
     assembler: str | None
     passes: str | None

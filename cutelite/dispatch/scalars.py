@@ -67,7 +67,8 @@ class ConstantParameter(Parameter):
             what = f"an example of `{whole}`" if field else "its value"
             raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
         value = self._converted(argument)
-        if not isinstance(value, self.wanted):
+        a_type = self.wanted is type and isinstance(value, Scalar)  # as type checkers see dtypes
+        if not (isinstance(value, self.wanted) or a_type):
             name = getattr(self.wanted, "__name__", str(self.wanted))
             raise call.error(self.name, f"must be a compile-time {name}, not {brief(argument)}")
         constant = Constant(value, fingerprint.constant_key(value))

@@ -41,6 +41,7 @@ _TAKEN = frozenset(
     consteval constexpr constinit decltype dynamic_cast explicit export friend i386 linux mutable noexcept not not_eq
     nullptr or or_eq reinterpret_cast requires static_assert static_cast thread_local throw try typeid typeof unix using
     virtual wchar_t xor xor_eq
+    EOF errno stdin stdout stderr
     kernel launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
     i64 u64 memcpy
     """.split()  # noqa: SIM905

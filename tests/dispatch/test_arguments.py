@@ -399,6 +399,7 @@ def flag(on: Constexpr[bool]) -> None: ...
 def whatever(x: Constexpr[Any]) -> None: ...
 def pair(x: Constexpr[tuple[int, int]]) -> None: ...
 def maybe(x: Constexpr[int | None]) -> None: ...
+def of_type(t: Constexpr[type]) -> None: ...
 
 
 def test_constants_of_a_type() -> None:
@@ -407,6 +408,7 @@ def test_constants_of_a_type() -> None:
     assert bind(flag, np.bool_(True)).types["on"].value is True  # type: ignore[union-attr]
     assert bind(pair, (1, 2)).types["x"].value == (1, 2)  # type: ignore[union-attr]
     assert bind(maybe, None).types["x"].value is None  # type: ignore[union-attr]
+    assert bind(of_type, f32).types["t"].value is f32  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -417,6 +419,7 @@ def test_constants_of_a_type() -> None:
         (flag, 1, "must be a compile-time bool, not 1"),
         (rate, "x", "must be a compile-time float, not 'x'"),
         (pair, [1, 2], "must be a compile-time tuple, not [1, 2]"),
+        (of_type, 3, "must be a compile-time type, not 3"),
     ],
 )
 def test_constants_of_another_type(function: Callable[..., None], given: object, said: str) -> None:
