@@ -103,11 +103,11 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_single gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_loaded"
+DENSE = "gemm_swapped gemm_single gemm_finished gemm_gated gemm_rotated gemm_loaded"
 FP8 = "gemm_fp8_block gemm_fp8_strips gemm_fp8_parts"
 MIXED = "gemm_mixed gemm_mixed_parts"
 RINGS = (
-    f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} {FP8} gemm_grouped "
+    f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_along_k {FP8} gemm_grouped "
     f"{MIXED} gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
@@ -119,7 +119,7 @@ UNFETCHED = (
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 BEHIND = "gemm_split gemm_single gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
-CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
+CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_along_k gemm_grouped {EXPERTS}"
 
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
 SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
@@ -348,6 +348,9 @@ ROWS: tuple[Row, ...] = (
     Row("hopper_gemm_tiled", "weaken", BULK_WAIT, "reads alone", "", LAST),
     Row(RINGS, "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
     Row(RINGS_OF_WGMMA, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
+    Row(
+        "gemm_along_k", "weaken", ARRIVE, RELAXED, "self.products(", READS_DONE
+    ),  # the last stage has zeros written too
     Row("", "drop", "griddepcontrol.launch_dependents", "", "", PDL),
     Row(BEHIND, "drop", "griddepcontrol.wait", "", "plan.wait()", BY_PRODUCER),
     Row(f"{MIXED} {FP8}", "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
