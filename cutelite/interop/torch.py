@@ -19,7 +19,14 @@ from typing import Any, overload
 import torch
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
-from cutelite.interop.torch_levels import batch_one_by_one, check_tangents, derive_in_levels, in_levels, selected
+from cutelite.interop.torch_levels import (
+    batch_one_by_one,
+    check_tangents,
+    derive_in_levels,
+    in_levels,
+    refuse_lost_gradients,
+    selected,
+)
 from cutelite_rt import ArgumentError
 
 Function = Callable[..., Any]
@@ -110,7 +117,8 @@ def custom_op(
     results       what serves as fake implementation where the function looks at what is in a tensor or where it is: the
                   name of an argument that the result is like, in shape and dtype, a tuple of names if it gives more, or
                   a function of the operator's arguments that allocates its results
-    Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`
+    Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`. A derivative that gives
+                  None for a tensor that needs a gradient is refused, which torch takes as a gradient of nothing
 
     Without `results` the function must do with tensors only what torch can do without their values: allocate by shape,
     view, and launch.
@@ -134,8 +142,9 @@ def custom_op(
 
         made.register_fake(fake)
         if not told.is_mutable:
+            refuse_lost_gradients(made)
             derive_in_levels(made, DEVICES)
-            if told.returns and all(str(each.type) == "Tensor" for each in told.returns):
+            if told.returns and all(str(each.type) in ("Tensor", "List[Tensor]") for each in told.returns):
                 batch_one_by_one(made)
         return made
 

@@ -8,6 +8,7 @@ refuse. Within them it is done here by a function of one level, as they make of 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -46,6 +47,30 @@ def derive_in_levels(operator: Any, devices: tuple[str, ...]) -> None:
     for device in devices:
         key = f"Autograd{torch._C._dispatch_key_for_device(device)}"
         operator._lib.impl(operator._name, call, key, with_keyset=True)
+
+
+def refuse_lost_gradients(operator: Any) -> None:
+    """Have derivatives that the operator gets refuse what they lose: a tensor that needs a gradient, and is given none.
+
+    operator  torch's `CustomOpDef`. Of lists of tensors nothing is checked
+    Errors    `cutelite.ArgumentError`, when the derivative is computed
+    """
+    register, overload = operator.register_autograd, operator._opoverload
+
+    def complete(backward: Any, /, **more: Any) -> None:
+        @functools.wraps(backward)
+        def call(ctx: Any, *grads: Any) -> Any:
+            found = backward(ctx, *grads)
+            each = found if isinstance(found, tuple) else (found,)
+            for argument, need, made in zip(overload._schema.arguments, ctx.needs_input_grad, each, strict=False):
+                if need is True and made is None:
+                    name = argument.name
+                    raise ArgumentError(f"{overload} has no derivative by {name}, which needs a gradient: detach it")
+            return found
+
+        register(call, **more)
+
+    operator.register_autograd = complete
 
 
 def function_of(operator: Any) -> Any:
@@ -103,7 +128,7 @@ def batch_one_by_one(operator: Any) -> None:
 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
         found = one_by_one(operator, info.batch_size, in_dims, args)
-        return found, 0 if isinstance(found, torch.Tensor) else (0,) * len(found)
+        return found, 0 if isinstance(found, torch.Tensor) else type(found)(0 for _ in found)
 
     operator.register_vmap(over_batch)
 
@@ -113,7 +138,7 @@ def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[
     found = [operator(*selected(args, in_dims, i)) for i in range(count)]
     if isinstance(found[0], torch.Tensor):
         return torch.stack(found)
-    return tuple(torch.stack(each) for each in zip(*found, strict=True))
+    return type(found[0])(torch.stack(each) for each in zip(*found, strict=True))
 
 
 def selected(given: Any, dims: Any, i: int) -> Any:

@@ -15,6 +15,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from cutelite.interop.torch_levels import refuse_tangents
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode
@@ -394,12 +395,13 @@ def turned_heads(cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights:
 class Turned(torch.autograd.Function):  # type: ignore[misc]
     """`turned_heads` with its derivative: gradients are turned back into the matrix that a GEMM multiplies."""
 
+    generate_vmap_rule = True
+    forward, jvp = staticmethod(turned_heads), staticmethod(refuse_tangents)
+
     @staticmethod
-    def forward(
-        ctx: Any, cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights: Tensor
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        ctx.save_for_backward(cosines, sines, x, *weights)
-        return turned_heads(cosines, sines, keys, x, *weights)
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        cosines, sines, _, *operands = inputs
+        ctx.save_for_backward(cosines, sines, *operands)
 
     @staticmethod
     def backward(ctx: Any, dq: Tensor, dk: Tensor, dv: Tensor) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch_levels import refuse_tangents
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.models.dense import TYPES, plain
@@ -69,19 +70,28 @@ class LayerNorm:
 
 
 class Beside(torch.autograd.Function):  # type: ignore[misc]
-    """RMSNorm over the last mode, which also returns its input unchanged."""
+    """RMSNorm over the last mode, which also returns its input unchanged, and what its derivative needs."""
+
+    generate_vmap_rule = True
+    jvp = staticmethod(refuse_tangents)
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, offset: float) -> tuple[Tensor, Tensor]:
+    def forward(x: Tensor, weight: Tensor, eps: float, offset: float) -> tuple[Tensor, Tensor, Tensor]:
         result, _, _, rstd = norm_forward(x, weight, None, None, eps, offset, False)
-        ctx.offset = offset
-        ctx.save_for_backward(x, weight, rstd)
-        return result, x.view_as(x)
+        return result, x.view_as(x), rstd
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor, of_x: Tensor) -> tuple[Any, ...]:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        x, weight, _, ctx.offset = inputs
+        ctx.save_for_backward(x, weight, output[2])
+        ctx.mark_non_differentiable(output[2])
+        ctx.set_materialize_grads(False)  # zeros for `rstd` would be a launch
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor | None, of_x: Tensor | None, _: Any) -> tuple[Any, ...]:
         x, weight, rstd = ctx.saved_tensors
-        given = gradient.contiguous(), x, weight, None, rstd, of_x.contiguous()
+        gradient = torch.zeros_like(x) if gradient is None else gradient.contiguous()
+        given = gradient, x, weight, None, rstd, None if of_x is None else of_x.contiguous()
         return *norm_backward(*given, False, ctx.offset)[:2], None, None
 
 
@@ -89,6 +99,6 @@ def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
     fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
     if fits and needs_gradient(x) and needs_gradient(norm.weight):
-        result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
-        return result
+        result, x, _ = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
+        return result, x
     return norm(x), x

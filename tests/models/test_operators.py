@@ -11,6 +11,8 @@ pytest.importorskip("transformers")
 
 import torch
 
+from cutelite.models.attention import Turned
+from cutelite.models.norms import Beside
 from cutelite.models.operators import (
     appended_linear,
     beside,
@@ -53,17 +55,39 @@ def test_dense_layers_of_one_input(together: bool) -> None:
     mine = torch.autograd.grad(found, [x, *weights, bias, add], gradient)
     for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
         torch.testing.assert_close(a.double(), b, atol=0.05, rtol=0.02)
+    of_samples = torch.func.grad(lambda weight, x, g: (dense(x, [weight], None, None) * g).sum())
+    each = torch.vmap(of_samples, (None, 0, 0))(weights[0].detach(), x.detach(), gradient[..., :24])
+    torch.testing.assert_close(each.sum(0), mine[1], atol=0.05, rtol=0.02)
+
+
+def test_derivatives_of_layers_within_transforms() -> None:
+    """Of a norm that gives its input too, and of dense layers whose heads are turned."""
+    x, weight, angles = random(2, 64, 32), random(32), random(64, 8)
+    weights = [random(16 * heads, 32) for heads in (2, 1, 1)]
+    functions: list[tuple[Any, Any]] = [
+        (lambda x: sum(each.float().square().sum() for each in Beside.apply(x, weight, 1e-6, 0.0)[:2]), x[:, :4]),
+        (lambda x: sum(each.float().square().sum() for each in Turned.apply(angles, angles, 1, x, *weights)), x),
+    ]
+    for function, given in functions:
+        needy = given.clone().requires_grad_()
+        (right,) = torch.autograd.grad(function(needy), needy)
+        assert torch.equal(torch.func.grad(function)(given), right)
+        assert torch.equal(torch.vmap(torch.func.grad(function))(given[:, None])[:, 0], right)
 
 
 def test_rows_of_a_table() -> None:
     table, places = random(7, 16).requires_grad_(), torch.tensor([[3, 0, 3], [6, 3, 1]], device=DEVICE)
     torch.library.opcheck(lookup, (table, places, 0))
     gradient = random(2, 3, 16)
-    (found,) = torch.autograd.grad(lookup(table, places, 0), table, gradient)
+    rows = lookup(table, places, 0)
+    rows[0, 0] = 0.0  # as models of pictures write theirs among those of words
+    (found,) = torch.autograd.grad(rows, table, gradient)
     wide = table.detach().double().requires_grad_()
     right = torch.nn.functional.embedding(places, wide, padding_idx=0)
+    written = torch.ones(2, 3, 1, device=DEVICE)
+    written[0, 0] = 0.0
     torch.testing.assert_close(lookup(table, places, 0).double(), right)
-    (wanted,) = torch.autograd.grad(right, wide, gradient.double())
+    (wanted,) = torch.autograd.grad(right, wide, gradient.double() * written)
     torch.testing.assert_close(found.double(), wanted, atol=0.02, rtol=0.01)
     with pytest.raises(IndexError):
         lookup(table.cpu(), torch.tensor([7]), -1)
