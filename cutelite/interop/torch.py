@@ -126,10 +126,10 @@ def custom_op(
     """
 
     def decorate(function: Function) -> Any:
+        wanted = schema or torch.library.infer_schema(function, mutates_args=mutates_args)
         made = torch.library.custom_op(
-            name, function, mutates_args=mutates_args, device_types=device_types, schema=schema
+            name, without_views(function), mutates_args=mutates_args, device_types=device_types, schema=wanted
         )
-
         told = made._opoverload._schema
         giving = results_like(told, results) if isinstance(results, str | tuple) else results or function
 
@@ -149,6 +149,21 @@ def custom_op(
         return made
 
     return decorate if function is None else decorate(function)
+
+
+def without_views(function: Function) -> Function:
+    """Return the function with results that are no views: of an operator, torch lets nobody change these in place."""
+
+    def own(x: Any) -> Any:
+        if isinstance(x, tuple | list):
+            return [*map(own, x)] if isinstance(x, list) else tuple(map(own, x))
+        return x.new_empty(0).set_(x) if isinstance(x, torch.Tensor) and x._is_view() else x
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return own(function(*args, **kwargs))
+
+    return call
 
 
 def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
