@@ -129,7 +129,7 @@ def test_a_gradient_is_refused() -> None:
         elementwise(lambda a, b: a * b, (out.detach(), x), out=(out,), names=("a", "b"))
     heads, tables = random(8, 16), random(8, 8)
     turned, _ = rows.rope(heads[:, None], heads[:, None], tables, tables.requires_grad_(), None, False, False)
-    with pytest.raises(cl.ArgumentError, match="rope.default has no derivative by cosines, which needs a gradient"):
+    with pytest.raises(cl.ArgumentError, match="has no derivative by cosines, which needs a gradient"):
         turned.sum().backward()
     tables = tables.detach()
     with pytest.raises(cl.ArgumentError, match="rotated_product has no derivative, and weight needs a gradient"):
