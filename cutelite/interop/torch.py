@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
+from torch._library.infer_schema import infer_schema
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
 from cutelite.interop.torch_levels import (
@@ -126,7 +127,7 @@ def custom_op(
     """
 
     def decorate(function: Function) -> Any:
-        wanted = schema or torch.library.infer_schema(function, mutates_args=mutates_args)
+        wanted = schema or infer_schema(function, mutates_args=mutates_args)
         made = torch.library.custom_op(
             name, without_views(function), mutates_args=mutates_args, device_types=device_types, schema=wanted
         )
