@@ -135,9 +135,9 @@ def test_head_dims_types_and_batches() -> None:
 
 
 def test_wide_heads_and_narrow_values() -> None:
-    for dims, causal in (((192, 128), True), ((256, 200), True), ((128, 40), False)):
+    for dims, causal, cap in (((192, 128), True, 3.0), ((256, 200), True, None), ((128, 40), False, None)):
         q, k, v, do = inputs(70, 135, 2, 1, dims[0])
-        compare(q, k, v[..., : dims[1]].copy(), do[..., : dims[1]].copy(), causal=causal)
+        compare(q, k, v[..., : dims[1]].copy(), do[..., : dims[1]].copy(), causal=causal, softcap=cap)
 
 
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -167,6 +167,7 @@ def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 def test_mods_are_differentiated() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 64)
     compare(q, k, v, do, score_mod=tabled)
+    compare(4 * q, k, v, do, softcap=8.0, mask_mod=near)
     q, k, v, do = inputs(70, 140, 2, 1, 136)
     compare(q, k, v, do, score_mod=ending)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
@@ -302,7 +303,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
     [
         *((64, 64, {"right": True, "ragged": True}), (96, 96, {"right": True}), (192, 128, {"mask_mod": near})),
         *((128, 128, {"right": True, "ragged": True}), (128, 128, {"right": True, "left": True, "mask_mod": near})),
-        (192, 192, {"right": True, "score_mod": slope}),
+        *((192, 192, {"right": True, "score_mod": slope}), (64, 64, {"right": True, "softcap": 20.0})),
     ],
 )
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:

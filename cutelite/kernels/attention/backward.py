@@ -31,7 +31,7 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Smem, Tensor, TmaTensor, f16, f32, i32
+from cutelite import Smem, Tensor, TmaTensor, f16, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
@@ -241,7 +241,7 @@ class Narrow(Worker):
         q, do = self.await_queries(state, place)
         s, dp = self.product(0, q, state), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        p, rates = self.powers(s, self.of_rows(state, 0), place)
+        p, rates = self.powers(s, lambda: self.of_rows(state, 0), place)
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
         ds = self.score_gradients(p, dp, rates, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
@@ -355,13 +355,14 @@ class Apart(Narrow):
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
-        lse = self.of_rows(state, 0)
         s = cl.wgmma.wait_group(0, self.product(0, q, state))
-        p, rates = self.powers(s, lse, place)
-        held, total = cl.wgmma.fence_operand(p.to(f16), held=False), self.of_rows(state, 1)
+        p, rates = self.powers(s, lambda: self.of_rows(state, 0), place)
+        dtype = self.plan.problem.dtype
+        held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))
-        ds = cl.wgmma.fence_operand(self.score_gradients(held.to(f32), dp, rates, total), held=False)
-        dv = multiply(held.to(self.plan.problem.dtype), cl.select(do, (1, 0)), dv)
+        ds = self.score_gradients(held, dp, rates, self.of_rows(state, 1))
+        ds = cl.wgmma.fence_operand(ds, held=False)
+        dv = multiply(held.to(dtype), cl.select(do, (1, 0)), dv)
         ds_pipe.producer_acquire(ds_state)
         dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, ds_state))
         rows.consumer_release(state)

@@ -15,8 +15,8 @@ from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
-from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, check_heads, positive, seen
+from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import lifted, settled
@@ -132,18 +132,20 @@ def differentiate(
     """
     captured: list[Any] = []
     softcap, score_mod, mask_mod = mods
-    score_mod = capped_mod(softcap, lifted(score_mod, captured))
+    score_mod = settled(lifted(score_mod, captured), "score_mod", SCORE_MOD)
     mask_mod = settled(lifted(mask_mod, captured), "mask_mod", MASK_MOD)
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
-    if score_mod is None and code_of(by_head[0]) == "f16" and scale < 2.0**-26:
+    softcap = positive("softcap", softcap)
+    if score_mod is None and softcap is None and code_of(by_head[0]) == "f16" and scale < 2.0**-26:
         score_mod = same  # logsumexps divided by such a scale may leave the range of `FACTORS`
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
     problem = Problem(
-        dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0]
-    )
+        dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0],
+        softcap=softcap,
+    )  # fmt: skip
     config = instance("config", config, Config) or chosen(problem)
     if left_out():
         return

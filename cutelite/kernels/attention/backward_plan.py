@@ -118,7 +118,7 @@ class Plan(OfProblem):
     @property
     def extended(self) -> bool:
         """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
-        return self.problem.score_mod is None and not self.wide
+        return not (self.problem.modifies or self.wide)
 
     @property
     def width(self) -> int:

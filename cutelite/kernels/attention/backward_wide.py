@@ -59,7 +59,7 @@ class Wide(Worker):
         q, do = self.await_queries(state, place)
         lse = self.of_rows(state, 0)
         s = cl.wgmma.wait_group(0, multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False))
-        p, rates = self.powers(s, lse, place)
+        p, rates = self.powers(s, lambda: lse, place)
         held, total = cl.wgmma.fence_operand(p.to(f16), held=False), self.of_rows(state, 1)
         at_once = isinstance(rates, float)  # else dP has registers only when P is stored
         dp = self.start_dp(do) if at_once else None
@@ -73,7 +73,7 @@ class Wide(Worker):
             dp, *own = cl.wgmma.wait_group(1, dp, keep=self.start_own(do, of_p, own))
         else:
             dp = cl.wgmma.wait_group(0, dp)
-        ds = self.score_gradients(held.to(f32), dp, rates, total)
+        ds = self.score_gradients(held, dp, rates, total)
         ds_pipe.producer_acquire(ds_state)
         plan.put(ds, of_ds, self.group)
         cl.fence_proxy_async("shared::cta")

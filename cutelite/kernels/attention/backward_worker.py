@@ -5,6 +5,7 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
-from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
+from cutelite.kernels.attention.capped import tanh_of_scores
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, roughly
 from cutelite.kernels.attention.tiles import Given
 from cutelite.lang.given import given_by
 from cutelite.lang.places import places
@@ -21,6 +23,8 @@ from cutelite.records import dataclass
 LOG2E = 1 / LN2
 NEVER = 1 << 30
 """A column beyond every block."""
+HIDDEN = -1e18
+"""The tanh of a score that a query does not see: its power is 0, and its derivative is finite."""
 
 ROWS_OF_THREAD = (0, 8), (1, 2, 1)
 """Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
@@ -173,7 +177,7 @@ class Worker(Block):
         n = p.n
         p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
         dp = dp if total is None else dp - total
-        ds = p * dp * rates if isinstance(rates, float) else rates * dp
+        ds = p.to(f32) * dp * rates if isinstance(rates, float) else rates * dp
         return ds.reshape((n,)).to(self.plan.problem.dtype)
 
     def of_rows(self, state: Any, which: int) -> Any:
@@ -190,11 +194,11 @@ class Worker(Block):
             held[i] = base[spot[0 if self.plan.wide else 1] + offset]
         return held.load().reshape(shape)
 
-    def powers(self, s: Any, lse: Any, place: Any) -> tuple[Any, Any]:
+    def powers(self, s: Any, sums: Callable[[], Any], place: Any) -> tuple[Any, Any]:
         """Return probabilities, 0 where a query does not see a key, and what `score_gradients` needs beside them.
 
         That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
-        Probabilities are 2 to the power `Plan.lift` times as large. `lse`: see `of_rows`.
+        Probabilities are 2 to the power `Plan.lift` times as large. `sums` returns the logsumexps: see `of_rows`.
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
         problem, n, rates = plan.problem, 2 * s.n, 1.0
@@ -204,20 +208,40 @@ class Worker(Block):
         query, key = (row, column) if wide else (column, row)
         if plan.arrays:  # indices into arrays that functions captured, behind which there is nothing
             query, key = query.within(0, sequence.queries - 1), key.within(0, sequence.keys - 1)
-        s = s.reshape((2, 2, n // 8))
         unit: Any = given.scale * LOG2E
+        s, cap = s.reshape((2, 2, n // 8)), problem.softcap
+
+        def seen(always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
+            """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
+            if problem.mask_mod is not None:
+                found, every = problem.mask_mod(sequence.number, head, query, key), cl.full(s.shape, True, cl.boolean)
+                sees = every & given_by("mask_mod", found, every, problem.mask_mod)
+                values = tuple(cl.where(sees, x, hidden) for x in values)
+            if always or self.masked(low):
+                sees = self.seeing(row, first, n)
+                values = tuple(cl.where(sees, x, hidden) for x in values)
+            return values
+
+        if cap is not None:
+            s = tanh_of_scores(s.reshape((n // 2,)), given.scale / cap).reshape(s.shape)
+            if problem.score_mod is None:
+                (s,) = seen(False, HIDDEN, s)
+            rates, unit = 1.0 - s * s, cap * LOG2E
         if problem.score_mod is not None:
-            s, rates = cl.value_and_derivative(problem.score_mod, s * given.scale, sequence.number, head, query, key)
-            unit = LOG2E
+            score = s * (given.scale if cap is None else cap)
+            at = sequence.number, head, query, key
+            s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at)
+            rates, unit = rates * more, LOG2E
+        lse = sums()
         s = s * unit if lse is None else s * unit - lse
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
-        rates = rates if isinstance(rates, float) else p * rates  # two numbers for a score wait for dP, not three
-        if problem.mask_mod is not None:
-            found, seen = problem.mask_mod(sequence.number, head, query, key), cl.full(p.shape, True, cl.boolean)
-            p, rates = shown(seen & given_by("mask_mod", found, seen, problem.mask_mod), p, rates)
-        # of both, a branch holds all of p in registers beside `rates`, for which 64 scores a thread leave no room
-        if (not isinstance(rates, float) and (plan.wide or plan.by_rows)) or self.masked(low):
-            p, rates = shown(self.seeing(row, first, n), p, rates)
+        if isinstance(rates, float):
+            (p,) = seen(False, 0.0, p)
+            return p.reshape((n // 2,)), rates
+        rates = p * rates  # two numbers for a score wait for dP, not three
+        if problem.score_mod is not None:
+            # a branch holds all of both in registers, for which 64 scores a thread leave no room
+            p, rates = seen(plan.wide or plan.by_rows, 0.0, p, rates)
         return p.reshape((n // 2,)), rates
 
     @property
@@ -330,11 +354,6 @@ class Worker(Block):
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
         self.barrier(OWN).sync()
-
-
-def shown(sees: Any, p: Any, rates: Any) -> tuple[Any, Any]:
-    """Return what `Worker.powers` does, with 0 where a query does not see the key."""
-    return cl.where(sees, p, 0.0), rates if isinstance(rates, float) else cl.where(sees, rates, 0.0)
 
 
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
@@ -262,20 +261,6 @@ def seen(causal: bool | str, window: Window, more: int) -> Seen:
 def positive(name: str, x: float | None) -> Any:
     """Return a number as a float, or None. Errors: `Misfit` for one that is not above 0, or that f32 does not hold."""
     return None if x is None else as_number(name, x, above=0, most=3e38)
-
-
-def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:
-    """Return `score_mod`, applied to capped scores where there is a `softcap`. Errors: ValueError for a cap below 0."""
-    inner = settled(score_mod, "score_mod", SCORE_MOD)
-    if softcap is None:
-        return inner
-    cap = positive("softcap", softcap)
-
-    def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-        score = cl.math.tanh(score * (1.0 / cap), fast=True) * cap
-        return score if inner is None else inner(score, b, h, q_idx, kv_idx)
-
-    return settled(capped)
 
 
 def reference(

@@ -148,3 +148,22 @@ class CappedSoftmax:
         """Finish the rows as `OnlineSoftmax.finish` does."""
         top = cl.full((2,), 0.0, f32)
         return cl.OnlineSoftmax(1.0, self.dtype, False, top, self.total, self.redone).finish(sink)
+
+
+def tanh_of_scores(s: Any, factor: Any) -> Any:
+    """Return ``tanh(s * factor)``: by the polynomial where it reaches all of a warp's numbers.
+
+    Eight numbers are within its reach if the sum of their squares is.
+    Who    all threads of a warp
+    """
+    fit, count = fitted(LN2), s.n // 8
+    totals = s[:count] * s[:count]
+    for i in cl.static_range(count, s.n, count):
+        totals = totals + s[i : i + count] * s[i : i + count]
+    if cl.vote_any(not totals.reduce("max") * (factor * factor) <= REACH * REACH):  # or it is NaN
+        found = cl.math.tanh(s * factor, fast=True)
+    else:
+        y = s * (factor * fit.unit)
+        square = y * y + fit.middle
+        found = y * (square * square + fit.rest)
+    return found

@@ -37,7 +37,7 @@ class Problem:
     mask_mod       (batch, head, query, key) -> True where the query sees the key
     ragged         sequences of any lengths lie one after the other, as one (the forward kernel)
     blocks         queries and keys of a block of a block mask; None: there is none (the forward kernel)
-    softcap        scores are capped before `score_mod` (the forward kernel and decoding); None: they are not
+    softcap        scores are capped before `score_mod`; None: they are not
     """
 
     dtype: Any
@@ -238,7 +238,13 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
 
 def called(problem: Problem, scores: Any, batch: Any, head: Any, query: Any, key: Any, like: Any) -> Any:
     """Return what `score_mod` gives for scores, as numbers like those of `like`."""
-    exact = approximate_quotients(True)
-    found = problem.score_mod(scores, batch, head, query, key)  # type: ignore[misc]
-    approximate_quotients(exact)
+    found = roughly(problem.score_mod, scores, batch, head, query, key)
     return given_by("score_mod", found, like, problem.score_mod)
+
+
+def roughly(function: Any, *given: Any) -> Any:
+    """Return what a function gives, with approximate quotients."""
+    exact = approximate_quotients(True)
+    found = function(*given)
+    approximate_quotients(exact)
+    return found
