@@ -70,6 +70,8 @@ class Cfg(NamedTuple):
 
     live_in          per block, the locals whose value may still be read. Cells, which nested functions may read
                      at any time, are live everywhere
+    ways_out         the blocks between the body of a loop and where its ways out meet: those that come before a
+                     `break` or `return`
     post_dominators  per block, the nearest block that every path to a RETURN goes through, None where there is
                      none. Paths that end in RAISE, UNSUPPORTED or nowhere do not count
     """
@@ -78,6 +80,7 @@ class Cfg(NamedTuple):
     blocks: tuple[Block, ...]
     loops: tuple[Loop, ...]
     live_in: tuple[frozenset[str], ...]
+    ways_out: frozenset[int]
     post_dominators: tuple[int | None, ...]
 
     def instrs(self, block: Block) -> tuple[Instr, ...]:
@@ -123,7 +126,9 @@ def build(code: Bytecode) -> Cfg:
         for i, old in enumerate(order)
     )
     returns = [bool(body) and body[-1].op == "RETURN" for body in instrs]
-    return Cfg(code, blocks, loops, _live_in(code, successors, instrs), _post_dominators(successors, returns))
+    meetings = _post_dominators(successors, returns)
+    ways_out = frozenset().union(*(_ways_out(loop, predecessors, meetings) for loop in loops))
+    return Cfg(code, blocks, loops, _live_in(code, successors, instrs), ways_out, meetings)
 
 
 # ---------------------------------------------------------------- blocks, numbered in any order at first
@@ -396,6 +401,17 @@ def _loop(
     added = (into[i.offset] for block in blocks for i in instrs[block] if into and i.op in _ADDING)
     collects = is_for and any(place < into[first[0].offset] for place in added)
     return Loop(header, blocks, tuple(leaving), back, frozenset(stores), is_for, collects)
+
+
+def _ways_out(loop: Loop, predecessors: Successors, meetings: tuple[int | None, ...]) -> set[int]:
+    """Return the blocks behind a loop that only its body leads to, and not its header, up to where all ways meet."""
+    found: set[int] = set()
+    inside = {*loop.blocks} - {loop.header}
+    for block in range(loop.blocks.stop, len(predecessors)):
+        before = (way for way in predecessors[block] if way < block)
+        if block != meetings[loop.header] and all(way in inside or way in found for way in before):
+            found.add(block)
+    return found
 
 
 def _live_in(code: Bytecode, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:

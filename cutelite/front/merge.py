@@ -14,6 +14,7 @@ from typing import Any
 from cutelite import ops
 from cutelite.diag import CompileError, Span
 from cutelite.front import tree
+from cutelite.front.iterators import StaticIter
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
@@ -44,6 +45,28 @@ def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
         slot.write(merged, meeting.slot(slot))
     meeting.jump()
     return merged
+
+
+def can_meet(states: list[State], live: frozenset[str]) -> bool:
+    """Tell whether no slot of these states would become a `Conflict` where they meet.
+
+    Names that are not bound do not count, nor the iterators of loops, which are dropped on the way out.
+    """
+    for slot in slots_of(states, live):
+        found = [slot.read(state) for state in states]
+        if all(x is found[0] or isinstance(x, StaticIter) for x in found):
+            continue
+        if any(isinstance(x, Conflict) or x is UNBOUND for x in found):
+            continue
+        leaves: list[list[Any]] = [[] for _ in found]
+        first, *others = (tree.flatten(x, into) for x, into in zip(found, leaves, strict=True))
+        if not all(tree.same_structure(first, other) for other in others):
+            return False
+        for column in zip(*leaves, strict=True):
+            alike = all(tree.same_leaf(column[0], x) for x in column[1:]) or any(isinstance(x, Lazy) for x in column)
+            if not alike and join_types(column, promotes=isinstance(slot.key, int)) is NO_TYPE:
+                return False
+    return True
 
 
 class _Meeting:

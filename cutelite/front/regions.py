@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from cutelite.diag import Span
 from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, Loop
-from cutelite.front.merge import merge
+from cutelite.front.merge import can_meet, merge
 from cutelite.front.mutation import Mutables
 from cutelite.front.state import Share, State
 from cutelite.ir.builder import Builder
@@ -88,7 +88,7 @@ class Regions:
 
     def edge(self, target: int, state: State) -> None:
         """Let the path of `state` go on to the block `target`."""
-        state.block = self.builder.block
+        state.block, state.iteration = self.builder.block, self.iteration
         for running in reversed(self.running):
             if target in running.loop.blocks:
                 break
@@ -115,12 +115,36 @@ class Regions:
         while at < indices.stop:
             loop = self.loop_at.get(at)
             if at in self.pending:
-                state = merge(self.builder, self.pending.pop(at), self.cfg.live_in[at])
-                if loop:
-                    self.host.run_loop(loop, state)
-                else:
-                    self.host.run_block(self.cfg.blocks[at], state)
+                outer, groups = self.iteration, self._groups(at, self.pending.pop(at))
+                for number, states in enumerate(groups):
+                    self.iteration = outer if len(groups) == 1 else (*outer, -number)
+                    state = merge(self.builder, states, self.cfg.live_in[at])
+                    if loop:
+                        self.host.run_loop(loop, state)
+                    else:
+                        self.host.run_block(self.cfg.blocks[at], state)
+                self.iteration = outer
             at = loop.blocks.stop if loop else at + 1
+
+    def _groups(self, at: int, states: list[State]) -> list[list[State]]:
+        """Return the states that meet at a block: all, but of a way out of a loop those alone that can.
+
+        Iterations of an unrolled loop differ in functions, texts, objects: what comes before a `break` is executed for
+        each of them, as the rest of the body is.
+        """
+        if at not in self.cfg.ways_out:
+            return [states]
+        of: dict[tuple[int, ...], list[State]] = {}
+        for state in states:
+            of.setdefault(state.iteration, []).append(state)
+        groups: list[list[State]] = []
+        for its in of.values():
+            found = next((group for group in groups if can_meet(group + its, self.cfg.live_in[at])), None)
+            if found is None:
+                groups.append(its)
+            else:
+                found += its
+        return groups
 
     def body(self, loop: Loop, state: State, running: Running | None) -> list[State]:
         """Execute the loop's blocks once, from its header on, and return the states that come back to the header."""

@@ -79,11 +79,12 @@ MAX_FACTS = 32
 class State:
     """Locals, stack, the open IR block, and the share of the threads that come here.
 
-    where  the line that last bound each local
-    facts  run-time conditions that branches on the way here have decided
+    where      the line that last bound each local
+    facts      run-time conditions that branches on the way here have decided
+    iteration  the iteration numbers of the unrolled loops in which the path went on to its next block
     """
 
-    __slots__ = ("block", "facts", "locals", "share", "stack", "where")
+    __slots__ = ("block", "facts", "iteration", "locals", "share", "stack", "where")
 
     def __init__(
         self,
@@ -96,6 +97,7 @@ class State:
     ) -> None:
         self.locals, self.stack, self.where = locals, stack, where
         self.block, self.share, self.facts = block, share, facts
+        self.iteration: tuple[int, ...] = ()
 
     def fork(self, block: Block, share: Share) -> State:
         facts = dict(self.facts)

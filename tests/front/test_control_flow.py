@@ -481,6 +481,44 @@ def test_return_from_an_unrolled_loop():
     same(f, *singles())
 
 
+class Raised:
+    def __init__(self, by):
+        self.by = by
+
+    def __enter__(self):
+        return self.by
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_ways_out_of_an_unrolled_loop_know_their_iteration():
+    def applied(x):
+        for name, f in (("once", lambda y: y + 1), ("twice", lambda y: y * 2), ("wide", lambda y: (y, y))):
+            if x > 2:
+                for _ in range(2):
+                    x = x + 1
+                return f(x) if name != "wide" else f(x)[0]
+            x = x + 2
+        return 0
+
+    def function(a, b):
+        found = 0
+        for f, less in ((lambda y: y + 7, (1,)), (lambda y: y * 3, (1, 2))):
+            with Raised(len(less)) as by:
+                b = b + by
+                if b > 3:
+                    found = f(b)
+                    if b == 4:
+                        found = found - len(less)
+                    break
+        else:
+            return applied(b), 1
+        return applied(a), found
+
+    same(function, *pairs(-3, 0, 2, 3, 4))
+
+
 def test_compile_time_while_is_unrolled():
     def kernel(out):
         i = 0
