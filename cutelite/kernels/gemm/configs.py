@@ -262,7 +262,6 @@ def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, t
 CONFIGS += [
     *(swapped(rows, 64, True, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4, 5, 6, 8)),
     *(swapped(rows, 128, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4)),
-    *(swapped(rows, 256) for rows in WIDTHS[:13]),
     *(swapped(rows, 256, together=2) for rows in WIDTHS[:10]),
     *(swapped(rows, columns, cluster=2) for rows in WIDTHS[3:] for columns in (128, 256) if rows * columns <= 45_056),
     *(swapped(rows, 128, True, 2) for rows in WIDTHS[7:15]),
@@ -293,7 +292,6 @@ CONFIGS += [
     slim(128, 128),
     *(slim(columns, 128, cluster=4) for columns in NARROW if columns <= 144),
     *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
-    *(slim(columns, 256) for columns in NARROW if columns <= 160),
     *(slim(columns, 256, cluster=2) for columns in NARROW if 72 <= columns <= 160),
     *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 5, 6, 8)),
     *(swapped(rows, 128, together=blocks) for rows in ODD for blocks in (1, 2, 3)),
@@ -328,12 +326,20 @@ CONFIGS += [
     for splits in (2, 3, 4, 5, 6, 8, 10, 13)
     if (columns * splits <= 1024 or 192 < columns < 256) and (cluster < 4 or (columns <= 160 and splits > 2))
 ]
-CONFIGS += [  # the same of 64 rows
-    replace(slim(columns, 64, True, 4, turned=turned), splits=splits, piece=min(columns, 32), buffers=1)
-    for columns in (16, 32, 64)
+CONFIGS += [  # the same of few columns
+    replace(slim(columns, high, high == 64, cluster, turned=turned), splits=splits, piece=min(columns, 32), buffers=1)
+    for high, cluster, shares in (
+        (64, 1, (3, 4)),
+        (64, 4, (2, 3, 4, 5, 6, 8, 10)),
+        (128, 2, (4, 5, 6, 8)),
+        (128, 4, (4, 5, 6)),
+    )
+    for columns in (8, 16, 24, 32, 64)
     for turned in (False, True)
-    for splits in (3, 4, 5, 6, 8, 10)
+    for splits in shares
+    if columns < 64 or high == 64
 ]
+CONFIGS += [slim(columns, 128, together=5, turned=turned) for columns in (8, 16, 24, 32) for turned in (False, True)]
 """Few tiles and a deep K: blocks share the K of a tile, alone or in clusters, and a second kernel adds up."""
 
 
@@ -344,7 +350,7 @@ def beside(config: Config, cluster: int) -> Config:
 
 CONFIGS += [
     *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 112, 8) for turned in (False, True)),
-    *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 152, 8) for turned in (False, True)),
+    *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 184, 8) for turned in (False, True)),
     *(beside(swapped(rows, 128, True), 2) for rows in range(112, 216, 8)),
     *(beside(slim(144, 256, turned=turned), 2) for turned in (False, True)),
 ]
@@ -375,14 +381,8 @@ CONFIGS += [
 power is the limit. Nothing is multiplied while such a tile is stored, so its pieces have what room there is. In bands
 of five, 66 pairs of the last one are nearly a square."""
 
-CONFIGS += [
-    replace(make(columns, 128, pingpong, 2), stream=2)
-    for columns in range(96, 232, 8)
-    for pingpong in (False, True)
-    for make in (slim, swapped)
-    if columns <= 208 or not pingpong
-]
-"""A few wide tiles more or less than a round has, and a deep K: blocks share the last two rounds."""
+CONFIGS += [replace(make(columns, 128, True, 2), stream=2) for columns in range(96, 216, 8) for make in (slim, swapped)]
+"""A few wide tiles more than a round has, and a deep K: blocks share the last two rounds."""
 
 
 def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> Config:
@@ -395,8 +395,8 @@ def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> C
 
 CONFIGS += [
     both(columns, high, high != 128, along, turned)
-    for high, clusters in ((64, (4,)), (128, (2, 4)), (192, (4,)))
-    for columns in range(40, 136, 8)
+    for high, clusters, most in ((64, (4,), 128), (128, (2, 4), 176), (192, (4,), 128))
+    for columns in range(40, most + 8, 8)
     for along in clusters
     for turned in (False, True)
 ]
@@ -418,11 +418,6 @@ CONFIGS += [
         for turned in (False, True)
     ),
     *(Config((256, rows), False, (2, 2), 4, 8, buffers=1, swapped=True) for rows in range(160, 192, 8)),
-    *(
-        full(128, columns, cluster, turned, 8)
-        for columns in (272, 288, 304, 320)
-        for cluster in ((1, 1), (1, 2), (2, 1))
-        for turned in (False, True)
-    ),
+    *(full(128, columns, (2, 1), turned, 8) for columns in (272, 288, 304, 320) for turned in (False, True)),
 ]
 """Tiles that fill one round, or a few, where no others do."""

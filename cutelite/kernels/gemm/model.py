@@ -36,10 +36,16 @@ from cutelite.kernels.gemm.fits import wide
 class Numbers(NamedTuple):
     """The numbers of the model besides `RATES`, in microseconds.
 
-    start                 of every GEMM
+    start                 of every GEMM; `half` more where it has more than half of the clusters that run at once: the next
+                          GEMM's blocks then find no room beside its own, and do not get ready meanwhile
+    whole                 the part by which one round takes longer that has all of these: each waits for places of its own
+    beyond, outside       the parts by which steps take longer: by the share of rows brought that lie beyond the result,
+                          and, where K is deep (`FAR`), by the share of blocks whose tile lies beyond it as a whole
+    scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: their share to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
-    partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
+    partial               the part of results that is written besides, where tiles begin within a line of 128 bytes;
+                          `split` where they begin within a sector of 32
     shallow               the part by which steps take longer with three stages or fewer
     second, second_byte   a second kernel that adds up sums, and a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
@@ -56,9 +62,15 @@ class Numbers(NamedTuple):
     """
 
     start: float = 0.9817
+    half: float = 0.3
+    whole: float = 0.03
+    beyond: float = 0.05
+    outside: float = 0.5
+    scant: float = 0.3
     l2: float = 2.249e-08
     hidden: float = 0.176
     partial: float = 1.675
+    split: float = 3.0
     shallow: float = 0.3151
     second: float = 1.6
     second_byte: float = 4.086e-07
@@ -71,7 +83,7 @@ class Numbers(NamedTuple):
     sliver: float = 0.4
     tall: float = 0.02
     apart: float = 0.12
-    ample: float = 0.35
+    ample: float = 0.28
     astray: float = 0.08
 
 
@@ -97,8 +109,15 @@ QUICKEST = 0.1
 DEEP = 64
 """Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
 
+FAR = 128
+"""Steps along K from which on blocks outside of the result hold up the others in full: the fewer, the less."""
+
 LONG = 3e11
 """Multiply-adds of 16 bits beyond which a GEMM takes about a millisecond, and a GPU comes near its limit of power."""
+
+EVERY, PLACED = 0.985, 8
+"""The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their places
+whatever else runs."""
 
 FEWEST = 0.25
 """The share of clusters below which each loads no faster."""
@@ -217,7 +236,7 @@ class Table(NamedTuple):
     together and splits share a tile's K, `parts` of it
     plain        tiles as they lie, of a width in `PLAIN`
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
-    ragged       tiles as they lie whose columns are no multiple of 64
+    ragged       tiles as they lie whose columns are no multiple of 64; `cut` those whose are no multiple of 16
     tight        wide tiles whose results leave 8 columns at a time, for a stage more: they have one round
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
@@ -251,6 +270,7 @@ class Table(NamedTuple):
     plain: Any
     lone: Any
     ragged: Any
+    cut: Any
     tight: Any
     uneven: Any
     share: Any
@@ -308,7 +328,7 @@ def table_of(configs: Sequence[Config]) -> Table:
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
-        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
+        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0), lies & (bn % 16 > 0),
         tight,
         np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
@@ -470,6 +490,8 @@ class Filling(NamedTuple):
     steps   along K; `each` tile has so many of them
     units   tiles of clusters, for each part of K
     filled  rounds of these, of which the last may be in part; `rounds` that blocks go through
+    high    rows that blocks bring for a tile; the share of them `beyond` the result, of tiles that are part of it
+    outside the share of blocks of clusters whose tiles are no part of it
     """
 
     extent: Any
@@ -478,6 +500,9 @@ class Filling(NamedTuple):
     units: Any
     filled: Any
     rounds: Any
+    high: Any
+    beyond: Any
+    outside: Any
 
 
 def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
@@ -485,10 +510,14 @@ def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
     m, n, k, batches, _, over = work.sizes
     turned = (n - m) * t.swapped
     high, across = m + turned + over, n - turned
-    units = np.ceil(high / t.high) * np.ceil(across / t.wide) * (t.splits * batches)
+    clusters, tall = np.ceil(high / t.high) * np.ceil(across / t.wide), np.ceil(high / t.bm)
+    units = clusters * (t.splits * batches)
     steps, filled = np.ceil(k * work.bytes / 128), units / at_once
     rounds = np.where(t.stream, filled, np.ceil(filled)) if t.streams else np.ceil(filled)
-    return Filling(across, steps, np.ceil(steps / t.parts), units, filled, rounds)
+    brought = np.where(t.clustered == 1, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)), t.bm)
+    outside = 1.0 - tall * np.ceil(across / t.bn) / (clusters * t.clustered)
+    each = np.ceil(steps / t.parts)
+    return Filling(across, steps, each, units, filled, rounds, brought, 1.0 - high / (tall * brought), outside)
 
 
 def unsuited(t: Table, work: Work, of: Filling) -> Any:
@@ -505,29 +534,31 @@ def unsuited(t: Table, work: Work, of: Filling) -> Any:
     return found
 
 
-def step_of(t: Table, work: Work, filled: Any) -> tuple[Any, Any]:
+def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
-    v, whole, alone = t.numbers, t.bm + t.bn, t.clustered == 1
-    brought = np.where(alone, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)) + t.bn, whole)
-    slow = (brought + v.spans * work.spans * t.bn) * np.clip(filled, FEWEST, 1) ** v.ample
+    v = t.numbers
+    slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, FEWEST, 1) ** v.ample
     slow = slow * (1.0 - v.aligned * work.whole / t.clustered)
-    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / whole)
+    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
     m, n, k, batches, *_ = work.sizes
     long = (batches * m * n * k * work.bytes > 2 * LONG) & ~np.asarray(work.whole)
     step = step * (1.0 + v.tall * (long & (t.bm > 128) & (t.pingpong == 0)))
+    waste = v.beyond * of.beyond + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
+    step = step * (1.0 + waste * (t.parts == 1))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
         step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
-    return step, np.where(alone, 128 * brought, t.share)
+    return step, np.where(t.clustered == 1, 128 * (of.high + t.bn), t.share)
 
 
 def moved_by(t: Table, work: Work, of: Filling) -> Any:
     """Return the bytes that come from DRAM or go there: operands and results once, but for lines written in part."""
     m, n, k, batches, matrices, _ = work.sizes
-    written = m * n * work.result * (1.0 + t.numbers.partial * (t.ragged * (of.extent > t.bn)))
+    within = (t.numbers.partial * t.ragged + t.numbers.split * t.cut * (t.splits == 1)) * (of.extent > t.bn)
+    written = m * n * work.result * (1.0 + within)
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
     columns = np.where(matrices > 1, np.ceil(of.extent / t.wide) * t.wide, n)
     return batches * ((m + matrices * columns) * k * work.in_memory + written)
@@ -540,14 +571,16 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     """
     t, v, (m, n, k, batches, _, over) = table, table.numbers, work.sizes
     of = filling_of(t, work, at_once)
-    step, share = step_of(t, work, of.filled)
+    step, share = step_of(t, work, of)
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
+    drawn = np.where(t.together > 1, np.clip(of.filled, UNEVEN[0], 1.0) ** v.scant, 1.0)
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks) / drawn
     beside = (of.rounds * of.each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
     tile = t.tile + work.functions
     burst = beside ** (1 / BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
-    burst += t.summed * (batches * m * n)
+    burst *= 1.0 + v.whole * ((of.filled > EVERY) & (of.filled <= 1) & (t.blocks < PLACED))
+    burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
         few = np.minimum(2, np.clip(4 / of.filled, 0.2, 2) * np.maximum(1, of.steps / 64))
