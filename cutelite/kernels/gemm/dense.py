@@ -65,8 +65,8 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
     """Make the kernel. Errors: ValueError for parts of operands that no box of TMA is."""
     plan = Plan(config, problem, launched)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
-    ROWS, FEW, Storage = plan.rows, plan.few, storage_of(plan)
     A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD, PARTS = types(plan)
+    ROWS, FEW, Storage = plan.rows, plan.few, storage_of(plan)
 
     @cl.kernel(block=threads_of(problem), cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
