@@ -39,8 +39,8 @@ class Numbers(NamedTuple):
     start                 of every GEMM; `half` more where it has more than half of the clusters that run at once: the next
                           GEMM's blocks then find no room beside its own, and do not get ready meanwhile
     whole                 the part by which one round takes longer that has all of these: each waits for places of its own
-    beyond, outside       the parts by which steps take longer: by the share of rows brought that lie beyond the result,
-                          and, where K is deep (`FAR`), by the share of blocks whose tile lies beyond it as a whole
+    beyond, outside       the parts by which steps take longer: by the square of the share of rows brought that lie beyond
+                          the result, and, where K is deep (`FAR`), by that of blocks whose tile lies there as a whole
     scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: their share to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
@@ -64,7 +64,7 @@ class Numbers(NamedTuple):
     start: float = 0.9817
     half: float = 0.3
     whole: float = 0.03
-    beyond: float = 0.05
+    beyond: float = 0.15
     outside: float = 0.5
     scant: float = 0.3
     l2: float = 2.249e-08
@@ -545,7 +545,7 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     m, n, k, batches, *_ = work.sizes
     long = (batches * m * n * k * work.bytes > 2 * LONG) & ~np.asarray(work.whole)
     step = step * (1.0 + v.tall * (long & (t.bm > 128) & (t.pingpong == 0)))
-    waste = v.beyond * of.beyond + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
+    waste = v.beyond * of.beyond**2 + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
     step = step * (1.0 + waste * (t.parts == 1))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
