@@ -36,12 +36,12 @@ from cutelite.kernels.gemm.fits import wide
 class Numbers(NamedTuple):
     """The numbers of the model besides `RATES`, in microseconds.
 
-    start                 of every GEMM; `half` more where it has more than half of the clusters that run at once: the next
-                          GEMM's blocks then find no room beside its own, and do not get ready meanwhile
-    whole                 the part by which one round takes longer that has all of these: each waits for places of its own
-    beyond, outside       the parts by which steps take longer: by the square of the share of rows brought that lie beyond
-                          the result, and, where K is deep (`FAR`), by that of blocks whose tile lies there as a whole
-    scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: their share to this power
+    start                 of every GEMM; `half` more where it has more than half of the clusters that run at once:
+                          the next GEMM's blocks find no room beside its own, and do not get ready meanwhile
+    whole                 the part by which one round takes longer that has all of these: each waits for its own places
+    beyond, outside       the parts by which steps take longer: by the square of the share of rows brought that lie
+                          beyond the result, and, where K is deep (`FAR`), by that of blocks whose tile lies there
+    scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes;
@@ -116,8 +116,8 @@ LONG = 3e11
 """Multiply-adds of 16 bits beyond which a GEMM takes about a millisecond, and a GPU comes near its limit of power."""
 
 EVERY, PLACED = 0.985, 8
-"""The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their places
-whatever else runs."""
+"""The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their
+places whatever else runs."""
 
 FEWEST = 0.25
 """The share of clusters below which each loads no faster."""
