@@ -99,14 +99,21 @@ LINES = 60
 """A public function is no longer than that."""
 
 
-def inside_functions(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
-    """Yield each import, and whether it stands in a function."""
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def statements(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield each statement, and whether it stands in a function."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.stmt):
             yield node, inside
-        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):  # expressions hold none
-            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            yield from inside_functions(node, inside or function)
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):  # expressions hold none
+            yield from statements(node, inside or isinstance(node, FUNCTION))
+
+
+def inside_functions(tree: ast.AST) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield each import, and whether it stands in a function."""
+    return ((node, inside) for node, inside in statements(tree) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def modules_of(node: ast.stmt) -> list[str]:
@@ -170,8 +177,8 @@ def test_imports_in_functions_are_rare() -> None:
 
 def long_functions() -> Iterator[str]:
     for file, tree, _ in files().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+        for node, _ in statements(tree):
+            if isinstance(node, FUNCTION) and not node.name.startswith("_"):
                 assert node.end_lineno is not None
                 if node.end_lineno - node.lineno + 1 > LINES:
                     yield f"{file.as_posix()}: {node.name}"

@@ -67,7 +67,7 @@ def reference(x):
     return e / e.sum(axis=1, keepdims=True)
 
 
-x = np.random.default_rng(0).standard_normal((6, 1000), dtype=np.float32)
+x = np.random.default_rng(0).standard_normal((3, 1000), dtype=np.float32)
 y = np.full_like(x, np.nan)
 softmax_by_hand[len(x), THREADS](x, y)
 np.testing.assert_allclose(y, reference(x), rtol=1e-5, atol=1e-7)

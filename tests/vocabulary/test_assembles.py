@@ -18,6 +18,7 @@ from tests.vocabulary.sass import APART, CLIENT, EXPECTED, missing
 
 TOGETHER = {name: [s for row in rows if not row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
 ALONE = {name: [s for row in rows if row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
+TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
 AT_ONCE = 200  # spellings in a kernel: in much longer ones, ptxas takes longer for each
 
 
@@ -43,12 +44,12 @@ def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: P
 def assemble(
     chosen: list[Spelling], target: Target, ptxas: str, folder: Path, *options: str, kept: bool = False
 ) -> None:
-    """Assemble spellings as kernels of one module; `kept` as for `alone`."""
-    texts = [ptx(alone(spelling, kept), target) for spelling in chosen]
-    head = texts[0][: texts[0].index(".visible .entry")]
-    entries = [text[text.index(".visible .entry") :] for text in texts]
-    renamed = (re.sub(r"\bspelling\b", f"spelling{i}", entry) for i, entry in enumerate(entries))
-    check_assembles(head + "\n".join(renamed), target, ptxas, folder, *options)
+    """Assemble spellings as kernels of one module, `spelling_0` and so on; `kept` as for `alone`."""
+    texts = [lower.to_llvm(alone(spelling, kept), target).partition("\n}\n") for spelling in chosen]
+    (attributes,) = {text[2] for text in texts}
+    kernels = (re.sub(r"(@spelling|%struct\d+)\b", rf"\g<1>_{i}", text[0]) for i, text in enumerate(texts))
+    llvm = "".join(f"{kernel}\n}}\n" for kernel in kernels).replace(TRIPLE, "")  # which is not said twice
+    check_assembles(toolchain.to_ptx(llvm + attributes, target), target, ptxas, folder, *options)
 
 
 HOPPER = Target.parse("sm_90a")
@@ -87,7 +88,7 @@ def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm
     )  # else loads are left out that nobody reads
     command = [nvdisasm, "--print-code", str(tmp_path / "spelled.cubin")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    parts = re.split(r"^\.text\.spelling(\d+):$", printed, flags=re.MULTILINE)
+    parts = re.split(r"^\.text\.spelling_(\d+):$", printed, flags=re.MULTILINE)
     code = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
     ops = [spelling.op() for spelling in spellings]
     assert len(code) == len(ops)
