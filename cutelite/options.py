@@ -182,7 +182,7 @@ NAMES = frozenset(row.name for row in OPTIONS)
 
 
 def checked(given: Mapping[str, Any], who: str = "@kernel") -> dict[str, Any]:
-    """Return the options that `who` is given, each as `Options` has it; those that are None are left out.
+    """Return the options that `who` is given, each as `Options` holds it, without those that are None.
 
     Errors   TypeError for a name that is no option; `OptionError` for a value that one does not take
     """

@@ -31,10 +31,10 @@ _Placed = tuple[str, int, int, int, int]
 
 @contextmanager
 def together(name: str) -> Iterator[Any]:
-    """Import the module `name` of ours and all that it imports, as far as one file has them as they are, and yield it.
+    """Import the module `name` of ours, and yield it. Modules whose source has not changed come from one file.
 
-    What is imported for the first time within the block is taken from the file as well, module by module, since
-    that differs from process to process: the file holds all that were ever imported so.
+    So do modules that are imported for the first time within the block, one by one, since these differ from process to
+    process: the file holds all that were ever imported so.
     """
     whole = f"{PACKAGE}.{name}"
     if whole in sys.modules or sys.implementation.cache_tag is None:  # then Python keeps no bytecode

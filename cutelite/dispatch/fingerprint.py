@@ -524,7 +524,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """Yield each global that code loads, with the attribute that it takes of it next; empty where it takes none."""
+    """Yield the name of each global that code loads, and of the attribute that it takes next, or an empty text."""
     data, extended, loaded = code.co_code, 0, None
     for at in range(0, len(data), 2):
         op, arg = data[at], data[at + 1] | extended

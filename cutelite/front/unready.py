@@ -64,7 +64,7 @@ def is_next(x: Any) -> bool:
 
 
 def check_dropped(x: Any, instrs: Sequence[Instr], drops: Instr) -> None:
-    """Refuse a statement, ended by the instruction that `drops` its value `x`, that does nothing as it stands.
+    """Refuse a statement that does nothing as it stands. Its value is `x`, and the instruction that `drops` it ends it.
 
     It names a function without calling it, or is a call that only computes the next state of something.
     """

@@ -42,7 +42,7 @@ def address(x: Any, align: int = 1, bytes: int | None = 0) -> Value:
 
 
 def place_of(x: Any) -> Value:
-    """Return a pointer or a tensor as an operand, as it is: for instructions that access nothing there."""
+    """Return a pointer or a tensor as an operand, for instructions that do not access it."""
     if isinstance(x, Runtime) and isinstance(x.value.type, Ptr | TensorType):
         return x.value
     raise mistake(

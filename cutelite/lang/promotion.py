@@ -219,7 +219,7 @@ def _literal(x: Number, elem: DType, type: Type | None) -> Value:
 
 
 def _as_float(x: Number, elem: DType) -> float:
-    """Return a number as f64, so that rounding it to `elem` is rounding once: one that does not fit, rounded to odd."""
+    """Return a number as f64, rounded to odd where it does not fit: so that rounding to `elem` next rounds once."""
     found = float(x)
     error = x - int(found) if isinstance(x, int) and elem.bits < 64 else 0
     if not error or math.frexp(found)[0] * 2**53 % 2:
@@ -369,7 +369,7 @@ def dtype_of(x: Any) -> DType:
 
 
 def of_torch(x: Any) -> Any:
-    """Return torch's dtype for one of ours that it has; all else as it is."""
+    """Return torch's dtype for one of ours, if torch has it; return anything else as it is."""
     name = next((name for name, short in OF_TORCH.items() if short == x.name), "") if isinstance(x, DType) else ""
     return getattr(sys.modules["torch"], name.removeprefix("torch.")) if name else x
 

@@ -280,7 +280,7 @@ class Vector(RuntimeNumber):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The extents: of the tensor that it was loaded from, or those that it was given."""
+        """The extents of the tensor that it was loaded from, or those given, as by `reshape`."""
         return fragments.shape_of(self.value)
 
     def reshape(self, shape: Any) -> Vector:

@@ -439,7 +439,7 @@ class Epilogue:
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
         """Wait until the buffer of piece `i`, if there is one, is free, and start loading the piece of C to it."""
         if i < self.pieces and self.has(i) and self.ring.thread == 0:
-            # Since the one that was stored from this buffer, so many pieces have been.
+            # This many pieces were stored after the one in this buffer.
             cp_async_bulk_wait_group(max(0, self.ring.buffers - 1 - self.lead) if i >= self.lead else 0, read=True)
             down, right = self.place(self.first + i)
             held, at = self.ring.box(i, (*batch, row + down, column + right))

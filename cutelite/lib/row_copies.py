@@ -48,7 +48,7 @@ class Room:
 
     @staticmethod
     def create(part: RowPartition, arrays: tuple[Any, ...], shape: tuple[int, ...], counter: Any, known: int) -> Room:
-        """Make room of this shape for each array; with `counter` the team knows so many rows at first."""
+        """Make room of this shape for each array; with `counter` the team knows its first `known` rows."""
         team = part.team
         memory = shared(arrays[0].dtype, make_layout((*shape, len(arrays))), align=128)
         turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))

@@ -439,4 +439,4 @@ def check_ways(
 
 
 def nothing(row: Any) -> None:
-    """Return None: what `ask` is where it is not given, and what `hold` returns for None."""
+    """Return None: the default of `ask`, and what `hold` returns for None."""

@@ -95,5 +95,5 @@ class DeviceTensorMap:
 
 
 def wide(x: Any) -> Any:
-    """Return a number as an i64; one that is known at compile time as it is."""
+    """Return a run-time number as an i64, and any other as it is."""
     return i64(x) if isinstance(x, Scalar | DimExpr) else x

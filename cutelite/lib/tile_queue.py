@@ -148,8 +148,8 @@ def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool
     index    of the tile, in the order in which they are taken
     along    the number of tiles of each head, or the like; `reverse`: the last ones are the longest, and come first
     across   the number of heads, or the like; what `width` of them read should fit L2
-    last     how many of these, the last ones, form a band of their own: where tiles differ in length, so many that
-             other blocks have something to do until its longest tile ends
+    last     the number of heads, of the last ones, in a band of their own: where tiles differ in length, enough that
+             other blocks have something to do until the longest tile ends
     """
     first: Any = 0
     if not isinstance(last, int) or last > 0:

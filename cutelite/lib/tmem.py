@@ -81,7 +81,7 @@ class TmemAllocator:
         rows     the rows of this block, 64 or 128
         extent   the columns of the accumulator, N; for a pair of blocks all N
         column   the first column of the tensor, counted from the first one of the allocation
-        stages   more than 1: so many accumulators side by side, a tensor (rows, extent, stages)
+        stages   more than 1: that number of accumulators side by side, a tensor (rows, extent, stages)
         sparse   the accumulator is for products with a sparse A
         Errors   `tensor-memory` where it reaches beyond the allocation, or overlaps another tensor of `tensor` or `own`
         """

@@ -72,7 +72,7 @@ def fits(ops: Sequence[Op], w: Writer) -> bool:
 
 
 def _registers(value: Value, elements: int | None = None) -> float:
-    """Return how many registers a vector takes, of which so many elements differ: None, all. No vector takes 0."""
+    """Return how many registers a vector takes if this many elements differ (None: all); what is no vector takes 0."""
     t = value.type
     if isinstance(t, Scalar):
         return 0

@@ -42,7 +42,7 @@ def write(w: Writer, op: Op, form: Ptx) -> None:
 
 
 def one_piece(ops: Sequence[Op], at: int) -> Sequence[Op]:
-    """Return the op at `at` and those behind it up to the one that waits for it, if they are best written as one piece.
+    """Return the ops from `at` up to the one that waits for its result, if they are best written as one piece.
 
     The first starts one result, which is in flight, the last makes it readable, and those between have no operands.
     LLVM takes a seventh less time for a GEMM whose 128 registers pass through one piece of assembly, not two.

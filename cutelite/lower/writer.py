@@ -100,7 +100,7 @@ class Writer:
         return elements
 
     def join(self, elements: Sequence[str], elem: str, shares: Sequence[int]) -> tuple[str, ...]:
-        """Write integers that hold so many of the elements each, the first one lowest; 1: the element. Return names."""
+        """Write elements as integers, as many in each as `shares` says, the first one lowest. Return their names."""
         found, at = [], 0
         for n in shares:
             name = self.pack(elements[at : at + n], elem)

@@ -29,7 +29,7 @@ def mask(
     front, a second row has their first keys, (B, 2, 1, 1), and there may be `ALONE` rows.
     """
     if isinstance(q_offset, Tensor) and q_length > FEW and readable(q_offset):
-        q_offset = int(q_offset)  # of a static cache: so many queries take longer than the host waits
+        q_offset = int(q_offset)  # of a static cache: many queries take longer than the host waits
     fixed, window = isinstance(q_offset, int), window_of(mask_function)
     causal = mask_function is causal_mask_function or window is not None
     causal = causal or (kv_offset == 0 and hides_nothing(kv_length, **more))

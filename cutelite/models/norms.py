@@ -45,7 +45,7 @@ class ScaledRMSNorm(RMSNorm):
 
 
 class OffsetRMSNorm(ScaledRMSNorm):
-    """RMSNorm whose weight is stored as what differs from 1, as Gemma has it."""
+    """RMSNorm whose weight is stored minus 1, as in Gemma."""
 
     offset = 1.0
 

@@ -216,7 +216,7 @@ def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: S
 
 
 def unwritten(x: Tensor, rows: int, needs: Sequence[bool]) -> list[Tensor]:
-    """Return gradients without contents, of x and of weights of so many rows; empty ones where they are not needed."""
+    """Return memory for gradients, of x and of weights of `rows` rows; an empty array where one is not needed."""
     shapes = (x.shape, (rows, x.shape[-1]))
     return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
 

@@ -61,10 +61,11 @@ _pairs: dict[Any, Pair | None] = {}
 
 
 def of(group: Any, x: Tensor) -> Pair | None:
-    """Return what adds up arrays such as x over a group: where it is two GPUs of one host that reach each other.
+    """Return the pair that adds up arrays like x over a group of two GPUs of one host that reach each other.
 
-    The first call makes it, in both processes; in a CUDA graph it must be there. Otherwise None: use NCCL. The answer
-    depends on nothing that differs between the processes, such as addresses: else one would wait for the other forever.
+    None for other groups and arrays: use NCCL. The first call makes the pair, in both processes; in a CUDA graph it
+    must be there. The answer depends on nothing that differs between the processes, such as addresses: else one would
+    wait for the other forever.
     """
     if not x.is_cuda or x.dtype not in TYPES or dist.get_world_size(group) != 2:
         return None
@@ -77,7 +78,7 @@ def of(group: Any, x: Tensor) -> Pair | None:
 
 
 def made(group: Any, x: Tensor) -> Pair | None:
-    """Make what adds up; None, with a warning, where GPUs do not reach each other."""
+    """Make a pair; return None, with a warning, where the GPUs do not reach each other."""
     hosts: list[Any] = [None, None]
     dist.all_gather_object(hosts, socket.gethostname(), group=group)
     pair, why = None, "they are in two hosts"

@@ -143,7 +143,7 @@ class Sass(str):
         return tuple(each for barrier in instruction.control.waits for each in self._setters(instruction, barrier))
 
     def _setters(self, instruction: Instruction, barrier: int) -> Iterator[Instruction]:
-        """Yield those that set a barrier, going back on each path to the last instruction that waited for it too."""
+        """Yield the instructions that set a barrier, on each path back to the last one that waited for it."""
         at, place = self._where[instruction]
         seen: set[Block] = set()
         work: list[tuple[Block, Sequence[Instruction]]] = [(at, at.instructions[:place])]

@@ -135,7 +135,7 @@ class Timeline:
         Path(path).write_text(json.dumps(document))
 
     def of_warps(self) -> list[dict[str, Any]]:
-        """Return the events of warps, of all blocks, that last: what each does at a line, and what it waits for."""
+        """Return the events of all warps that have a duration: what a warp does at a line, and what it waits for."""
         return [event for event in self.events if event["ph"] == "X" and event["tid"] < BARRIERS]
 
     # Calls by the simulator.

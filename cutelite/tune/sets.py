@@ -123,7 +123,7 @@ def _own(view: ArrayView, device: rt.Device) -> Any:
 
 
 def _memory(view: ArrayView, device: rt.Device) -> tuple[DeviceArray, int]:
-    """Return memory for a copy, and the offset at which the copy begins, which aligns it as the array is aligned."""
+    """Return memory for a copy, and the offset at which the copy begins: it is aligned as the array is."""
     offset = view.pointer % _BASE
     return rt.empty((offset + _span(view),), "u8", device), offset
 

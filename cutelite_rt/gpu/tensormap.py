@@ -94,7 +94,7 @@ ALIGNMENT = 16
 
 
 def tma_aligned(address: int, bytes: int, strides: Iterable[int]) -> bool:
-    """Tell whether TMA can address a tensor at `address` with elements of so many `bytes`.
+    """Tell whether TMA can address a tensor at `address` whose elements have `bytes` bytes.
 
     strides  those but that of the contiguous dimension, in elements
     """

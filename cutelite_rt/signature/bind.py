@@ -89,7 +89,7 @@ class Call:
         self._stream = stream
 
     def error(self, name: str, text: str) -> ArgumentError:
-        """Return the error that says what is wrong with an argument, and has the arguments in which it is."""
+        """Return an error about the argument `name`; it holds all arguments of the call."""
         error = ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
         error.name, error.arguments = name, self._arguments
         return error

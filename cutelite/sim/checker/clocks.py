@@ -458,7 +458,7 @@ class Clocks(Parties):
         self.own[GENERIC_ROWS, heads] += 1
 
     def fence_tensor(self, threads: Array, before: bool) -> None:
-        """tcgen05.fence: `before` a synchronisation of threads, or after it, where it acquires what others released."""
+        """Apply a tcgen05.fence: `before` threads synchronise, or after that, when it acquires what others released."""
         source, target = (TMEM, SEEN) if before else (SEEN, TMEM)
         self._raise(self.parties(threads), source, (target,))
 

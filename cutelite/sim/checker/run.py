@@ -73,8 +73,8 @@ def check(
     compiled  the same kernel as the passes leave it, with the accesses that the GPU makes: to note what they cost
     pdl       launched so that the kernel ahead may still run: global memory is accessed behind `griddepcontrol.wait`
               alone. None: if it has that instruction
-    untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these.
-              None: what a thread reads before that instruction, and then executes it, is taken to be among them
+    untouched names of arguments that may be accessed before it: no kernel ahead writes them, or reads what this one
+              writes. None: those that a thread reads before that instruction and then executes it
     ordered   names of arguments in which atomic updates that do not commute, such as sums of floats, come in one order,
               so that results are the same bits each time: something orders any two of a number, in all schedules alike.
               They hold the same after each schedule

@@ -139,7 +139,7 @@ class Sets:
 
     @property
     def many(self) -> bool:
-        """True when there are so many sets that `collect` should be called."""
+        """True when sets have become many: `collect` should be called."""
         return len(self.all) > self._most
 
     def collect(self, shadows: Iterable[Shadow]) -> None:

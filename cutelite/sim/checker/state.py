@@ -110,7 +110,7 @@ class State:
         return False
 
     def tells(self, region: Region, op: Any) -> bool:
-        """Tell whether a strong access of a region has to be remembered: others may see what it writes, or it sees."""
+        """Tell whether a strong access of a region has to be remembered: it gets a value, or others may get its."""
         name = _names(region)
         if op.results and name not in self.looked_at:
             self.looked_at.add(name)
