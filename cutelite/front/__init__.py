@@ -3,6 +3,8 @@
 types       what a kernel's parameters can be
 build       starts the evaluation of a kernel; read this first
 bytecode    code object -> instructions with spans, the same for every Python version
+instructions  what these instructions are, and what they do to the stack
+slots       drops what lies on CPython's stack and is no value
 cfg         instructions -> basic blocks, loops, what is live where
 state       one path through a function: locals, stack, the threads that come there
 regions     the walk over a function's blocks

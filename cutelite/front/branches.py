@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.diag import CompileError
-from cutelite.front.bytecode import Instr
 from cutelite.front.containers import take
 from cutelite.front.frame import DeadEnd, Frame, handles
+from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range, StaticIter, count_along, items_of
 from cutelite.front.operators import truth_of
 from cutelite.front.state import Conflict, State, new_share, split

@@ -1,92 +1,10 @@
 """A Python function's bytecode -> version-neutral instructions with spans.
 
 In    a function or code object of CPython 3.11, 3.12, 3.13 or 3.14
-Out   `Bytecode`: the reachable instructions in their original order, every argument resolved
+Out   `instructions.Bytecode`: the reachable instructions in their original order, every argument resolved
 
 All differences between Python versions end here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
 RESUME or NOP; superinstructions are split and fused tests unfused; jump targets are indices into `Bytecode.instrs`.
-
-The stack is written with its top on the right; `a b -> c` takes b, then a, and leaves c.
-
-    op              arg                      stack
-    --------------  -----------------------  ------------------------------------------------------------------
-    POP                                      a ->
-    COPY            n >= 1                   an .. a1 -> an .. a1 an          (COPY 1 doubles the top)
-    SWAP            n >= 2                   an .. a1 -> a1 .. an             (exchanges top and n-th)
-
-    CONST           the constant             -> value                         (nested functions: a code object)
-    LOAD            local name               -> value
-    STORE           local name               value ->
-    DELETE          local name               ->
-    GLOBAL          name                     -> value                         (a global, else a builtin)
-    MAKE_CELL       cell name                ->            a new cell; an argument or local of that name moves in
-    LOAD_CELL       cell or free name        -> value                         (what is in the cell)
-    STORE_CELL      cell name                value ->      (a free name only in 3.11's comprehensions, for `:=`)
-    CLOSURE         cell or free name        -> cell                          (the cell itself, for FUNCTION)
-    ASSERTION_ERROR                          -> AssertionError
-
-    UNARY           - not ~ +                a -> result
-    BINARY          + - * / // % @ ** & | ^ << >>, each also with = behind it (`+=`)
-                                             a b -> result
-    COMPARE         < <= == != > >= is, is not, in, not in
-                                             a b -> result
-    SUBSCR                                   object key -> object[key]
-    STORE_SUBSCR                             value object key ->
-    ATTR            name                     object -> object.name            (methods come bound)
-    STORE_ATTR      name                     value object ->
-
-    CALL            Call(positional, keywords)   callable arguments.. -> result
-                    `positional` counts arguments without a name; those of `keywords`, in order, follow them
-    CALL_EX         has keywords?            callable args [kwargs] -> result
-    FUNCTION        names of attributes      attributes.. code -> function
-                    a subset of "defaults" (tuple), "kwdefaults" (dict), "annotations" (tuple of name, value,
-                    name, value ..), "closure" (tuple of cells) and "annotate" (function), in this order
-
-    TUPLE LIST SET  n                        n values -> collection
-    MAP             n                        n times key value -> dict
-    KEY_MAP         tuple of n keys          n values -> dict
-    STRING          n                        n strings -> their concatenation
-    SLICE           2 or 3                   start stop [step] -> slice
-    LIST_APPEND     d                        value ->            into the list at depth d, counted from 1
-    LIST_EXTEND     d                        iterable ->         after the pop
-    SET_ADD         d                        value ->
-    SET_UPDATE      d                        iterable ->
-    MAP_ADD         d                        key value ->
-    DICT_UPDATE     d                        mapping ->
-    DICT_MERGE      d                        mapping ->          the same, but a key seen twice is an error
-    LIST_TO_TUPLE                            list -> tuple
-    UNPACK          n                        sequence -> vn .. v1              (the first value on top)
-    UNPACK_EX       (before, after)          sequence -> v.. list v..          (likewise; `list` holds the middle)
-
-    CONVERT         "str", "repr", "ascii"   value -> string                   (`!s`, `!r`, `!a` of an f-string)
-    FORMAT          has a format spec?       value [spec] -> string
-
-    GET_LEN                                  a -> a len(a)
-    MATCH_SEQUENCE  MATCH_MAPPING            a -> a bool
-    MATCH_KEYS                               a keys -> a keys values           (a tuple, or None)
-    MATCH_CLASS     n                        a class names -> values           (n positional ones; tuple or None)
-
-    IMPORT          name                     level fromlist -> module
-    IMPORT_FROM     name                     module -> module value
-
-    WITH            "cond"                   object -> does the block run?     (a bool of elect.sync may say no)
-                    "exit", "enter"          object -> its method, bound
-
-    ITER                                     iterable -> iterator
-    FOR_ITER        target                   iterator -> iterator value        and on to the next instruction, or
-                                             iterator ->                       and to the target, when exhausted
-    YIELD                                    value -> None                     (in generator expressions only)
-
-    JUMP            target                   ->
-    JUMP_IF_TRUE    target                   a ->      tests the truth of a; otherwise on to the next instruction
-    JUMP_IF_FALSE   target                   a ->
-    RETURN                                   value                             (ends)
-    RAISE           0, 1 or 2                [exception [cause]]               (ends)
-    UNSUPPORTED     UnsupportedSyntax                                          (ends)
-
-UNSUPPORTED marks the beginning of something that kernels cannot do. Reading it is no error; evaluating it is:
-``raise CompileError(instr.arg, instr.span)``. The code behind it is left out as unreachable, and so are
-exception handlers. A generator function, coroutine, class body or module consists of one UNSUPPORTED.
 
 Comprehensions are ordinary loops. 3.11 calls a nested function for each (`Bytecode.name` is ``<listcomp>`` and so
 on; its argument is an iterator named ``.0``); from 3.12 on they are part of the function around them, where
@@ -103,90 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
-from cutelite.diag import CompileError, Diagnostic, InternalError, Mistake, Span
+from cutelite.diag import CompileError, InternalError, Mistake, Span
+from cutelite.front.instructions import Bytecode, Call, Instr, UnsupportedSyntax
+from cutelite.front.slots import Flow
 from cutelite.tuples import NamedTuple
-
-JUMPS = frozenset({"JUMP", "JUMP_IF_TRUE", "JUMP_IF_FALSE", "FOR_ITER"})  # whose argument is a target
-ENDS = frozenset({"JUMP", "RETURN", "RAISE", "UNSUPPORTED"})  # that never go on to the next instruction
-
-
-class Instr(NamedTuple):
-    """One instruction: `arg` as the table above says, `offset` of the bytecode it was made from."""
-
-    op: str
-    arg: Any
-    offset: int
-    span: Span
-
-    def __str__(self) -> str:
-        if self.op in JUMPS:
-            return f"{self.op} -> {self.arg}"
-        if self.op == "CONST":
-            return f"CONST {f'<code {self.arg.co_name}>' if isinstance(self.arg, CodeType) else repr(self.arg)}"
-        return self.op if self.arg is None else f"{self.op} {self.arg}"
-
-
-class Call(NamedTuple):
-    """The arguments of a call: the number of those by position, then the names of the others."""
-
-    positional: int
-    keywords: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return " ".join([str(self.positional), *(f"{name}=" for name in self.keywords)])
-
-
-class UnsupportedSyntax(Diagnostic):
-    """Python that no kernel can contain, and what to write in its place."""
-
-    title = "{d.syntax} cannot be compiled"
-    help = "{d.instead}"
-    syntax: str
-    instead: str
-
-    def __str__(self) -> str:
-        return self.syntax
-
-
-class Bytecode(NamedTuple):
-    """A function body as neutral instructions, with what is needed to bind its arguments.
-
-    name        as in ``co_name``; ``<lambda>``, ``<genexpr>``, ``<listcomp>`` are Python's
-    positional  parameters that arguments are bound to by position; the first `posonly` only so
-    kwonly      parameters that are bound by name only
-    varargs     the name behind ``*``, None without one; `varkw` likewise behind ``**``
-    cells       local names that live in cells because a nested function uses them
-    free        names of the cells that come with the function, in the order of its closure
-    pycode      the code object that all of this was read from
-    """
-
-    name: str
-    span: Span
-    instrs: tuple[Instr, ...]
-    positional: tuple[str, ...]
-    posonly: int
-    kwonly: tuple[str, ...]
-    varargs: str | None
-    varkw: str | None
-    cells: frozenset[str]
-    free: tuple[str, ...]
-    is_genexpr: bool
-    pycode: CodeType
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Return the names of all parameters, as locals are laid out: `varargs` and `varkw` come last."""
-        return (*self.positional, *self.kwonly, *(n for n in (self.varargs, self.varkw) if n))
-
-    def __str__(self) -> str:
-        """Return the ``.bytecode`` artefact: line, index and instruction; `>` marks jump targets."""
-        targets = {i.arg for i in self.instrs if i.op in JUMPS}
-        lines, last = [f"{self.name}({', '.join(self.parameters)})"], 0
-        for i, instr in enumerate(self.instrs):
-            number = instr.span.line if instr.span.line != last else ""
-            lines.append(f"{number:>6} {'>' if i in targets else ' '} {i:>4}  {instr}")
-            last = instr.span.line
-        return "\n".join(lines) + "\n"
 
 
 def read(function: FunctionType | CodeType) -> Bytecode:
@@ -204,7 +42,7 @@ def read(function: FunctionType | CodeType) -> Bytecode:
         instrs = [refused]
     else:
         draft, labels = _Translation(pycode, table, raws).run()
-        instrs, cells = _Flow(pycode, draft, labels).run()
+        instrs, cells = Flow(pycode, draft, labels).run()
     arguments = pycode.co_argcount + pycode.co_kwonlyargcount
     names = pycode.co_varnames
     varargs = names[arguments] if pycode.co_flags & _VARARGS else None
@@ -223,41 +61,6 @@ def read(function: FunctionType | CodeType) -> Bytecode:
         is_genexpr=pycode.co_name == "<genexpr>",
         pycode=pycode,
     )
-
-
-def stack_effect(op: str, arg: Any) -> tuple[int, int]:
-    """Return the numbers of values that an instruction takes and leaves, if it goes on to the next one.
-
-    On a jump, FOR_ITER takes the iterator and leaves nothing; the other jumps do the same either way.
-    """
-    effect = _EFFECTS[op]
-    return effect(arg) if callable(effect) else effect
-
-
-_EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
-    **dict.fromkeys(("POP", "STORE", "STORE_CELL", "JUMP_IF_TRUE", "JUMP_IF_FALSE", "RETURN"), (1, 0)),
-    **dict.fromkeys(("LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"), (1, 0)),
-    **dict.fromkeys(("CONST", "LOAD", "GLOBAL", "LOAD_CELL", "CLOSURE", "ASSERTION_ERROR"), (0, 1)),
-    **dict.fromkeys(("COPY", "GET_LEN", "MATCH_SEQUENCE", "MATCH_MAPPING", "IMPORT_FROM", "MATCH_KEYS"), (0, 1)),
-    **dict.fromkeys(("SWAP", "DELETE", "MAKE_CELL", "JUMP", "UNSUPPORTED"), (0, 0)),
-    **dict.fromkeys(("UNARY", "WITH", "ATTR", "CONVERT", "LIST_TO_TUPLE", "ITER", "YIELD"), (1, 1)),
-    **dict.fromkeys(("BINARY", "COMPARE", "SUBSCR", "IMPORT"), (2, 1)),
-    **dict.fromkeys(("TUPLE", "LIST", "SET", "STRING", "SLICE"), lambda n: (n, 1)),
-    "FOR_ITER": (0, 1),
-    "STORE_ATTR": (2, 0),
-    "STORE_SUBSCR": (3, 0),
-    "MAP_ADD": (2, 0),
-    "MATCH_CLASS": (3, 1),
-    "MAP": lambda n: (2 * n, 1),
-    "KEY_MAP": lambda keys: (len(keys), 1),
-    "CALL": lambda call: (1 + call.positional + len(call.keywords), 1),
-    "CALL_EX": lambda keywords: (2 + keywords, 1),
-    "FUNCTION": lambda attributes: (len(attributes) + 1, 1),
-    "FORMAT": lambda spec: (1 + spec, 1),
-    "UNPACK": lambda n: (1, n),
-    "UNPACK_EX": lambda ends: (1, ends[0] + 1 + ends[1]),
-    "RAISE": lambda n: (n, 0),
-}
 
 
 # ---------------------------------------------------------------- what kernels cannot do
@@ -364,12 +167,6 @@ def _protected(pycode: CodeType) -> Iterator[tuple[int, int]]:
 
 
 # ---------------------------------------------------------------- CPython's instructions -> neutral ones
-#
-# Three instructions exist only between here and `_Flow`, which knows what lies on the stack:
-#   _NULL             -> NULL                             a slot that CPython's calls want and ours do not
-#   _METHOD  name     object -> NULL, object.name
-#   _SAVE    name     -> the local `name`, unbound now    what an inlined comprehension does to its variables
-# and CALL and CALL_EX come as _CALL and _CALL_EX, with such a slot below or above the callable.
 
 _Rule = Callable[["_Translation", int], None]
 
@@ -528,7 +325,7 @@ class _Translation:
         self.out.append(Instr("YIELD", None, self.raw.offset, self.value_before().span))
 
     def load_fast(self, arg: int) -> None:
-        """Translate an access to a local, or in 3.13 to a cell; `_Flow` knows which cells are the function's own."""
+        """Translate an access to a local, or in 3.13 to a cell; `Flow` knows which cells are the function's own."""
         self.emit("CLOSURE" if arg >= self.first_free else "LOAD", self.locals[arg])
 
     def load_global(self, arg: int) -> None:
@@ -886,210 +683,3 @@ def _table(implementation: str, version: tuple[int, int]) -> Mapping[str, _Rule]
             )
         )
     return table
-
-
-# ---------------------------------------------------------------- what lies on the stack
-
-
-class _Saved(NamedTuple):
-    """A stack slot with the outer value of a variable of an inlined comprehension."""
-
-    name: str
-    inner: str  # the comprehension's own variable
-
-
-_VALUE, _NULL, _SUPER = "value", "null", "super"
-_Slot = str | _Saved
-
-
-class _Flow:
-    """An abstract run of the instructions on a stack of kinds of slots, which drops slots that hold no value.
-
-    It finds the number of arguments of each call, the names that an inlined comprehension has, and what is reached.
-    """
-
-    def __init__(self, pycode: CodeType, draft: list[Instr], labels: dict[int, int]) -> None:
-        self.pycode = pycode
-        self.draft = draft
-        self.labels = labels
-        self.cells = set(pycode.co_cellvars)
-        self.counts: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
-        self.stack: list[_Slot] = []
-        self.entry: dict[int, tuple[_Slot, ...]] = {}  # the stack before each instruction reached
-        self.final: dict[int, tuple[Instr, ...]] = {}
-
-    def run(self) -> tuple[list[Instr], frozenset[str]]:
-        """Return the final instructions and the names of local cells."""
-        pending = [0]
-        self.reach(0)
-        while pending:
-            at = pending.pop()
-            self.stack = list(self.entry[at])
-            while at not in self.final:
-                instr = self.draft[at]
-                step = _STEPS.get(instr.op)
-                self.final[at] = (self.plain(instr),) if step is None else step(self, instr)
-                if instr.op in JUMPS and self.reach(target := self.labels[instr.arg], drop=instr.op == "FOR_ITER"):
-                    pending.append(target)
-                if instr.op in ENDS:
-                    break
-                if instr.op == "FOR_ITER":
-                    self.stack.append(_VALUE)
-                at += 1
-                self.reach(at)
-        return self.renumber(), frozenset(self.cells)
-
-    def reach(self, at: int, drop: bool = False) -> bool:
-        """Note that control reaches `at` with the present stack, without its top if `drop`; tell whether it is new."""
-        stack = tuple(self.stack[:-1] if drop else self.stack)
-        new = at not in self.entry
-        known = self.entry.setdefault(at, stack)
-        if known != stack and [_hidden(slot) and slot for slot in known] != [_hidden(slot) and slot for slot in stack]:
-            raise self.bug("the stack differs between two ways here", self.draft[at])
-        return new
-
-    def renumber(self) -> list[Instr]:
-        """Return the reached instructions in their order, with jumps to indices."""
-        index: dict[int, int] = {}
-        instrs: list[Instr] = []
-        for at in sorted(self.final):
-            index[at] = len(instrs)
-            instrs += self.final[at]
-        return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
-
-    # Steps execute an instruction on the stack of slots, and return the final instructions for it.
-
-    def plain(self, instr: Instr) -> Instr:
-        """Execute an instruction that takes and leaves values only; return it as its final one."""
-        if instr.op not in _EFFECTS:
-            raise self.bug("an unknown instruction", instr)
-        pops, pushes = stack_effect(instr.op, instr.arg)
-        if pops:
-            self.pop(pops, instr)
-        self.stack += (_VALUE,) * pushes
-        if instr.op in _INTO:
-            above = self.stack[len(self.stack) - instr.arg + 1 :]
-            return instr._replace(arg=1 + sum(not _hidden(slot) for slot in above))
-        return instr
-
-    def null(self, instr: Instr) -> tuple[Instr, ...]:
-        self.stack.append(_NULL)
-        return ()
-
-    def method(self, instr: Instr) -> tuple[Instr, ...]:
-        self.stack[-1:] = [_NULL, _VALUE]
-        return (instr._replace(op="ATTR"),)
-
-    def load_global(self, instr: Instr) -> tuple[Instr, ...]:
-        self.stack.append(_SUPER if instr.arg == "super" else _VALUE)
-        return (instr,)
-
-    def save(self, instr: Instr) -> tuple[Instr, ...]:
-        name = instr.arg
-        count = self.counts[name] = self.counts.get(name, 0) + 1
-        self.stack.append(_Saved(name, f"{name}.{count}"))
-        return ()
-
-    def drop(self, instr: Instr) -> tuple[Instr, ...]:
-        return () if _hidden(self.stack.pop()) else (instr,)
-
-    def store(self, instr: Instr) -> tuple[Instr, ...]:
-        return () if _hidden(self.stack.pop()) else (self.named(instr, result=True),)
-
-    def for_iter(self, instr: Instr) -> tuple[Instr, ...]:
-        return (instr,)  # `run` moves the stack, in two ways
-
-    def variable(self, instr: Instr) -> tuple[Instr, ...]:
-        """Execute an access to a local, under the name that it has here."""
-        instr = self.named(instr, result=instr.op == "STORE_CELL")
-        if instr.op == "MAKE_CELL":
-            self.cells.add(instr.arg)
-        elif instr.op == "LOAD" and instr.arg in self.cells:
-            instr = instr._replace(op="CLOSURE")  # 3.13 has no instruction of its own for this
-        return (self.plain(instr),)
-
-    def named(self, instr: Instr, result: bool = False) -> Instr:
-        """Return the access under its name here: the comprehension's while saved values are on the stack.
-
-        A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
-        """
-        if not self.counts:
-            return instr
-        stack, name = self.stack, instr.arg
-        end = len(stack)
-        while result and end and isinstance(stack[end - 1], _Saved):
-            end -= 1
-        saved = (slot for slot in reversed(stack[:end]) if isinstance(slot, _Saved) and slot.name == name)
-        return instr._replace(arg=next((slot.inner for slot in saved), name))
-
-    def copy(self, instr: Instr) -> tuple[Instr, ...]:
-        """Execute COPY, whose argument counts the slots that hold no value too."""
-        stack, n = self.stack, instr.arg
-        if _hidden(stack[-n]):
-            raise self.bug("COPY of a slot without a value", instr)
-        above = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 :])
-        stack.append(stack[-n])
-        return (instr._replace(arg=1 + above),)
-
-    def swap(self, instr: Instr) -> tuple[Instr, ...]:
-        """Execute SWAP, whose argument counts the slots that hold no value too."""
-        stack, n = self.stack, instr.arg
-        between = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 : -1])
-        hidden = _hidden(stack[-1]) + _hidden(stack[-n])
-        stack[-1], stack[-n] = stack[-n], stack[-1]
-        if hidden == 1 and between:
-            raise self.bug("SWAP of a value and a slot without one", instr)
-        return () if hidden else (instr._replace(arg=between + 2),)
-
-    def call(self, instr: Instr) -> tuple[Instr, ...]:
-        """Execute CALL or CALL_EX: below the arguments lie a callable and NULL, either first, or a method and self."""
-        op, arg = instr.op[1:], instr.arg
-        if op == "CALL_EX" and self.stack[-1] is _NULL:  # 3.14's slot for keywords, of which there are none
-            self.stack.pop()
-            arg = False
-        pops = stack_effect(op, arg)[0] - 1
-        self.pop(pops, instr)
-        pair = [self.stack.pop(), self.stack.pop()]
-        if op == "CALL" and _NULL not in pair:
-            arg = arg._replace(positional=arg.positional + 1)
-        elif _NULL not in pair:
-            raise self.bug("a call without a slot to spare", instr)
-        self.stack.append(_VALUE)
-        if _SUPER in pair and arg == Call(0) and self.pycode.co_argcount and "__class__" in self.pycode.co_freevars:
-            first = self.pycode.co_varnames[0]
-            of_class = instr._replace(op="LOAD_CELL", arg="__class__")
-            return (
-                of_class,
-                of_class._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first),
-                instr._replace(op=op, arg=Call(2)),
-            )
-        return (instr._replace(op=op, arg=arg),)
-
-    def pop(self, count: int, instr: Instr) -> None:
-        if count > len(self.stack):
-            raise self.bug("the stack is too short", instr)
-        taken = self.stack[len(self.stack) - count :]
-        del self.stack[len(self.stack) - count :]
-        if taken.count(_VALUE) < count and any(map(_hidden, taken)):
-            raise self.bug("an operand is no value", instr)
-
-    def bug(self, message: str, instr: Instr) -> InternalError:
-        around = "\n".join(f"{i}  {one}" for i, one in enumerate(self.draft))
-        at = f"{self.draft.index(instr)}  {instr}"
-        return InternalError(message, stage="bytecode", op=at, ir=around, span=instr.span)
-
-
-_STEPS: dict[str, Callable[[_Flow, Instr], tuple[Instr, ...]]] = {
-    "_NULL": _Flow.null, "_METHOD": _Flow.method, "_SAVE": _Flow.save, "_CALL": _Flow.call, "_CALL_EX": _Flow.call,
-    "GLOBAL": _Flow.load_global, "POP": _Flow.drop, "STORE": _Flow.store, "COPY": _Flow.copy, "SWAP": _Flow.swap,
-    "FOR_ITER": _Flow.for_iter,
-    **dict.fromkeys(("LOAD", "DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL"), _Flow.variable),
-}  # fmt: skip
-"""The steps of all instructions that are not `plain`."""
-
-_INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE", "DICT_MERGE"})
-
-
-def _hidden(slot: _Slot) -> bool:
-    """Tell whether a slot is there for CPython only."""
-    return slot is _NULL or isinstance(slot, _Saved)

@@ -17,11 +17,11 @@ from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.nearest import did_you_mean
 from cutelite.diag.span import KERNELS, LIBRARY
 from cutelite.front import bytecode, cfg, tree
-from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
 from cutelite.front.containers import take
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import DeadEnd, Frame, handles
+from cutelite.front.instructions import Bytecode, Instr
 from cutelite.front.iterators import StaticIter, exhaust, iterate_static
 from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
@@ -245,13 +245,13 @@ def initialiser(cls: Any) -> types.FunctionType | None:
     return None if plain else init
 
 
-def read(code: types.CodeType) -> tuple[bytecode.Bytecode, cfg.Cfg]:
+def read(code: types.CodeType) -> tuple[Bytecode, cfg.Cfg]:
     """Return the instructions of a function and their graph."""
     return _read(code, code.co_filename)
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(code: types.CodeType, filename: str) -> tuple[bytecode.Bytecode, cfg.Cfg]:
+def _read(code: types.CodeType, filename: str) -> tuple[Bytecode, cfg.Cfg]:
     """Read a function, remembered by its code and file: code objects of equal functions in two files are equal."""
     instrs = bytecode.read(code)
     return instrs, cfg.build(instrs)

@@ -1,6 +1,6 @@
 """Neutral bytecode -> basic blocks, their loops, and what is live where.
 
-In    `bytecode.Bytecode`
+In    `instructions.Bytecode`
 Out   `Cfg`: reachable blocks in an order in which every block comes after its predecessors (back edges apart),
       the blocks of a loop lie side by side with the header first, and what a loop exits to comes after all of
       them. That is a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings",
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cutelite.diag import InternalError
-from cutelite.front.bytecode import ENDS, JUMPS, Bytecode, Instr, stack_effect
+from cutelite.front.instructions import ENDS, JUMPS, Bytecode, Instr, stack_effect
 from cutelite.tuples import NamedTuple
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.front import tree
-from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
+from cutelite.front.instructions import Instr
 from cutelite.front.iterators import iterate_static
 from cutelite.front.state import State
 from cutelite.front.strings import RuntimeText, join_text, make_text

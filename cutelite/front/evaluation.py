@@ -9,7 +9,7 @@ from typing import Any
 
 from cutelite.diag import CompileError, Diagnostic, Mistake, Span
 from cutelite.diag.nearest import did_you_mean
-from cutelite.front.bytecode import Bytecode
+from cutelite.front.instructions import Bytecode
 from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
 from cutelite.front.strings import RuntimeText

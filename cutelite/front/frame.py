@@ -18,10 +18,10 @@ from typing import Any
 
 from cutelite.diag import CompileError, InternalError, Span
 from cutelite.front import loops
-from cutelite.front.bytecode import Bytecode, Instr, stack_effect
 from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.closure import Cell
 from cutelite.front.evaluation import Evaluation
+from cutelite.front.instructions import Bytecode, Instr, stack_effect
 from cutelite.front.mutation import CONTAINERS
 from cutelite.front.regions import Regions, Returned
 from cutelite.front.state import Conflict, Share, State

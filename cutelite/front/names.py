@@ -10,9 +10,9 @@ from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.front import calls, tree
-from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
+from cutelite.front.instructions import Instr
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.unready import FUNCTIONS, check_dropped, is_next
 from cutelite.lang.emit import Runtime, describe, mistake

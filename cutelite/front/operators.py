@@ -16,8 +16,8 @@ from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.front import calls, tree
-from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
+from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range
 from cutelite.front.mutation import CONTAINERS
 from cutelite.front.state import State

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cutelite.front.builtins import is_instance
-from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
+from cutelite.front.instructions import Instr
 from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import subscript
 from cutelite.front.state import State

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from cutelite.diag import Span
-from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, Loop
+from cutelite.front.instructions import Instr
 from cutelite.front.merge import can_meet, merge
 from cutelite.front.mutation import Mutables
 from cutelite.front.state import Share, State

@@ -15,8 +15,8 @@ from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.front import tree
-from cutelite.front.bytecode import Instr, stack_effect
 from cutelite.front.closure import Closure
+from cutelite.front.instructions import Instr, stack_effect
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, incomparable, mistake, not_a_key

@@ -14,8 +14,8 @@ from typing import Any
 from cutelite.diag import Span
 from cutelite.diag.span import LIBRARY
 from cutelite.front import tree
-from cutelite.front.bytecode import Bytecode
 from cutelite.front.closure import Closure
+from cutelite.front.instructions import Bytecode
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Value
 from cutelite.lang.emit import Runtime

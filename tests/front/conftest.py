@@ -11,7 +11,7 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode, cfg
-from cutelite.front.bytecode import Bytecode, Call, Instr
+from cutelite.front.instructions import Bytecode, Call, Instr, stack_effect
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -82,7 +82,7 @@ class Frame:
 
     def step(self, instr: Instr) -> None:
         op, arg = instr.op, instr.arg
-        pops, pushes = bytecode.stack_effect(op, arg)
+        pops, pushes = stack_effect(op, arg)
         depth = len(self.stack)
         getattr(self, f"op_{op.lower()}")(arg)
         assert len(self.stack) == depth - pops + pushes, f"{instr} is not {pops} -> {pushes}"
@@ -365,7 +365,7 @@ class Machine:
         return False
 
     def finish(self, frame: Frame, instr: Instr) -> Any:
-        taken = frame.pop(bytecode.stack_effect(instr.op, instr.arg)[0])
+        taken = frame.pop(stack_effect(instr.op, instr.arg)[0])
         if instr.op == "RETURN":
             assert frame.stack == []
             return taken[0]

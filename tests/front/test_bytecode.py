@@ -18,7 +18,8 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode
-from cutelite.front.bytecode import ENDS, JUMPS, Call, Bytecode, Instr, read, stack_effect
+from cutelite.front.bytecode import read
+from cutelite.front.instructions import EFFECTS, ENDS, JUMPS, Call, Bytecode, Instr, stack_effect
 
 SCALE = 10
 
@@ -661,7 +662,7 @@ def test_stack_depths_agree_in_the_standard_library() -> None:
         assert depths(code).keys() == set(range(len(code.instrs))), where
         seen |= {instr.op for instr in code.instrs}
         assert all(instr.span.line >= 1 and not instr.op.startswith("_") for instr in code.instrs), where
-    assert bytecode._EFFECTS.keys() - seen <= {
+    assert EFFECTS.keys() - seen <= {
         "MATCH_CLASS",
         "MATCH_KEYS",
         "MATCH_MAPPING",

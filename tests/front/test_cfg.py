@@ -17,8 +17,8 @@ import pytest
 
 from cutelite.diag import InternalError, Span
 from cutelite.front import bytecode
-from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, build
+from cutelite.front.instructions import Instr
 from tests.front.test_bytecode import functions_of
 
 

@@ -10,14 +10,15 @@ import pytest
 
 from cutelite import sim
 from cutelite.diag import CompileError
-from cutelite.front import bytecode, build, frame
+from cutelite.front import build, frame
+from cutelite.front.instructions import EFFECTS
 from cutelite.front.state import new_share, split, together
 from cutelite.ir.types import f32, i32
 from tests.front.differential import array, compiled, kernel_of, pairs
 
 
 def test_every_instruction_has_a_handler():
-    assert set(frame.HANDLERS) == set(bytecode._EFFECTS)
+    assert set(frame.HANDLERS) == set(EFFECTS)
 
 
 def test_shares_add_up():

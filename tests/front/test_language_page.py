@@ -10,6 +10,7 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode
+from cutelite.front.instructions import UnsupportedSyntax
 from cutelite.front.loops.run_time import RunTimeLoop
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from cutelite.lang.promotion import common_type
@@ -72,7 +73,7 @@ def test_the_page_about_a_loop_shows_what_the_compiler_does(monkeypatch: pytest.
 
 def test_all_that_is_refused_is_told() -> None:
     text = PAGE.read_text()
-    refused = [x for x in vars(bytecode).values() if isinstance(x, bytecode.UnsupportedSyntax)]
+    refused = [x for x in vars(bytecode).values() if isinstance(x, UnsupportedSyntax)]
     assert len(refused) >= 12
     words = {word for entry in refused for word in re.findall(r"`([^`]+)`", entry.syntax)} - {"from .. import *"}
     assert {word for word in words if word not in text} == set()
