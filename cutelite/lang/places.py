@@ -90,6 +90,12 @@ class Places(Either):
         found.natural = isinstance(least, int) and least >= 0
         return found
 
+    def from_zero(self) -> Places:
+        """Return the same indices, which are known to be at least 0."""
+        found = self._over(self.base, self.offsets, self.step, self.whole)
+        found.natural = True
+        return found
+
     def _then(self, function: Callable[[Vector], Any], other: Any = None) -> Any:
         """Return `whole` for a function of these integers, or None if neither they nor the other operand have one."""
         if self.whole is None and getattr(other, "whole", None) is None:

@@ -12,12 +12,17 @@ from functools import partial
 from types import CellType, FunctionType
 from typing import Any, TypeVar
 
+from cutelite.ir.types import i32, i64, u32, u64
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, mistake, refuse_iteration
-from cutelite.lang.promotion import is_number
+from cutelite.lang.places import Places
+from cutelite.lang.promotion import is_number, to_dtype
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Vector, vector, where
+from cutelite.lang.values import Vector, minimum, vector, where
 from cutelite.records import dataclass
+
+UNSIGNED = {i32: u32, i64: u64}
+"""Types in which an index below 0 is larger than one that counts from the start."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -83,12 +88,19 @@ def _from_end(x: Any, index: Any, extent: Any) -> Any:
     """Return an index, `x` or an element of the vector `x`, plus the extent where it is below 0."""
     if isinstance(index, int):
         return index + extent if index < 0 else index
-    known = isinstance(x, Vector) and getattr(x, "natural", False)
-    return index if known or not is_number(x) else where(index < 0, index + extent, index)
+    if not is_number(x) or (isinstance(x, Vector) and getattr(x, "natural", False)):
+        return index
+    wide = UNSIGNED.get(index.dtype)
+    if wide is None:
+        return where(index < 0, index + extent, index)
+    return to_dtype(minimum(to_dtype(index, wide), to_dtype(index + extent, wide)), index.dtype)  # one instruction
 
 
 def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
-    """Return, for each element of `shape`, the index of the element of `x` that broadcasting puts there."""
+    """Return, for each element of `shape`, the index of the element of `x` that broadcasting puts there.
+
+    Of elements that are known to be equal it is the first one's.
+    """
     own = fragments.shape_of(x.value)
     own = (*own, *(1,) * (len(shape) - len(own)))
     found, step = [0], 1
@@ -96,7 +108,7 @@ def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
         width = 0 if fragments.extent(mine) == 1 else step
         found = [at + c * width for c in range(fragments.extent(whole)) for at in found]
         step *= fragments.extent(mine)
-    return found
+    return [x.offsets.index(x.offsets[at]) for at in found] if isinstance(x, Places) and x.whole is None else found
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.lang.places import places
+from cutelite.lang.tables import Table
 
 
 def affine(q: Any, k: Any) -> Any:
@@ -52,3 +53,21 @@ def by_numpy(function: Callable[..., Any], q: Any, k: Any) -> Any:
     if function is whole:
         return np.where((q // 3 == k // 3) | (k % 5 < 2) | (k <= q - 4), q * k + 7.0 - k, -k / 2)
     return function(q, k)
+
+
+@cl.kernel(block=1)
+def looked_up(numbers: Tensor[f32, (100,)], base: i32, out: Tensor[f32, (2, 2, 4)]) -> None:
+    keys = tuple(i // 2 * 8 + i % 2 for i in range(8))
+    found = Table(numbers)[places(base, keys, (2, 1, 4)) - places(base + 5, (0, 8), (1, 2, 1))]
+    for i in cl.static_range(16):
+        out[i % 2, i // 2 % 2, i // 4] = found[i % 2, i // 2 % 2, i // 4]
+
+
+def test_equal_differences_are_looked_up_once() -> None:
+    """In a table whose indices below 0 count from its end."""
+    numbers, out = np.arange(100, dtype=np.float32), np.zeros((2, 2, 4), np.float32)
+    looked_up[1](numbers, 7, out)
+    q, k = np.array([5, 13]).reshape(1, 2, 1), np.array([0, 1, 8, 9, 16, 17, 24, 25]).reshape(4, 2).T.reshape(2, 1, 4)
+    np.testing.assert_array_equal(out, numbers[k - q])
+    ptx = looked_up.compile((100,), 0, (2, 2, 4), arch="sm_90a").ptx
+    assert ptx.count("ld.global") == 10, "of 16 differences"

@@ -205,16 +205,17 @@ class Worker(Block):
         low, (spot, *_) = m * plan.config.rows, cl.wgmma.coordinates(8)
         rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
         row, column = places(rows, *ROWS_OF_THREAD), places(first, *columns(n))
-        query, key = (row, column) if wide else (column, row)
+        query, key = (row.from_zero(), column.from_zero()) if wide else (column.from_zero(), row.from_zero())
+        there = query, key
         if plan.arrays:  # indices into arrays that functions captured, behind which there is nothing
-            query, key = query.within(0, sequence.queries - 1), key.within(0, sequence.keys - 1)
+            there = query.within(0, sequence.queries - 1), key.within(0, sequence.keys - 1)
         unit: Any = given.scale * LOG2E
         s, cap = s.reshape((2, 2, n // 8)), problem.softcap
 
         def seen(always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
             """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
             if problem.mask_mod is not None:
-                found, every = problem.mask_mod(sequence.number, head, query, key), cl.full(s.shape, True, cl.boolean)
+                found, every = problem.mask_mod(sequence.number, head, *there), cl.full(s.shape, True, cl.boolean)
                 sees = every & given_by("mask_mod", found, every, problem.mask_mod)
                 values = tuple(cl.where(sees, x, hidden) for x in values)
             if always or self.masked(low):
@@ -228,9 +229,13 @@ class Worker(Block):
                 (s,) = seen(False, HIDDEN, s)
             rates, unit = 1.0 - s * s, cap * LOG2E
         if problem.score_mod is not None:
-            score = s * (given.scale if cap is None else cap)
-            at = sequence.number, head, query, key
-            s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at)
+            score, at = s * (given.scale if cap is None else cap), (sequence.number, head)
+            if plan.arrays and self.behind(low):
+                s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at, *there)
+            else:  # differences of indices are known, and equal ones looked up once
+                s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at, query, key)
+                if plan.arrays:
+                    s = cl.wgmma.fence_operand(s.reshape((n // 2,)), held=False).reshape(s.shape)
             rates, unit = rates * more, LOG2E
         lse = sums()
         s = s * unit if lse is None else s * unit - lse
@@ -253,14 +258,17 @@ class Worker(Block):
         """Return whether some query of the block that begins at `low` does not see some key of this warpgroup's."""
         plan, sequence, given = self.plan, self.sequence, self.given
         offset = plan.tiles.offset(sequence, given)
-        masked = self.key + plan.width > sequence.keys
-        if self.modified:
-            masked = masked or low + plan.config.rows > sequence.queries
+        masked = self.behind(low) if self.modified else self.key + plan.width > sequence.keys
         if plan.problem.right:
             masked = masked or low + offset + given.right < self.key + plan.width - 1
         if plan.problem.left:
             masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
         return masked
+
+    def behind(self, low: Any) -> Any:
+        """Return whether some of the block's queries or of this warpgroup's keys are not there."""
+        behind = self.key + self.plan.width > self.sequence.keys
+        return behind or low + self.plan.config.rows > self.sequence.queries
 
     def seeing(self, row: Any, first: Any, n: int) -> Any:
         """Return for each element of scores whether its query is there and sees its key, but for a `mask_mod`.
