@@ -115,9 +115,9 @@ class Regions:
         while at < indices.stop:
             loop = self.loop_at.get(at)
             if at in self.pending:
-                outer, groups = self.iteration, self._groups(at, self.pending.pop(at))
-                for number, states in enumerate(groups):
-                    self.iteration = outer if len(groups) == 1 else (*outer, -number)
+                outer = self.iteration
+                for number, states in enumerate(self._groups(at, self.pending.pop(at))):
+                    self.iteration = (*outer, -1 - at, number) if at in self.cfg.ways_out else outer
                     state = merge(self.builder, states, self.cfg.live_in[at])
                     if loop:
                         self.host.run_loop(loop, state)
@@ -139,7 +139,7 @@ class Regions:
             of.setdefault(state.iteration, []).append(state)
         groups: list[list[State]] = []
         for its in of.values():
-            found = next((group for group in groups if can_meet(group + its, self.cfg.live_in[at])), None)
+            found = next((group for group in groups if can_meet([group[0], *its], self.cfg.live_in[at])), None)
             if found is None:
                 groups.append(its)
             else:

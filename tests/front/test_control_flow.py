@@ -516,7 +516,20 @@ def test_ways_out_of_an_unrolled_loop_know_their_iteration():
             return applied(b), 1
         return applied(a), found
 
-    same(function, *pairs(-3, 0, 2, 3, 4))
+    def nested(a, b):
+        for f, q in ((lambda y: y + 7, 1), (lambda y: y * 3, 2)):
+            with Raised(q) as by:
+                if a > by + 1:
+                    return f(a)
+                for g, r in ((f, 0), (lambda y: y - 1, 3)):
+                    with Raised(r) as more:
+                        if b > more + by:
+                            return g(b) * 10 + by
+                a = a + 2
+        return 0
+
+    same(function, *pairs(0, 2, 4))
+    same(nested, *pairs(0, 2, 4), masks=False)
 
 
 def test_compile_time_while_is_unrolled():
