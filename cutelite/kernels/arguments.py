@@ -17,6 +17,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arrays import code_of, empty, strides_of
+from cutelite.kernels.lent import is_jax
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import plain_number
 
@@ -431,8 +432,8 @@ def without_gaps(view: Any) -> tuple[int, int]:
 
 
 def is_writable(array: Any) -> bool:
-    """Return False for a read-only array."""
-    return bool(getattr(getattr(array, "flags", None), "writeable", True))
+    """Return False for a read-only array, as JAX's all are."""
+    return not is_jax(array) and bool(getattr(getattr(array, "flags", None), "writeable", True))
 
 
 def writable(name: str, array: Any) -> None:

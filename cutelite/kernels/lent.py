@@ -41,7 +41,14 @@ def on_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise TypeError("JAX's arrays are never written to: leave out= out")
     given = [lent(x) if is_jax(x) else x for x in args]
     named = {name: lent(x) if is_jax(x) else x for name, x in kwargs.items()}
-    result, jax = function(*given, **named), sys.modules["jax"]
+    return returned(function(*given, **named))
+
+
+def returned(result: Any) -> Any:
+    """The same as an array of JAX; a named tuple of arrays, of which some may be None, as one of these."""
+    if isinstance(result, tuple):
+        return type(result)(*(None if x is None else returned(x) for x in result))
+    jax = sys.modules["jax"]
     return jax.numpy.asarray(result) if type(result).__module__ == "numpy" else jax.dlpack.from_dlpack(result)
 
 

@@ -13,8 +13,12 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
+import cutelite as cl
 from cutelite.kernels.rows import on_jax as rows
 from cutelite.kernels.rows import on_jax_numbers as numbers
+from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
+from cutelite.kernels.rows.softmax import softmax
 
 
 def random(*shape: int, seed: int = 0) -> Any:
@@ -112,3 +116,21 @@ def test_eight_bits() -> None:
         codes, scales = jax.jit(lambda x, block=block, more=more: numbers.quantise(x, block=block, up=more))(x)
         whole = codes.astype(jnp.float32) * jnp.repeat(scales, 256 // scales.shape[1], 1)
         np.testing.assert_allclose(whole, x if more is None else jax.nn.silu(x) * more, atol=0.2, rtol=0.07)
+
+
+def test_arrays_that_nobody_writes_to_are_refused_as_results() -> None:
+    x, one = np.ones((2, 8), np.float32), jnp.ones(8)
+    with pytest.raises(cl.ArgumentError, match="out is read-only"):
+        softmax(x, out=jnp.asarray(x))
+    with pytest.raises(cl.ArgumentError, match=r"parameters\[0\] is read-only"):
+        adamw([one], [one], [one], [one], 1)
+
+
+def test_a_loss_of_a_linear_layer_by_the_plain_function() -> None:
+    x, weight = (np.sin(np.arange(n * 16)).reshape(n, 16).astype(np.float16) for n in (3, 24))
+    given = x, weight, np.array([3, 0, 23]), np.ones(3, np.float32)
+    found = linear_cross_entropy(jnp.asarray(x), jnp.asarray(weight), *given[2:])
+    for mine, right in zip(found, linear_cross_entropy(*given), strict=True):
+        assert isinstance(mine, jax.Array)
+        np.testing.assert_array_equal(mine, right)
+    assert linear_cross_entropy(jnp.asarray(x), weight, given[2]).x is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import cutelite as cl
 from cutelite.kernels.attention import attention as attend
@@ -95,6 +97,24 @@ def test_results_go_to_the_tensors_that_are_given(name: str) -> None:
     into(*given, *buffers)
     for buffer, right in zip(buffers, rights, strict=True):
         assert torch.equal(buffer.view(torch.uint8), right.contiguous().view(torch.uint8))
+
+
+FIXED = {"attention": {16}, "attention_varlen": {16}, "decode": {16}, "experts": {4}}
+"""Operators by name -> the extents of their arguments that they fix where torch traces sizes as symbols."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_stay_symbols(name: str) -> None:
+    """So one graph of torch.compile serves any number of rows, tokens or sequences."""
+    operator, given = CASES[name]()
+    places = [i for i, x in enumerate(given) if isinstance(x, torch.Tensor)]
+
+    def call(*tensors: Any) -> Any:
+        return operator(*(dict(enumerate(given)) | dict(zip(places, tensors, strict=True))).values())
+
+    made = make_fx(call, tracing_mode="symbolic")(*(given[i] for i in places))
+    found = [re.fullmatch(r"Eq\(s\d+, (\d+)\)", str(guard.expr)) for guard in made.shape_env.guards]
+    assert {int(each[1]) for each in found if each} == FIXED.get(name, set())
 
 
 def test_they_are_operators_to_torch() -> None:

@@ -85,7 +85,7 @@ def scaled_experts(
 
 
 def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
-    shape = len(logits), k
+    shape = logits.shape[0], k
     return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int64)
 
 

@@ -323,7 +323,7 @@ def sort(index: Any, experts: int) -> Sorted:
     kind, experts = INDICES.get(code_of(index)), as_number("experts", experts, whole=True)
     if kind is None or len(index.shape) != 2 or not 1 <= experts <= MOST_EXPERTS:
         raise cl.ArgumentError(f"index is {index.dtype} of shape {tuple(index.shape)}, for {experts} experts")
-    tokens, k = map(int, index.shape)
+    tokens, k = index.shape
     pairs = tokens * k
     rows, place, ends = (empty(index, shape, "i32") for shape in ((pairs,), (tokens, k), (experts,)))
     if left_out():

@@ -21,6 +21,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, und
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.gemm.arrays import read_by_tma
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.rows import powers_loss
 from cutelite.kernels.rows.arrays import flat as contiguous
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
@@ -40,6 +41,7 @@ class Made(NamedTuple):
 
 @untraced
 @underived(see="cutelite.kernels.rows.operators_losses")
+@takes_jax
 def linear_cross_entropy(
     x: Any,
     weight: Any,
