@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.kernels.arguments import ArrayError
 from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
@@ -66,7 +67,16 @@ def of_weights(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
 
 
-@custom_op("cutelite::linear", mutates_args=(), results=lambda x, weights, *_: of_weights(x, weights))
+def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
+    """Return `of_weights`. Errors: `ArrayError` for a bias or residual of another shape."""
+    out = of_weights(x, weights)
+    for name, given, shape in (("bias", bias, out.shape[-1:]), ("add", add, out.shape)):
+        if given is not None and given.shape != shape:
+            raise ArrayError(f"{name} has shape {tuple(given.shape)}, but must be {tuple(shape)}")
+    return out
+
+
+@custom_op("cutelite::linear", mutates_args=(), results=_products)
 def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
@@ -75,7 +85,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     bias     (N,)
     add      (..., N): a residual, added before the result is rounded
     """
-    out = of_weights(x, weights)
+    out = _products(x, weights, bias, add)
     add, bias = None if add is None else whole(add), None if bias is None else whole(bias)
     every, start = joined(weights), 0
     for weight in weights if every is None else [every]:

@@ -477,6 +477,11 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: mixed.pack(places(2, 200), np.ones((2, 1)), "i4"),
         r"scales have shape \(2, 1\), but must be \(2, 2\)",
     ),
+    "columns that nothing is packed for": (
+        lambda: mixed.gemm(some(8, 128), RIGHT["mixed.gemm"][1]["w"], "i4", n=1 << 40),
+        "w has shape .* as pack",
+    ),
+    "places in a table of no words": (lambda: embedding(ones(0, 16), places(3)), "with words for places"),
     "beta for nothing": (lambda: gemm(ones(8, 8), ones(8, 8), beta=1.0), "c is None, but beta is 1.0"),
 }
 
@@ -531,6 +536,7 @@ NONE: dict[
     "no rows of losses": (lambda: cross_entropy(ones(0, 16), np.zeros(0, np.int64)).loss, (0,), 0),
     "no keys to sort": (lambda: sorting.sort(ones(0)).keys, (0,), 0),
     "no places": (lambda: embedding(ones(8, 16), np.zeros((0, 3), np.int32)), (0, 3, 16), 0),
+    "no words": (lambda: embedding_backward(ones(3, 16), places(3), 0), (0, 16), 0),
     "no rows to add up": (lambda: scan.cumsum(ones(0, 16)), (0, 16), 0),
     "nothing to choose from": (lambda: select.top_k(ones(0, 16), 3).value, (0, 3), 0),
     "nothing to count": (lambda: histogram(np.zeros(0, np.int32), 8), (8,), 0),

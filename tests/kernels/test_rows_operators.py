@@ -62,6 +62,8 @@ def test_activations_and_gates(name: str, f: Any) -> None:
     compare(made.gated, (gate, up, name), lambda gate, up: f(gate) * up)
     both = torch.cat([gate.detach(), up.detach()], -1).requires_grad_()
     compare(made.gated_halves, (both, name), lambda both: f(both.chunk(2, -1)[0]) * both.chunk(2, -1)[1])
+    with pytest.raises(cl.ArgumentError, match=r"x has shape \(3, 1\), but must have an even number of columns"):
+        made.gated_halves(both[:, :1], name)
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

@@ -43,6 +43,9 @@ def test_dense_layers_of_one_input(together: bool) -> None:
     assert (joined(weights) is not None) == together
     torch.library.opcheck(dense, (x, weights, None, None))
     torch.library.opcheck(dense, (x, weights, bias, add))
+    for more, name in ((torch.cat([bias, bias]), None), "bias"), ((None, add[:, :1]), "add"):
+        with pytest.raises(ValueError, match=f"{name} has shape"):
+            dense(x, weights, *more)
     wide = [each.detach().double().requires_grad_() for each in (x, *weights, bias, add)]
     each = torch.vmap(lambda x: dense(x, weights, None, None))(x)
     torch.testing.assert_close(each, dense(x, weights, None, None))

@@ -12,7 +12,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
@@ -115,9 +115,7 @@ def gemm_scaled(
     out         (M, N), bf16 if it is not given; or f16 or f32. The rest is as of `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit, ValueError for another kind
     """
-    if kind not in SCALED:
-        raise ValueError(f"kind is one of {', '.join(SCALED)}, not {kind!r}")
-    scaled, given = SCALED[kind], Arguments()
+    scaled, given = SCALED[one_of("kind", kind, SCALED)], Arguments()
     kinds = ("e4m3", "e5m2") if scaled.numbers == 1 else ("u8",)
     given.array("a", a, kinds, "M K", rows=True)
     given.array("b", b, kinds, "N K", rows=True)

@@ -315,14 +315,16 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     given.array("x", x, "bf16", "T K", rows=True)
     is_array("w", w)
     t, k = x.shape
-    if out is None:
-        out = empty(x, (t, w.shape[0] * ROWS if n is None and len(w.shape) else n or 0))
-    given.array("out", out, "bf16", "T N", written=True, rows=True)
-    n = out.shape[1]
+    if out is not None:
+        given.array("out", out, "bf16", "T N", written=True, rows=True)
+        n = out.shape[1]
+    elif n is None:
+        n = w.shape[0] * ROWS if len(w.shape) else 0
     packed = -(-n // ROWS), -(-k // DEPTH), ROWS * DEPTH * KINDS[kind][0] // 32 + ROWS // 2
     given.array("w", w, "i32", packed, dense=True, why=f", as pack(kind={kind!r}) makes it of ({n}, {k}) weights")
     if k % 8 or n % 8:
         raise ArrayError(f"x has {k} columns, and the result {n}: both are multiples of 8")
+    out = empty(x, (t, n)) if out is None else out
     if left_out() or 0 in (t, n):
         return out
     check_given_apart(out, x=x, w=w)

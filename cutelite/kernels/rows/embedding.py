@@ -90,8 +90,8 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     if (found := derived(table, places, out=out)) is not None:
         return found.embedding(table, places, -1)
     rows, m = Rows(table, "table", most=None), count(places)
-    if len(table.shape) != 2:
-        raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n)")
+    if len(table.shape) != 2 or (m and not table.shape[0]):
+        raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n), with words for places")
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)
@@ -122,7 +122,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
         raise cl.ArgumentError(f"dy is {tuple(dy.shape)}, for places of {tuple(places.shape)}: a row for each")
     out = empty(dy, (words, rows.n))
     out[...] = 0
-    if m * rows.n:
+    if m * rows.n * words:
         made = Rows(out, "out", most=None)
         given = flat(places, m)
         if kind(places) == i64:  # numbers that 32 bits do not hold are of no row

@@ -33,6 +33,7 @@ from cutelite.kernels.rows.operators_elements import (
     gated,
     gated_backward,
     gated_halves,
+    halves,
     rope,
     rope_,
     rope_append,
@@ -211,8 +212,7 @@ def _rope_into(*arrays: Any, out: Any) -> Any:
 
 
 def _halves_into(x: Any, activation: str, out: Any) -> Any:
-    gate, up = x.chunk(2, -1)
-    return gates.gated(gate, up, activation, out=out)
+    return gates.gated(*halves(x), activation, out=out)
 
 
 def _quantise_into(x: Any, block: int, up: Any, activation: str, dtype: str, out: Any) -> Any:

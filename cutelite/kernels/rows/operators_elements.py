@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import custom_op
+from cutelite.kernels.arguments import ArrayError
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
@@ -60,14 +61,18 @@ gated.register_autograd(
 )
 
 
-@custom_op(
-    "cutelite::gated_halves",
-    mutates_args=(),
-    results=lambda x, _: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)),
-)
+def halves(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the two halves of the last mode. Errors: `ArrayError` if there are none."""
+    if not x.ndim or x.shape[-1] % 2:
+        raise ArrayError(f"x has shape {tuple(x.shape)}, but must have an even number of columns")
+    n = x.shape[-1] // 2
+    return x[..., :n], x[..., n:]
+
+
+@custom_op("cutelite::gated_halves", mutates_args=(), results=lambda x, _: x.new_empty(halves(x)[0].shape))
 def gated_halves(x: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
-    gate, up = x.chunk(2, dim=-1)
+    gate, up = halves(x)
     return gates.gated(gate, up, activation)
 
 
@@ -75,8 +80,7 @@ def gated_halves(x: Tensor, activation: str) -> Tensor:
 def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     dx = x.new_empty(x.shape)
-    gate, up = x.chunk(2, dim=-1)
-    gates.gated_backward(dy, gate, up, activation, out=dx.chunk(2, dim=-1))
+    gates.gated_backward(dy, *halves(x), activation, out=halves(dx))
     return dx
 
 
