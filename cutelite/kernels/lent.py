@@ -45,9 +45,10 @@ def on_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def returned(result: Any) -> Any:
-    """The same as an array of JAX; a named tuple of arrays, of which some may be None, as one of these."""
+    """The same as an array of JAX; a tuple of arrays, of which some may be None, as such a tuple."""
     if isinstance(result, tuple):
-        return type(result)(*(None if x is None else returned(x) for x in result))
+        make: Callable[..., Any] = getattr(result, "_make", tuple)
+        return make(None if x is None else returned(x) for x in result)
     jax = sys.modules["jax"]
     return jax.numpy.asarray(result) if type(result).__module__ == "numpy" else jax.dlpack.from_dlpack(result)
 
