@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from cutelite.dispatch import Kernel, fingerprint
 from cutelite.dispatch.divert import diverted
@@ -30,8 +30,9 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Of laws that take as many examples as the profile says. Each run tries others.
-settings.register_profile("usual", max_examples=30)
-settings.register_profile("thorough", max_examples=1000)
+# How fast they are made says how busy the machine is.
+settings.register_profile("usual", max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)
 settings.load_profile("usual")
 
 

@@ -69,7 +69,6 @@ def within(around: str, block: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(ROOT / "examples"))
     space: dict[str, Any] = {"__name__": "a_page"}
     for code, needs in pieces(page):
         if not missing(needs):

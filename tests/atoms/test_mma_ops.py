@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor
+from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.lang.matrix import ldmatrix, mma_sync, movmatrix, stmatrix
 from cutelite.ops import ldmatrix as matrix_ops
@@ -22,18 +22,7 @@ from tests.places import Place
 M, N, K = cl.dims("M N K")
 A, B, D = TypeVar("A"), TypeVar("B"), TypeVar("D")
 
-DTYPES = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "tf32": np.float32,
-    "i8": np.int8,
-    "u8": np.uint8,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
-    "f64": np.float64,
-    "f32": np.float32,
-    "i32": np.int32,
-}
+DTYPES = {name: numpy_dtype(elem) for name, elem in SCALARS.items()}
 CASES = [(a, b, d, k, form.m) for a, form in mma.every_form() for b in form.b for d in form.d for k in form.k]
 
 

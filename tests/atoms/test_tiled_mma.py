@@ -15,20 +15,9 @@ from cutelite import CompileError, Tensor
 from cutelite.ir.types import SCALARS
 from cutelite.layout import Layout
 from cutelite.ops import mma as mma_ops
+from tests.atoms.test_mma_ops import DTYPES
 from tests.places import Place
 
-DTYPES = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "tf32": np.float32,
-    "i8": np.int8,
-    "u8": np.uint8,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
-    "f64": np.float64,
-    "f32": np.float32,
-    "i32": np.int32,
-}
 WARP = [(a, b, d, k) for a, form in mma_ops.FORMS.items() for b in form.b for d in form.d for k in form.k]
 TILED = {
     "one": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32)),

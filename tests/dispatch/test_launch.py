@@ -21,6 +21,7 @@ from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
+from tests.rt.exchange import ByDlpack
 
 
 @pytest.fixture(autouse=True)
@@ -34,19 +35,6 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def floats(n: int) -> Any:
     return np.arange(n, dtype=np.float32)
-
-
-class Exporter:
-    """An array in host memory, known by DLPack alone."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self.array.__dlpack_device__()
 
 
 # ---- in the simulator
@@ -172,7 +160,7 @@ def test_arrays_of_other_libraries_in_host_memory_are_simulated_without_a_gpu(mo
     monkeypatch.setattr(devices, "has_gpu", lambda: False)
     columns = np.zeros((100, 3), np.float32)
     c = np.zeros(100, np.float32)
-    kernels.add[1, 128](Exporter(floats(100)), Exporter(floats(100)), Exporter(c))
+    kernels.add[1, 128](ByDlpack(floats(100)), ByDlpack(floats(100)), ByDlpack(c))
     np.testing.assert_array_equal(c, 2 * floats(100))
 
     @cl.kernel(block=32)
@@ -180,7 +168,7 @@ def test_arrays_of_other_libraries_in_host_memory_are_simulated_without_a_gpu(mo
         for i in range(cl.thread_idx.x, x.shape[0], 32):
             x[i] = cl.f32(i)
 
-    fill[1, 32](Exporter(columns[:, 1]))
+    fill[1, 32](ByDlpack(columns[:, 1]))
     np.testing.assert_array_equal(columns[:, 1], floats(100))
     assert not columns[:, [0, 2]].any()
 
@@ -595,9 +583,9 @@ def test_host_arrays_of_other_libraries_are_refused_where_there_is_a_gpu(
 ) -> None:
     x = np.ones(8, np.float32)
     with pytest.raises(cl.ArgumentError, match=r"argument `x` is a tests array in host memory; move it to the GPU, or"):
-        kernels.tripled[1, 32](Exporter(x))
+        kernels.tripled[1, 32](ByDlpack(x))
     monkeypatch.setenv("CUTELITE_SIM", "1")
-    kernels.scale[1, 64](Exporter(x), 4.0)
+    kernels.scale[1, 64](ByDlpack(x), 4.0)
     np.testing.assert_array_equal(x, np.full(8, 4.0))
 
 

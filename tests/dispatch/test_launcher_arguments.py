@@ -311,16 +311,10 @@ counting.read, counting.current_stream = ctypes.cast(_counting, ctypes.c_void_p)
 def test_arrays_known_by_dlpack_alone_are_asked_with_the_stream(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     told: list[Any] = []
 
-    class Exporter:
-        def __init__(self, array: Any) -> None:
-            self.array = array
-
-        def __dlpack_device__(self) -> Any:
-            return self.array.__dlpack_device__()
-
+    class Exporter(other.ByDlpack):
         def __dlpack__(self, stream: Any = None, max_version: Any = None) -> Any:
             told.append(stream)
-            return self.array.__dlpack__(stream=-1, max_version=max_version)
+            return self.own.__dlpack__(stream=-1, max_version=max_version)
 
     pair, x = pair_of(_copied), on_gpu((4, 8))
     both(cuda, pair, (1, 32), Exporter(x), x)

@@ -23,7 +23,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     hopper = str(EXAMPLES / "hopper_gemm.py")
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXAMPLES))
         patch.setenv("CUTELITE_CACHE", "0")
         assert main(["explore", hopper, "--trace", "-o", str(folder / "one.html")]) == 0
         two = str(EXAMPLES / "vector_add.py"), "--against", str(EXAMPLES / "transpose.py")

@@ -3,31 +3,19 @@
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f16, f32, i32
 from cutelite.ops.swizzles import SWIZZLES
+from tests.atoms.test_mma_ops import DTYPES as DTYPES
 from tests.places import Place
 
 N, K = cl.dims("N K")
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
 D = TypeVar("D", bound=Any)
-
-DTYPES = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "tf32": np.float32,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
-    "i8": np.int8,
-    "u8": np.uint8,
-    "f32": np.float32,
-    "i32": np.int32,
-}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from cutelite.kernels.attention import decode
 from cutelite.kernels.gemm import Config, few, gemm
 from cutelite.kernels.rows import norm, softmax
 from tests.rt.conftest import FakeCuda, cuda
+from tests.rt.exchange import ByDlpack
 
 __all__ = ["cuda"]  # a fixture
 
@@ -42,19 +43,6 @@ class ByInterface:
     @property
     def T(self) -> ByInterface:
         return ByInterface(self.own.T)
-
-
-class ByDlpack:
-    """An array that says no more than DLPack does."""
-
-    def __init__(self, own: Any) -> None:
-        self.own = own
-
-    def __dlpack_device__(self) -> Any:
-        return self.own.__dlpack_device__()
-
-    def __dlpack__(self, **given: Any) -> Any:
-        return self.own.__dlpack__(**given)
 
 
 @pytest.mark.parametrize("kind", [lambda x: x, ByInterface, ByDlpack])

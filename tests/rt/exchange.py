@@ -16,6 +16,19 @@ READ = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
 _STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 
 
+class ByDlpack:
+    """An array that says no more than DLPack does."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __dlpack_device__(self) -> Any:
+        return self.own.__dlpack_device__()
+
+    def __dlpack__(self, **wanted: Any) -> Any:
+        return self.own.__dlpack__(**wanted)
+
+
 class Array:
     """An array wherever a test wants it; `reads` counts how often C code read one, `stream` is the current one."""
 

@@ -23,6 +23,7 @@ from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
 from cutelite_rt.launcher.asked import ExportedLaunch
+from tests.rt.exchange import ByDlpack
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples
@@ -368,18 +369,8 @@ def test_torch_tensors(device: rt.Device) -> None:
         view = rt.read(tensor)
         assert view[:6] == (tensor.data_ptr(), (8, 3, 3), tensor.stride(), row.code, ("cuda", 0), tensor)
         assert rt.read(tensor.cpu()).device == ("cpu", 0)
-
-        class Plain:
-            """The same tensor, known by DLPack alone."""
-
-            def __dlpack_device__(self, tensor: Any = tensor) -> Any:
-                return tensor.__dlpack_device__()
-
-            def __dlpack__(self, tensor: Any = tensor, **wanted: Any) -> Any:
-                return tensor.__dlpack__(**wanted)
-
         try:
-            assert rt.read(Plain(), 0)[:5] == view[:5]
+            assert rt.read(ByDlpack(tensor), 0)[:5] == view[:5]
         except rt.UnreadableArray as problem:  # torch exports not every type in every version
             assert "cannot be exported through DLPack" in str(problem)
     for unreadable in (torch.zeros(3, dtype=torch.complex64), torch.zeros(3, device="meta")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +116,6 @@ def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
         for name, all_args in table.items()
         for i, args in enumerate(all_args)
     ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _examples_are_importable() -> Any:
-    sys.path.insert(0, str(EXAMPLES))
-    yield
-    sys.path.remove(str(EXAMPLES))
 
 
 def test_every_example_is_listed() -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from collections.abc import Callable
 from itertools import combinations, product
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32

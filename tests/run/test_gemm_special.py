@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +20,6 @@ from cutelite.toolchain import find
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _examples_are_importable() -> Iterator[None]:
-    sys.path.insert(0, str(EXAMPLES))
-    yield
-    sys.path.remove(str(EXAMPLES))
 
 
 FP8_TILES: list[dict[str, Any]] = [

@@ -16,6 +16,7 @@ from cutelite import sim
 from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
+from cutelite.sim import SimError
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
 from cutelite.sim.program import Program
@@ -55,6 +56,17 @@ def outputs(function: Function, grid: int = 1, *, seed: int = 0, **options: Any)
     threads = grid * int(np.prod(function.attrs["block"]))
     assert (out[threads:] == -1).all()
     return out[:threads]
+
+
+def errors(function: Function, grid: int = 1, seeds: range = SEEDS) -> list[SimError]:
+    """The errors of a kernel with the one parameter `OUT`, under the seeds that show one."""
+    found = []
+    for seed in seeds:
+        try:
+            sim.run(function, grid, [np.zeros(4096, np.int32)], seed=seed)
+        except SimError as error:
+            found.append(error)
+    return found
 
 
 def each_seed(function: Function, grid: int = 1, seeds: range = SEEDS, **options: Any) -> np.ndarray[Any, Any]:

@@ -10,7 +10,7 @@ import pytest
 from cutelite import sim
 from cutelite.ir.function import Function
 from cutelite.sim import SimError
-from tests.sim.kernels import SEEDS, each_seed, kernel
+from tests.sim.kernels import SEEDS, each_seed, errors, kernel
 
 SYNC = "barrier.cluster.arrive\n  barrier.cluster.wait"
 
@@ -45,24 +45,12 @@ def test_read_a_neighbours_shared_memory() -> None:
 
 def test_a_block_that_leaves_while_others_read_it() -> None:
     function = clustered(EXCHANGE.format(before=SYNC, after=""))
-    codes = set()
-    for seed in range(8):
-        try:
-            sim.run(function, 2, [np.zeros(4096, np.int32)], seed=seed)
-        except SimError as error:
-            codes.add(error.code)
-    assert codes == {"exited-block"}
+    assert {error.code for error in errors(function, 2)} == {"exited-block"}
 
 
 def test_a_missing_cluster_barrier() -> None:
     function = clustered(EXCHANGE.format(before="", after=SYNC))
-    codes = set()
-    for seed in range(8):
-        try:
-            sim.run(function, 2, [np.zeros(4096, np.int32)], seed=seed)
-        except SimError as error:
-            codes.add(error.code)
-    assert codes == {"uninitialised"}
+    assert {error.code for error in errors(function, 2)} == {"uninitialised"}
 
 
 def test_atomics_in_another_block() -> None:

@@ -16,6 +16,7 @@ from cutelite_rt import CudaError
 from cutelite_rt.gpu.clock import TimedStream
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import H200, FakeCuda
+from tests.rt.exchange import ByDlpack
 from tests.tune import kernels
 
 L2 = H200[38]
@@ -132,23 +133,11 @@ def test_what_cannot_be_captured_is_timed_in_the_open(
 def test_arrays_that_cannot_be_copied_are_timed_in_the_open(
     on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Foreign:
-        """An array known by DLPack alone."""
-
-        def __init__(self, array: Any) -> None:
-            self.array = array
-
-        def __dlpack__(self, **options: Any) -> Any:
-            return self.array.__dlpack__(**options)
-
-        def __dlpack_device__(self) -> Any:
-            return self.array.__dlpack_device__()
-
-    x, y = Foreign(on_gpu((64,))), Foreign(on_gpu((64,)))
+    x, y = ByDlpack(on_gpu((64,))), ByDlpack(on_gpu((64,)))
     assert tuned(5, 3).config_for(x, y) == 3
     assert not cuda.replays
     with pytest.raises(TypeError, match=r"a tests array with strides \(1,\) can be neither copied nor restored"):
-        tuned(5, 3, restore=("y",)).config_for(Foreign(on_gpu((65,))), Foreign(on_gpu((65,))))
+        tuned(5, 3, restore=("y",)).config_for(ByDlpack(on_gpu((65,))), ByDlpack(on_gpu((65,))))
 
 
 def test_streams_that_the_function_names_are_replaced_while_it_is_timed(on_gpu: GpuArray, cuda: FakeCuda) -> None:
