@@ -44,8 +44,7 @@ class Numbers(NamedTuple):
     scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
-    partial               the part of results that is written besides, where tiles begin within a line of 128 bytes;
-                          `split` where they begin within a sector of 32
+    partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
     second, second_byte   a second kernel that adds up sums, and a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
@@ -70,7 +69,6 @@ class Numbers(NamedTuple):
     l2: float = 2.249e-08
     hidden: float = 0.176
     partial: float = 1.675
-    split: float = 3.0
     shallow: float = 0.3151
     second: float = 1.6
     second_byte: float = 4.086e-07
@@ -236,7 +234,7 @@ class Table(NamedTuple):
     together and splits share a tile's K, `parts` of it
     plain        tiles as they lie, of a width in `PLAIN`
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
-    ragged       tiles as they lie whose columns are no multiple of 64; `cut` those whose are no multiple of 16
+    ragged       tiles as they lie whose columns are no multiple of 64
     tight        wide tiles whose results leave 8 columns at a time, for a stage more: they have one round
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
@@ -270,7 +268,6 @@ class Table(NamedTuple):
     plain: Any
     lone: Any
     ragged: Any
-    cut: Any
     tight: Any
     uneven: Any
     share: Any
@@ -328,7 +325,7 @@ def table_of(configs: Sequence[Config]) -> Table:
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
-        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0), lies & (bn % 16 > 0),
+        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
         tight,
         np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
@@ -557,8 +554,7 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
 def moved_by(t: Table, work: Work, of: Filling) -> Any:
     """Return the bytes that come from DRAM or go there: operands and results once, but for lines written in part."""
     m, n, k, batches, matrices, _ = work.sizes
-    within = (t.numbers.partial * t.ragged + t.numbers.split * t.cut * (t.splits == 1)) * (of.extent > t.bn)
-    written = m * n * work.result * (1.0 + within)
+    written = m * n * work.result * (1.0 + t.numbers.partial * (t.ragged * (of.extent > t.bn)))
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
     columns = np.where(matrices > 1, np.ceil(of.extent / t.wide) * t.wide, n)
     return batches * ((m + matrices * columns) * k * work.in_memory + written)
