@@ -1,6 +1,6 @@
 """Dense GEMMs: the problems that kernels are made for, and their configurations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -214,10 +214,6 @@ CONFIGS = [
 ]
 
 
-WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256)
-"""Rows of the result that a swapped tile has: an n of wgmma, for every type."""
-
-
 ROOM = 228_000
 """Bytes of shared memory for stages and pieces of results; what a block has besides is for scales and biases."""
 
@@ -259,61 +255,49 @@ def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, t
     return slim(rows, columns, pingpong, cluster, together, turned=True)
 
 
+def by_8(*spans: int | tuple[int, int]) -> list[int]:
+    """Return widths: single ones, and those from a first to a last one by 8."""
+    return [w for span in spans for w in (range(span[0], span[1] + 8, 8) if isinstance(span, tuple) else (span,))]
+
+
+BY_16 = *by_8((8, 32)), *range(48, 272, 16)
+NARROW, WIDE = by_8((8, 56), (72, 120), 136, 144), by_8((160, 184), 200, 216, 224, 240)  # but for those above
+SWAPPED = by_8((8, 144), (160, 224), 240, 256)
+KINDS: list[tuple[int, bool, int, tuple[int, ...], Sequence[int], Sequence[int]]] = [
+    (64, True, 1, (1, 2, 3, 4, 5, 6, 8), [*NARROW, 160], sorted({*BY_16, *by_8((8, 128))})),
+    (64, True, 2, (1,), NARROW, by_8((8, 136))),
+    (64, True, 4, (1,), [*NARROW, *by_8((152, 176))], by_8((8, 176))),
+    (128, False, 1, (1, 2, 3), [*NARROW, *WIDE], SWAPPED),
+    (128, False, 1, (4,), [*NARROW, *WIDE], BY_16),
+    (128, False, 1, (5,), by_8((8, 32)), by_8((8, 32))),
+    (128, False, 1, (8,), by_8((72, 160)), by_8((72, 160))),
+    (128, False, 2, (1,), by_8((8, 56), (72, 144), (160, 224), 240), SWAPPED),
+    (128, False, 4, (1,), [*NARROW, 224, 240, 256], by_8((8, 136), 224, 240, 256)),
+    (128, True, 1, (1,), by_8((128, 208)), by_8((128, 208))),
+    (128, True, 2, (1,), by_8((72, 120), 136, 144, 160, 168, 176), by_8(72, (88, 144), (160, 208))),
+    (128, True, 4, (1,), by_8(48, 56, (72, 208)), by_8((48, 208))),
+    (192, True, 2, (1,), by_8((72, 136)), by_8((72, 136))),
+    (192, False, 2, (1,), (144, 160, 176, 192), (144, 160, 176, 192)),
+    (256, False, 1, (2,), (), BY_16[:10]),
+    (256, False, 2, (1,), by_8((72, 120), 136, 144, 160), by_8((8, 144), 160, 176, 184, 192)),
+    (256, False, 4, (1,), by_8((72, 128)), by_8((72, 128))),
+]
+"""Rows, ping-pong, the cluster along these rows, how many blocks share K, and the columns of tiles as they lie, and of
+swapped ones. Few rows: blocks of a cluster go through K together, which DRAM likes. With at most 15 tiles and a deep K
+as many blocks as a cluster may have share it, each of which has an eighth of the sums."""
 CONFIGS += [
-    *(swapped(rows, 64, True, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4, 5, 6, 8)),
-    *(swapped(rows, 128, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4)),
-    *(swapped(rows, 256, together=2) for rows in WIDTHS[:10]),
-    *(swapped(rows, columns, cluster=2) for rows in WIDTHS[3:] for columns in (128, 256) if rows * columns <= 45_056),
-    *(swapped(rows, 128, True, 2) for rows in WIDTHS[7:15]),
-    # Few rows: blocks of a cluster go through K together, which DRAM likes.
-    *(swapped(rows, 64, True, cluster) for rows in WIDTHS[:10] for cluster in (2, 4)),
-    *(swapped(rows, 128, cluster=4) for rows in WIDTHS[:10]),
-    *(swapped(rows, 128, True, 4) for rows in WIDTHS[4:7]),
-    *(swapped(rows, columns, cluster=2) for rows in WIDTHS[:3] for columns in (128, 256)),
+    slim(columns, high, pingpong, cluster, together, turned)
+    for high, pingpong, cluster, shares, *widths in KINDS
+    for turned in (False, True)
+    for columns in widths[turned]
+    for together in shares
+]
+CONFIGS += [
+    slim(128, 128),
     *(Config((64, 128), True, (1, blocks), 7) for blocks in (2, 4)),
     Config((64, 192), True, (1, 2), 6, buffers=1),
     Config((128, 96), cluster=(1, 2), stages=6, piece=32, buffers=1),
 ]
-
-ODD = (40, 56, 72, 88, 104, 120, 136, 168, 184, 200, 216)
-"""Further widths, of 16-bit types and fp8."""
-NARROW = sorted([*(w for w in WIDTHS if w not in (64, 128, 192, 208, 256)), *ODD])
-"""Widths of tiles as they lie that are made for few columns, or for a last round that they fill."""
-CONFIGS += [
-    *(
-        slim(columns, 64, True, together=blocks)
-        for columns in NARROW
-        if columns <= 160
-        for blocks in (1, 2, 3, 4, 5, 6, 8)
-    ),
-    *(slim(columns, 64, True, cluster) for columns in NARROW if columns <= 144 for cluster in (2, 4)),
-    *(slim(columns, 128, together=blocks) for columns in NARROW for blocks in (1, 2, 3, 4)),
-    *(slim(columns, 128, cluster=2) for columns in sorted([*NARROW, 128, 192, 208])),
-    slim(128, 128),
-    *(slim(columns, 128, cluster=4) for columns in NARROW if columns <= 144),
-    *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
-    *(slim(columns, 256, cluster=2) for columns in NARROW if 72 <= columns <= 160),
-    *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 5, 6, 8)),
-    *(swapped(rows, 128, together=blocks) for rows in ODD for blocks in (1, 2, 3)),
-    *(swapped(rows, 128, cluster=2) for rows in ODD),
-    *(swapped(rows, 128, True, 2) for rows in ODD if 72 <= rows <= 200),
-    *(swapped(rows, 64, True, cluster) for rows in ODD if rows <= 136 for cluster in (2, 4)),
-    *(swapped(rows, 128, cluster=4) for rows in ODD if rows <= 136),
-    *(swapped(rows, 256, cluster=2) for rows in ODD if rows <= 136),
-]
-
-CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make in (slim, swapped)]
-"""At most 15 tiles and a deep K: as many blocks as a cluster may have share it, and each has an eighth of the sums."""
-
-CONFIGS += [
-    *(slim(columns, 128, True, 4, turned=turned) for columns in range(88, 216, 8) for turned in (False, True)),
-    *(slim(columns, 128, True, 4) for columns in (48, 56, 72, 80)),
-    *(swapped(rows, 128, True, 4) for rows in (56, 72)),
-    *(slim(columns, 128, cluster=4, turned=turned) for columns in (224, 240, 256) for turned in (False, True)),
-    *(slim(columns, 64, True, 4) for columns in range(152, 184, 8)),
-    *(swapped(rows, 64, True, 4) for rows in range(144, 184, 8)),
-]
-"""One or two rounds of clusters that load the narrow operand once for four blocks."""
 
 SPLIT = (64, 96, 112, 128, 160, 192, 208, 224, 256)
 CONFIGS += [
@@ -339,7 +323,6 @@ CONFIGS += [  # the same of few columns
     for splits in shares
     if columns < 64 or high == 64
 ]
-CONFIGS += [slim(columns, 128, together=5, turned=turned) for columns in (8, 16, 24, 32) for turned in (False, True)]
 """Few tiles and a deep K: blocks share the K of a tile, alone or in clusters, and a second kernel adds up."""
 
 
@@ -364,8 +347,6 @@ def full(high: int, columns: int, cluster: tuple[int, int], turned: bool, piece:
 
 
 CONFIGS += [
-    *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 144, 8) for turned in (False, True)),
-    *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
     *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
     *(replace(swapped(rows, 192, False, 2), stages=4, piece=piece) for rows, piece in ((224, 56), (240, 40))),
     *(full(192, columns, (1, 2), turned) for columns in range(144, 240, 16) for turned in (False, True)),
@@ -374,7 +355,6 @@ CONFIGS += [
 
 CONFIGS += [
     *(Config((256, 192), cluster=cluster, stages=3, buffers=3, regs=(24, 240)) for cluster in ((1, 2), (2, 1))),
-    *(swapped(rows, 256, cluster=2) for rows in (184, 192)),
     replace(swapped(200, 256, cluster=2), buffers=5, swizzle=5),
 ]
 """Tiles of as many sums as registers hold: blocks load the fewest bytes for a product, which counts where the card's
@@ -408,9 +388,7 @@ CONFIGS += [
 ]
 """Two tiles across, and many along the other mode."""
 CONFIGS += [
-    *(make(columns, 256, cluster=4) for columns in range(72, 136, 8) for make in (slim, swapped)),
     *(beside(make(columns, 128, False, 2), 2) for columns in range(176, 264, 8) for make in (slim, swapped)),
-    *(make(columns, 128, True) for columns in range(128, 216, 8) for make in (slim, swapped)),
     *(
         Config((256, columns), False, cluster, 4, 8, buffers=1, swapped=turned)
         for columns in (136, 152)
