@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from cutelite.diag import Span
 from cutelite.dispatch import Kernel, fingerprint
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import Specialisation, Specialisations
@@ -43,6 +45,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Let the garbage collector run less often: thousands of tests and kernels are alive until the end."""
     gc.set_threshold(100_000, 20, 20)
+    Span.source = _without_expectations  # type: ignore[method-assign]
+
+
+_source = Span.source
+
+
+def _without_expectations(span: Span) -> list[str]:
+    """Return the lines that an error shows, but without the sentences in them where they are lines of a test.
+
+    ``(lambda: cl.size("x"), "is no layout")`` would find its words in any error, since this shows the row.
+    """
+    lines = _source(span)
+    if os.path.basename(span.filename).startswith("test_"):
+        return [re.sub(_TEXT, lambda found: "_" * len(found[0]) if " " in found[0] else found[0], at) for at in lines]
+    return lines
+
+
+_TEXT = r"""(["'])(?:\\.|(?!\1).)*\1"""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -514,7 +514,7 @@ def test_a_tool_that_refuses_the_users_own_ptx_points_there() -> None:
     with pytest.raises(cl.CompileError) as caught:
         own.compile()
     assert caught.value.diagnostic.code == "inline-ptx"
-    assert 'cl.inline_ptx("no_such_instruction $a;", a=x[0])' in str(caught.value)
+    assert "cl.inline_ptx(" in str(caught.value)
     assert "no_such_instruction" in str(caught.value).partition("note:")[2]
 
 
