@@ -158,10 +158,13 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
 def _not_taken_by(error: Exception, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Diagnostic | None:
     """Return the same for a call, of a function that may have a wrapper; None for one without a signature."""
     try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
         told = _signature(function)
     except (TypeError, ValueError, AttributeError):
         return None
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError as wrong:
+        return Mistake("argument", f"{function.__qualname__}(): {wrong}", help=f"it is `{told}`")
     given = {name: x for name, x in given.items() if name not in _HIDDEN}
     return _refused(error, function.__qualname__, given, f"it is `{told}`")
 

@@ -23,6 +23,7 @@ MISTAKES = [
     ("cl.make_rmem_tensor((4, 8), f32)", "write `cl.make_rmem_tensor(cl.f32, (64, 64))`"),
     ("cl.shared(f32, 4, swizzle=3)", "help: it is `shared(dtype, shape, *, align=None, swizzle=None)`"),
     ("cl.coalesce(3)", "coalesce() does not take these arguments"),  # whatever wraps it
+    ("cl.select(n > 3, 1.0, 2.0)", "select(): too many positional arguments"),
     ("cl.complement('a')", "layout = 'a'"),
     ("cl.wgmma.wait_group(0, x)", "those that products return"),
     ("x.view(i32)", "write `cl.bitcast"),
