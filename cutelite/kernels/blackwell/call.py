@@ -148,6 +148,11 @@ def arranged(scales: Any) -> Any:
             cuBLAS has them in this order too
     """
     Arguments().array("scales", scales, "u8", "rows blocks")
+    if not left_out():
+        try:
+            rt.read(scales)
+        except rt.UnreadableArray as error:  # has a mask, for one
+            raise ArrayError(f"scales cannot be read: {error}") from None
     rows, blocks = scales.shape
     high, deep = -(-rows // ATOM[0]), -(-blocks // ATOM[1])
     whole = empty(scales, (high * ATOM[0], deep * ATOM[1]))

@@ -138,7 +138,9 @@ def elementwise(
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
     check_count("inputs", inputs, MOST_INPUTS)
-    called = [*names, *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise cl.ArgumentError(f"names must be a tuple of texts, not {names!r}")
+    called = [*names[: len(inputs)], *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]
     given = [Rows(x, name, most=None) for name, x in zip(called, inputs, strict=False)]
     first = given[0]
     is_new = out is None
@@ -149,7 +151,10 @@ def elementwise(
             one_of("dtypes", kind, RESULTS)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
     check_count("out", out, MOST_OUTPUTS)
-    called = [*called[: len(inputs)], *(f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out)))]
+    results = names[len(inputs) :] or [f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out))]
+    if len(results) != len(out):
+        raise cl.ArgumentError(f"names has {len(names)}, but there are {len(inputs)} inputs and {len(out)} results")
+    called += results
     made = [Rows(x, name, None, RESULTS, written=True) for name, x in zip(called[len(inputs) :], out, strict=True)]
     for name, each in zip(called, (*given, *made), strict=True):
         if each.shape != first.shape:
