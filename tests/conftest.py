@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Let the garbage collector run less often: thousands of tests and kernels are alive until the end."""
     gc.set_threshold(100_000, 20, 20)
-    Span.source = _without_expectations  # type: ignore[method-assign]
+    Span.source = _without_expectations  # type: ignore[method-assign,assignment]
 
 
 _source = Span.source
