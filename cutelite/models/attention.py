@@ -15,7 +15,6 @@ from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from cutelite.interop.torch_levels import refuse_tangents
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode
@@ -396,7 +395,7 @@ class Turned(torch.autograd.Function):  # type: ignore[misc]
     """`turned_heads` with its derivative: gradients are turned back into the matrix that a GEMM multiplies."""
 
     generate_vmap_rule = True
-    forward, jvp = staticmethod(turned_heads), staticmethod(refuse_tangents)
+    forward = staticmethod(turned_heads)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch_levels import refuse_tangents
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.models.dense import TYPES, plain
@@ -73,7 +72,6 @@ class Beside(torch.autograd.Function):  # type: ignore[misc]
     """RMSNorm over the last mode, which also returns its input unchanged, and what its derivative needs."""
 
     generate_vmap_rule = True
-    jvp = staticmethod(refuse_tangents)
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, eps: float, offset: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -126,7 +126,7 @@ def summed_linear(
     x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Return ``x @ weight.T + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`."""
-    found: tuple[Tensor, Tensor, Tensor] = summed_product(x, weight.T, add, factors, offset, early=True)
+    found: tuple[Tensor, Tensor, Tensor] = summed_product(x, weight.T, add.contiguous(), factors, offset, early=True)
     return found
 
 
@@ -144,7 +144,7 @@ def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], 
     """
     whole = joined(weights)
     b = (torch.cat(list(weights)) if whole is None else whole).T
-    found: Tensor = normed_product(weighted, squares, b, eps, gate=gate or None, early=True)
+    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, gate=gate or None, early=True)
     return found
 
 

@@ -64,7 +64,7 @@ def test_dense_layers_of_one_input(together: bool) -> None:
 
 
 def test_derivatives_of_layers_within_transforms() -> None:
-    """Of a norm that gives its input too, and of dense layers whose heads are turned."""
+    """Of a norm that gives its input too, and of dense layers whose heads are turned; traced by torch.compile too."""
     x, weight, angles = random(2, 64, 32), random(32), random(64, 8)
     weights = [random(16 * heads, 32) for heads in (2, 1, 1)]
     functions: list[tuple[Any, Any]] = [
@@ -76,6 +76,8 @@ def test_derivatives_of_layers_within_transforms() -> None:
         (right,) = torch.autograd.grad(function(needy), needy)
         assert torch.equal(torch.func.grad(function)(given), right)
         assert torch.equal(torch.vmap(torch.func.grad(function))(given[:, None])[:, 0], right)
+        compiled = torch.compile(function, fullgraph=True, backend="eager")
+        assert torch.equal(torch.autograd.grad(compiled(needy), needy)[0], right)
 
 
 def test_rows_of_a_table() -> None:
@@ -149,6 +151,8 @@ def test_a_norm_between_dense_layers(together: bool) -> None:
         beside(weights)
     torch.library.opcheck(summed_linear, (x, down, add, factors, 1.0))
     h, weighted, squares = summed_linear(x, down, add, factors, 1.0)
+    of_one = torch.vmap(lambda x: summed_linear(x, down, add[0], factors, 1.0)[0])(x)
+    assert torch.equal(of_one[0], h[0])
     torch.library.opcheck(normed_linear, (weighted, squares, weights, 1e-3, "silu"))
     exact = x.double() @ down.double().T + add.double()
     torch.testing.assert_close(h.double(), exact, atol=0.02, rtol=0.01)
