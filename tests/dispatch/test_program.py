@@ -117,12 +117,19 @@ def outer(x: Any, y: Any, out: Any) -> None:
     summed[-(-x.shape[0] // 64)]([between, y], out, None)
 
 
+@cl.program
+def nothing(x: Any) -> None:
+    summed[0]([x], x, None)
+
+
 def test_programs_within_programs_and_kernels_of_lists(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x, y, out = np.arange(100, dtype=np.float32), np.ones(100, np.float32), np.zeros(100, np.float32)
     outer(x, y, out)
     np.testing.assert_array_equal(out, 4 * x + 2)
     stub = outer.export(None, x, y, out, arch="sm_90a")
     assert "int outer_run(outer_program *program, CUstream stream, const cutelite_tensor *x," in stub.header
+    with pytest.raises(ArgumentError, match=r"nothing\(\): nothing is launched for these examples"):
+        nothing.export(None, x)
     machine_code_or_skip()
     arrays, seen = [on_gpu((100,)) for _ in range(3)], Launches(cuda)
     outer(*arrays)
