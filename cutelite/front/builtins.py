@@ -13,7 +13,7 @@ import operator
 import types
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 from cutelite.front import tree
 from cutelite.front.calls import call, initialiser, special
@@ -30,7 +30,7 @@ from cutelite.lang import loops
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.attempt import attempt
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import Differentiable, as_value, differentiable, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
 from cutelite.layout import DimExpr
 from cutelite.layout import maximum as maximum_of_dims
@@ -226,7 +226,7 @@ def _int(frame: Frame, x: Any = 0, /, base: Any = None) -> Any:
         return int(x) if base is None else int(x, base)
     if isinstance(x, DimExpr):
         return x
-    if not isinstance(x, Scalar) or base is not None:
+    if not isinstance(x, Scalar | Differentiable) or base is not None:
         raise mistake("builtin", f"int() takes a number, not {describe(x)}{'' if base is None else ' and a base'}")
     if x.dtype.is_int and x.dtype.bits >= 32:
         return x
@@ -239,7 +239,7 @@ def _float(frame: Frame, x: Any = 0.0) -> Any:
     if _known(x):
         return float(x)
     x = _number(x)
-    if not isinstance(x, Scalar):
+    if not isinstance(x, Scalar | Differentiable):
         raise mistake("builtin", f"float() takes a number, not {describe(x)}")
     return to_dtype(x, f64 if x.dtype.bits == 64 else f32)
 
@@ -270,6 +270,8 @@ def _divmod(frame: Frame, a: Any, b: Any) -> Any:
         return divmod(a, b)
     if not isinstance(b, Runtime | DimExpr | int | float) and hasattr(type(b), "__rdivmod__"):
         return call(frame, b.__rdivmod__, [a], {})
+    if differentiable(a, b):
+        return a // b, a % b
     return floordiv(_number(a), _number(b)), modulo(_number(a), _number(b))
 
 
@@ -288,11 +290,14 @@ def _round(frame: Frame, number: Any, ndigits: Any = None) -> Any:
     if ndigits not in (None, 0):
         help = 'scale it: `cl.math.rint(x * 100) / 100`; a `print` takes digits, `f"{x:.2f}"`'
         raise mistake("builtin", "round() of a run-time value takes 0 digits at most", help=help)
-    if not isinstance(x, Scalar) or not x.dtype.is_float:
+    if not isinstance(x, RuntimeNumber | Differentiable):
+        raise mistake("builtin", f"round() takes a number, not {describe(x)}")
+    if not x.dtype.is_float:
         return x
     from cutelite.lang import math  # late: few kernels need it
 
-    return _int(frame, math.rint(x)) if ndigits is None else math.rint(x)
+    nearest = math.rint(cast("Any", x))
+    return to_dtype(nearest, i64 if x.dtype == f64 else i32) if ndigits is None else nearest
 
 
 _MATH = """

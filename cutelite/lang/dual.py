@@ -54,7 +54,8 @@ class Dual(Differentiable):
         if not is_number(other):
             result = self.value / value
             return Dual(result, plus(self.slope, times(-1.0, times(slope, result))) / value)
-        return Dual(self.value / value, times(self.slope, 1.0 / value))
+        over = python_math.copysign(python_math.inf, value) if known(value, 0.0) else 1.0 / value
+        return Dual(self.value / value, times(self.slope, over))
 
     def __rtruediv__(self, other: Any) -> Any:
         result = literal(other) / self.value

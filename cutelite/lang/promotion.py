@@ -79,6 +79,13 @@ class Differentiable(Torchlike):
     def apply(self, name: str, function: Callable[..., Any], *xs: Any) -> Any:
         raise NotImplementedError
 
+    def to(self, dtype: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> DType:
+        raise NotImplementedError
+
 
 def differentiable(*xs: Any) -> Differentiable | None:
     """Return the first of them that carries a derivative."""
@@ -377,6 +384,8 @@ def of_torch(x: Any) -> Any:
 def to_dtype(x: Any, dtype: Any) -> Any:
     """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`. Integers wrap, floats are clamped."""
     dtype = dtype_of(dtype)
+    if isinstance(x, Differentiable):
+        return x.to(dtype)
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):

@@ -144,3 +144,41 @@ def test_numbers_have_derivatives_of_their_type_and_magnitudes_none_at_0(dtype: 
     slope = np.zeros_like(x)
     kernel[1](x, slope)
     assert slope.tolist() == [-2 + 1 + 8, -2 + 1 + 1 + 8, 1 + 4 + 8, 2 - 1 + 1 + 4 + 8, 2 - 1 + 1 + 16]
+
+
+def test_builtins_of_numbers_with_derivatives() -> None:
+    @cl.kernel(block=8)
+    def kernel(x: Tensor[f32, (8,)], y: Tensor[f32, (8,)], slope: Tensor[f32, (8,)]) -> None:
+        i = cl.thread_idx.x
+        y[i], slope[i] = cl.value_and_derivative(
+            lambda v: round(v) * v + f32(v) + float(v) * 2 + cl.f16(v) + int(v) * v + sum(divmod(v, 0.5)), x[i]
+        )
+        over, _ = cl.value_and_derivative(lambda v: v / 0.0, x[i])
+        y[i] = y[i] if cl.math.isinf(over) else 0.0
+
+    y, slope = np.zeros_like(ANY), np.zeros_like(ANY)
+    kernel[1](ANY, y, slope)
+    rounded, whole = np.rint(ANY), np.trunc(ANY)
+    half = ANY.astype(np.float16).astype(np.float32)
+    expected = rounded * ANY + ANY + ANY * 2 + half + whole * ANY + ANY // 0.5 + ANY % 0.5
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    np.testing.assert_allclose(slope, rounded + 1 + 2 + 1 + whole + 1, rtol=1e-6)
+
+
+def test_vectors_are_rounded() -> None:
+    @cl.kernel(block=2)
+    def kernel(x: Tensor[f32, (8,), cl.align(16)], y: Tensor[cl.i32, (8,), cl.align(16)]) -> None:
+        v = x.tile(4, cl.thread_idx.x)
+        y.tile(4, cl.thread_idx.x).store(round(v.load()))
+        v.store(round(v.load(), 0))
+
+    x, y = ANY.copy(), np.zeros(8, np.int32)
+    kernel[1](x, y)
+    np.testing.assert_array_equal(x, np.rint(ANY))
+    np.testing.assert_array_equal(y, np.rint(ANY))
+    with pytest.raises(CompileError, match=r"round\(\) takes a number, not "):
+        cl.kernel(block=1)(_rounds_a_tensor).compile()
+
+
+def _rounds_a_tensor(x: Tensor[f32, (8,)]) -> None:
+    x[0] = round(x)
