@@ -62,7 +62,7 @@ def exported(
             raise ArgumentError(f"{program.__name__}(): an event is of this process, and is not exported")
         steps.append(Step(artifacts, grid, smem, *ways_of(launch), packed.data(), moved))
     if not steps:
-        raise ArgumentError(f"{program.__name__}(): nothing is launched for these examples, so there is nothing to export")
+        raise ArgumentError(f"{program.__name__}(): nothing is launched for these examples, and nothing exported")
     signature = kinds.Signature(program.__name__, tuple(rows), len(rows))
     return c_program(name or program.__name__, signature, steps, total)
 
