@@ -16,6 +16,7 @@ So `while` has one form in all versions: a header that tests, a body that leads 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 
 from cutelite.diag import InternalError
 from cutelite.front.instructions import ENDS, JUMPS, Bytecode, Instr, stack_effect
@@ -127,7 +128,7 @@ def build(code: Bytecode) -> Cfg:
     )
     returns = [bool(body) and body[-1].op == "RETURN" for body in instrs]
     meetings = _post_dominators(successors, returns)
-    ways_out = frozenset().union(*(_ways_out(loop, predecessors, meetings) for loop in loops))
+    ways_out = frozenset().union(*(_ways_out(loop, successors, predecessors, meetings) for loop in loops))
     return Cfg(code, blocks, loops, _live_in(code, successors, instrs), ways_out, meetings)
 
 
@@ -403,14 +404,21 @@ def _loop(
     return Loop(header, blocks, tuple(leaving), back, frozenset(stores), is_for, collects)
 
 
-def _ways_out(loop: Loop, predecessors: Successors, meetings: tuple[int | None, ...]) -> set[int]:
+def _ways_out(
+    loop: Loop, successors: Successors, predecessors: Successors, meetings: tuple[int | None, ...]
+) -> set[int]:
     """Return the blocks behind a loop that only its body leads to, and not its header, up to where all ways meet."""
     found: set[int] = set()
-    inside = {*loop.blocks} - {loop.header}
-    for block in range(loop.blocks.stop, len(predecessors)):
+    inside = loop.blocks[1:]  # without the header
+    ahead = sorted({way for block, way in loop.exits if block != loop.header} - {meetings[loop.header]})
+    while ahead:  # in ascending order, as all ways to a block but those back come from smaller ones
+        block = heappop(ahead)
         before = (way for way in predecessors[block] if way < block)
-        if block != meetings[loop.header] and all(way in inside or way in found for way in before):
+        if block not in found and all(way in inside or way in found for way in before):
             found.add(block)
+            for way in successors[block]:
+                if way > block and way != meetings[loop.header]:
+                    heappush(ahead, way)
     return found
 
 

@@ -233,6 +233,38 @@ def test_failures_are_marked() -> None:
 # ---------------------------------------------------------------- the text
 
 
+def test_work_grows_as_the_loops_in_a_row() -> None:
+    """By the instructions that Python executes."""
+
+    def work(loops: int) -> int:
+        code = bytecode.read(compile(LOOPS.format("".join([ONE] * loops)), "f", "exec").co_consts[0])
+        count, before = 0, sys.gettrace()
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal count
+            frame.f_trace_opcodes = True
+            count += event == "opcode"
+            return trace
+
+        sys.settrace(trace)
+        try:
+            build(code)
+        finally:
+            sys.settrace(before)
+        return count
+
+    assert work(60) < 5 * work(15)
+
+
+LOOPS = "def f(xs, y):\n{}"
+ONE = """
+    for x in xs:
+        if x:
+            y = x
+            break
+"""
+
+
 def test_text_is_the_same_on_every_version() -> None:
     def saxpy(x: Any, y: Any, n: int) -> int:
         i = 0

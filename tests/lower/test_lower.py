@@ -14,6 +14,7 @@ from cutelite.diag import InternalError, Span
 from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
 from cutelite.target import Target
+from cutelite.toolchain.cubin import sections
 from tests.golden.cases import Case, paths
 
 HOPPER = Target.parse("sm_90a")
@@ -134,6 +135,36 @@ def test_the_text_is_the_same_every_time() -> None:
     text = """func @k[dims M: i32](%a: tensor<f32,gmem,(M,4):(4,1),16>, %i: i32) {
       %v = tensor.load t=%a, coord=(%i) tensor.store t=%a, coord=(%i), a=%v ret }"""
     assert llvm(text) == llvm(text)
+
+
+def test_a_second_way_in_behind_loops_costs_nothing(monkeypatch: pytest.MonkeyPatch, ptxas: str) -> None:
+    """Where there are many loops, here more than one: LLVM takes less time then, and machine code is not longer."""
+    loop = """
+      br to=^head{0}(%x{0}, %c)
+    ^head{0}(%s{0}: i32, %i{0}: i32):
+      %more{0} = cmp predicate="lt", a=%i{0}, b=%n
+      cond_br cond=%more{0}, then=^body{0}, other=^on{0}(%s{0})
+    ^body{0}:
+      %y{0} = mul a=%s{0}, b=%s{0}
+      %next{0} = add a=%i{0}, b=%one
+      br to=^head{0}(%y{0}, %next{0})
+    ^on{0}(%x{1}: i32):
+    """
+    loops = "".join(loop.format(i, i + 1) for i in range(3))
+    function = final(
+        parse_function(
+            "func @k(%out: tensor<i32,gmem,64:1,16>, %n: i32, %x0: i32) { %c = const value=0, type=i32"
+            f" %one = const value=1, type=i32 {loops} tensor.store t=%out, coord=(%c), a=%x3 ret }}"
+        )
+    )
+    texts = [lower.to_llvm(function, HOPPER)]
+    monkeypatch.setattr("cutelite.lower.function.MANY_LOOPS", 1)
+    monkeypatch.setattr("cutelite.lower.function.CUT", 1)
+    texts.append(lower.to_llvm(function, HOPPER))
+    assert [text.count("_aside:") for text in texts] == [0, 3]
+    images = [toolchain.to_cubin(toolchain.to_ptx(text, HOPPER), HOPPER).image for text in texts]
+    plain, cut = (next(n for name, _, n in sections(image) if name == ".text.k") for image in images)
+    assert cut <= plain
 
 
 def test_time_is_linear_in_ops() -> None:
