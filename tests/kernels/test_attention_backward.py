@@ -279,7 +279,7 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     plan = Plan(chosen(problem), problem)
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // plan.config.rows) + ragged
-    base = np.empty((1, 1, blocks * plan.config.rows, plan.of_row[1]), BF16 if plan.extended else np.float32)
+    base = np.empty((1, 1, blocks * plan.of_rows[1], plan.of_rows[2]), BF16 if plan.extended else np.float32)
     sums = np.empty((1, 1, blocks, plan.count, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, plan.adders), np.int32) if ordered else None
     counter, (dq, dk, dv), none = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v)), (None, None)
@@ -313,7 +313,7 @@ def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = gradients(plan).compile(
-        of_k, of_k, of_v, of_v, (1, 2, blocks * plan.config.rows, plan.of_row[1]),
+        of_k, of_k, of_v, of_v, (1, 2, blocks * plan.of_rows[1], plan.of_rows[2]),
         (1, 2, blocks, plan.count, 64 * plan.columns), None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1),
         Starts(*starts), arrays, (None, None), arch="sm_90a",
     )  # fmt: skip

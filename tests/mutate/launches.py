@@ -416,7 +416,7 @@ def attention_backward(
         q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         kind = "bfloat16" if plan.extended else "float32"
-        base = random(batch, heads, blocks * made.rows, plan.of_row[1], dtype=kind)
+        base = random(batch, heads, blocks * plan.of_rows[1], plan.of_rows[2], dtype=kind)
         sums = np.zeros((batch, heads, blocks, plan.count, 64 * plan.columns), np.float32)
         last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
         turns = np.array([[[[x] * plan.adders for x in last]] * heads] * batch, np.int32) if ordered else None

@@ -19,7 +19,7 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
    longer than both products, and the registers are those of the next dP.
 
 Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`).
-Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_row`).
+Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_rows`).
 Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `backward_wide`, in
 which a third warpgroup has dq (`Adder`). docs/lab/attention-backward.md counts what bounds the kernel, and says what
 did not help.
@@ -45,8 +45,9 @@ from cutelite.kernels.attention.tiles import Given
 def shared_memory(plan: Plan) -> Any:
     """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
-    (of_k, of_v, of_q), (kind, count) = plan.spans, plan.of_row
-    of_scores = plan.laid((BM, BN, config.held), math.gcd(64, plan.width))
+    (of_k, of_v, of_q), (kind, *of_base) = plan.spans, plan.of_rows
+    of_scores, whole = plan.laid((BM, BN, config.held), math.gcd(64, plan.width)), (*of_base, config.stages)
+    numbers = cl.make_smem_layout(kind, whole) if plan.extended else cl.make_ordered_layout(whole, (1, 0, 2))
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, plan.laid((BN, D, plan.ahead), of_k)]
@@ -56,7 +57,7 @@ def shared_memory(plan: Plan) -> Any:
         if plan.wide:
             p: Smem[dtype, plan.laid((BM, BN, 1), math.gcd(64, plan.width))]
         ds: Smem[dtype, of_scores]
-        base: Smem[kind, cl.make_smem_layout(kind, (BM, count, config.stages)), 256]
+        base: Smem[kind, numbers, 256]
         if not (plan.apart or plan.split):
             grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
 
@@ -65,13 +66,13 @@ def shared_memory(plan: Plan) -> Any:
 
 def pipelines(plan: Plan) -> Pipes:
     """Create the pipelines of a thread block. Who: all threads, which then meet at `pipeline_init_sync`."""
-    config, dtype, threads, (kind, count) = plan.config, plan.problem.dtype, WORKERS * GROUP, plan.of_row
+    config, dtype, threads, (kind, *of_base) = plan.config, plan.problem.dtype, WORKERS * GROUP, plan.of_rows
     keys, values = (
         cl.PipelineTmaAsync.create(plan.ahead, plan.keys * wide * dtype.bytes, readers, sync=False)
         for wide, readers in zip(plan.dims, (plan.threads - GROUP, threads), strict=True)
     )
-    row = sum(plan.dims) * dtype.bytes + count * kind.bytes
-    rows = cl.PipelineTmaAsync.create(config.stages, config.rows * row, threads, sync=False)
+    row = config.rows * sum(plan.dims) * dtype.bytes
+    rows = cl.PipelineTmaAsync.create(config.stages, row + math.prod(of_base) * kind.bytes, threads, sync=False)
     # with wide heads one of those that write both reads P, the other one and `Adder` read dS
     p = cl.PipelineAsync.create(1, threads, GROUP, sync=False) if plan.wide else None
     return Pipes(keys, values, p, rows, cl.PipelineAsync.create(config.held, threads, threads, sync=False))
@@ -81,11 +82,11 @@ def pipelines(plan: Plan) -> Pipes:
 def gradients(plan: Plan) -> Any:
     """Return the kernel that computes all five products."""
     BM, BN = plan.config.rows, plan.keys
-    d, e, (of_k, of_v, of_q), (kind, count) = plan.problem.dim, plan.problem.dim_v, plan.spans, plan.of_row
+    d, e, (of_k, of_v, of_q), (kind, *of_base) = plan.problem.dim, plan.problem.dim_v, plan.spans, plan.of_rows
     leaves, Storage = BN if plan.wide else ROWS, shared_memory(plan)
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, leaves, of_k)
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, leaves, of_v)
-    BASE = TmaTensor[kind, (B, H, MB, count), (1, 1, BM, count), (None, None, None, 1)]
+    BASE = TmaTensor[kind, (B, H, MB, of_base[1]), (1, 1, *of_base), (None, None, None, 1)]
     array_k, array_v = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e)
 
     @cl.kernel(block=plan.threads)
@@ -96,7 +97,7 @@ def gradients(plan: Plan) -> Any:
         tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (), spans: SPANS = None,
     ) -> None:  # fmt: skip
         """
-        base     logsumexps and row sums of o * do (`Plan.of_row`)
+        base     logsumexps and row sums of o * do (`Plan.of_rows`)
         sums     dq without the scale, zero at the start
         counter  of `cl.TileQueue`
         grads    dk and dv; `arrays`: the same, for ragged sequences; `parts`: where heads of queries are split
@@ -163,7 +164,7 @@ class Loads(Block):
             full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            of_rows = sequence.batch, head, (sequence.block + m) * config.rows, 0
+            of_rows = sequence.batch, head, (sequence.block + m) * self.plan.of_rows[1], 0
             cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
             if i == 0:
                 self.load_keys(k, v)

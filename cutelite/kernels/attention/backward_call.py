@@ -158,7 +158,7 @@ def differentiate(
         tiles, steps = -(-sk // Plan(config, problem).keys) * batch * kv_heads, -(-sq // config.rows) * group
         places = clusters_at_once(1, by_head[0])
         parts = parted(tiles, group, steps, places, problem.causal)
-    plan = Plan(config, problem, parts > 1)
+    plan = Plan(config, problem, parts > 1, bool(captured))
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
     launch(
@@ -188,7 +188,8 @@ def launch(
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
-    base = empty(q if plan.extended else lse, (batch, heads, blocks * config.rows, plan.of_row[1]))
+    _, rows, columns = plan.of_rows
+    base = empty(q if plan.extended else lse, (batch, heads, blocks * rows, columns))
     sums = empty(lse, (batch, heads, blocks, plan.count, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, plan.adders), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)

@@ -35,7 +35,7 @@ def prepare(plan: Plan) -> Any:
     dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dims[0]
     DV = -(-plan.problem.dim_v // BOX) * BOX
     O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
-    ROW, (kind, count) = Tensor[f32, (B, H, SQ)], plan.of_row
+    ROW, (kind, _, count) = Tensor[f32, (B, H, SQ)], plan.of_rows
     BASE = Tensor[kind, (B, H, MB, count), cl.align(16)]
 
     @cl.kernel(block=256)
@@ -74,16 +74,16 @@ def prepare(plan: Plan) -> Any:
                         total = total - dlse[batch, head, sequence.query + row + r]
                 elif plan.problem.ragged:
                     total = f32(0.0)  # whatever the next sequence has
-                held, whole = cl.make_rmem_tensor(kind, (count,)), base[batch, head, m * BM + r, None]
-                held.store(cl.full((count,), 0.0, kind))
                 if plan.extended:
+                    held, whole = cl.make_rmem_tensor(kind, (count,)), base[batch, head, m * BM + r, None]
+                    held.store(cl.full((count,), 0.0, kind))
                     split(cl.where(known == -INF, NOTHING[dtype], known / given.scale), held, 0)
                     split(total, held, count // 2)
+                    for j in cl.static_range(2):
+                        cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(held, (8,), (j,)).load())
                 else:
-                    held[0], held[1] = cl.where(known == -INF, INF, known / LN2), total
-                for j in cl.static_range(count * kind.bytes // 16):
-                    own = (16 // kind.bytes,), (j,)
-                    cl.local_tile(whole, *own).store(cl.local_tile(held, *own).load())
+                    base[batch, head, 2 * m, r] = cl.where(known == -INF, INF, known / LN2)
+                    base[batch, head, 2 * m + 1, r] = total
 
     return prepare
 

@@ -2,7 +2,6 @@
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
@@ -10,7 +9,6 @@ from cutelite import Tensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
-from cutelite.kernels.functions import captured_types
 from cutelite.lib.epilogue import piece_copy
 from cutelite.records import dataclass
 
@@ -80,18 +78,13 @@ def banded(dim: int, sq: int, queries: int, heads: int) -> int:
     return min(1 << (fits.bit_length() - 1), heads)
 
 
-@lru_cache(maxsize=256)
-def loads(function: Any) -> bool:
-    """Tell whether a function captured arrays."""
-    return bool(captured_types(function))
-
-
 @dataclass(frozen=True)
 class Plan(OfProblem):
     """A configuration for a problem, and the types and sizes derived from both.
 
     split   heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
             kernel adds up: where there are few tiles (`parted`)
+    arrays  functions captured some
     """
 
     config: Config
@@ -112,8 +105,7 @@ class Plan(OfProblem):
         Those are beside a wide dk, and of 128 queries beside a `mask_mod` or what functions load from arrays.
         """
         problem = self.problem
-        functions = problem.mask_mod is not None or self.arrays or loads(problem.score_mod)
-        return problem.dim > 128 or (self.by_rows and functions)
+        return problem.dim > 128 or (self.by_rows and (self.arrays or problem.mask_mod is not None))
 
     @property
     def extended(self) -> bool:
@@ -199,15 +191,15 @@ class Plan(OfProblem):
         return 14 if self.apart and self.problem.dtype == bf16 else 0
 
     @property
-    def of_row(self) -> tuple[Any, int]:
-        """The type and the count of numbers that `prepare` writes for a query: `base` of the kernels.
+    def of_rows(self) -> tuple[Any, int, int]:
+        """The type, rows and columns of what `prepare` writes for a block of queries: `base` of the kernels.
 
-        Columns of operands, where products subtract them. The first half has numbers whose sum, times `FACTORS`, is the
-        logsumexp divided by the scale; the second has those of the row sum. A row sum that is not finite, or 2^31 and
-        more for f16, makes the row's probabilities NaN too, and with them dv in all columns.
-        Otherwise f32: the logsumexp in powers of 2, the row sum, and two that are not used: TMA moves 16 bytes.
+        A row for each query, columns of operands, where products subtract them. The first half has numbers whose sum,
+        times `FACTORS`, is the logsumexp divided by the scale; the second has those of the row sum. A row sum that is
+        not finite, or 2^31 and more for f16, makes the row's probabilities NaN too, and with them dv in all columns.
+        Otherwise a row of logsumexps in powers of 2, and one of row sums.
         """
-        return (self.problem.dtype, EXTRA) if self.extended else (f32, 4)
+        return (self.problem.dtype, self.config.rows, EXTRA) if self.extended else (f32, 2, self.config.rows)
 
     @property
     def sums(self) -> Any:

@@ -187,7 +187,7 @@ class Worker(Block):
         """
         if self.plan.extended:
             return None
-        base, spot = self.storage.base[None, which, state.index], cl.wgmma.coordinates(8)[0]
+        base, spot = self.storage.base[which, None, state.index], cl.wgmma.coordinates(8)[0]
         offsets, shape = ROWS_OF_THREAD if self.plan.wide else columns(self.plan.config.rows)
         held = cl.make_rmem_tensor(f32, (len(offsets),))
         for i, offset in enumerate(offsets):
