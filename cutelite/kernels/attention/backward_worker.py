@@ -194,11 +194,21 @@ class Worker(Block):
             held[i] = base[spot[0 if self.plan.wide else 1] + offset]
         return held.load().reshape(shape)
 
-    def powers(self, s: Any, sums: Callable[[], Any], place: Any) -> tuple[Any, Any]:
+    def loaded(self, state: Any, which: int) -> Callable[[], Any]:
+        """Return a function that returns what `of_rows` does, loaded now; where registers are few when it is called."""
+        if not self.plan.wide and (self.plan.by_rows or self.plan.apart):
+            return lambda: self.of_rows(state, which)
+        found = self.of_rows(state, which)
+        return lambda: found
+
+    def powers(self, s: Any, lse: Callable[[], Any], state: Any, place: Any) -> tuple[Any, Any, Callable[[], Any]]:
         """Return probabilities, 0 where a query does not see a key, and what `score_gradients` needs beside them.
 
-        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
-        Probabilities are 2 to the power `Plan.lift` times as large. `sums` returns the logsumexps: see `of_rows`.
+        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it; and
+        the sums of rows, which are loaded while powers are computed. Probabilities are 2 to the power `Plan.lift` times
+        as large.
+
+        lse, and what returns the sums   of `loaded`
         """
         (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
         problem, n, rates = plan.problem, 2 * s.n, 1.0
@@ -237,17 +247,18 @@ class Worker(Block):
                 if plan.arrays:
                     s = cl.wgmma.fence_operand(s.reshape((n // 2,)), held=False).reshape(s.shape)
             rates, unit = rates * more, LOG2E
-        lse = sums()
-        s = s * unit if lse is None else s * unit - lse
+        known = lse()
+        s = s * unit if known is None else s * unit - known
+        total = self.loaded(state, 1)
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
         if isinstance(rates, float):
             (p,) = seen(False, 0.0, p)
-            return p.reshape((n // 2,)), rates
+            return p.reshape((n // 2,)), rates, total
         rates = p * rates  # two numbers for a score wait for dP, not three
         if problem.score_mod is not None:
             # a branch holds all of both in registers, for which 64 scores a thread leave no room
             p, rates = seen(plan.wide or plan.by_rows, 0.0, p, rates)
-        return p.reshape((n // 2,)), rates
+        return p.reshape((n // 2,)), rates, total
 
     @property
     def modified(self) -> bool:
