@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LATE = (
     ("cutelite.sim.error", "SimError"),
     ("cutelite.sim.checker.findings", "CheckFailed"),
+    ("cutelite.sim.checker.run", "SettingError"),
     ("cutelite.toolchain.errors", "ToolchainError"),
 )
 """Mistakes whose modules are loaded only if the simulator or the toolchain has run."""

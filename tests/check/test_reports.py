@@ -58,8 +58,9 @@ def test_two_lines_that_race_in_two_tensors_are_told_of_both() -> None:
 @pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": []}, {"blocks": 0}])
 def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
     x = np.zeros(64, np.int32)
-    with pytest.raises(ValueError, match="check nothing"):
+    with pytest.raises(ValueError, match="check nothing") as caught:
         shifted.check(1, None, x, x.copy(), **options)
+    assert str(caught.traceback[-1].path) == __file__, "there are no frames of ours"
 
 
 def test_seeds_are_numbers() -> None:

@@ -36,12 +36,16 @@ SEEDS = 4
 """The default number of schedules: one in lockstep, one warp by warp, one with short turns, and one drawn."""
 
 
+class SettingError(ValueError, TypeError):
+    """A wrong setting of a check, such as `seeds`; arguments of the kernel are refused in `dispatch`."""
+
+
 def _schedules(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the schedules of `seeds`. Errors: TypeError for numbers that are no integers."""
+    """Return the schedules of `seeds`. Errors: `SettingError` for numbers that are no integers."""
     try:
         return tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
     except TypeError:
-        raise TypeError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
+        raise SettingError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
 
 
 def check(
@@ -82,15 +86,15 @@ def check(
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
-    Errors    TypeError, ValueError for arguments that do not fit the kernel; `TooLarge`; what a kernel does wrong is
-              no exception but a finding
+    Errors    `SettingError` for settings that do not fit the kernel; `TooLarge`; what a kernel does wrong is no
+              exception but a finding
     """
     started = time.perf_counter()
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
     numbers = _schedules(seeds)
     if not numbers or (blocks is not None and blocks < 1):
-        raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
+        raise SettingError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
@@ -109,17 +113,17 @@ def check(
 def _arguments(function: Function, option: str, names: Iterable[str], absent: Collection[str]) -> frozenset[str]:
     """Return those `names` that are not `absent`: each of an argument in memory, or of a list or structure of some.
 
-    Errors  ValueError for a name of none; TypeError for what is no name
+    Errors  `SettingError` for a name of none, and for what is no name
     """
     listed = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
     if not all(isinstance(name, str) for name in listed):
-        raise TypeError(f"{option}={names!r}: names of arguments are texts, in a list")
+        raise SettingError(f"{option}={names!r}: names of arguments are texts, in a list")
     given = [name for name in listed if name not in absent]
     known = {param.hint: None for param in function.params if not isinstance(param.type, Scalar)}
     for name in given:
         if not any(is_part(hint, (name, f"{name.partition('[')[0]}.addresses")) for hint in known):
             text = f"{option}: {name} is no argument of {function.name} in memory"
-            raise ValueError(f"{text}; {hint}" if (hint := did_you_mean(name, known)) else text)
+            raise SettingError(f"{text}; {hint}" if (hint := did_you_mean(name, known)) else text)
     return frozenset(given)
 
 
