@@ -173,14 +173,11 @@ def test_time_is_linear_in_ops() -> None:
         lines += [f"tensor.store t=%out, coord=(%v0), a=%v{i}" for i in range(0, count, 4)]
         text = "func @k(%out: tensor<i32,gmem,64:1,16>, %v0: i32) { " + "\n".join(lines) + " ret }"
         function = parse_function(text)
-        best = 1e9
-        for _ in range(3):
-            start = time.process_time()
-            lower.to_llvm(final(function), HOPPER)
-            best = min(best, time.process_time() - start)
-        return best
+        start = time.process_time()
+        lower.to_llvm(final(function), HOPPER)
+        return time.process_time() - start
 
-    assert seconds(3000) < 20 * seconds(300)  # 10 if nothing else ran; a square would be 100
+    assert any(seconds(3000) < 20 * seconds(300) for _ in range(3))  # 10 if nothing else ran; a square would be 100
 
 
 @pytest.mark.parametrize("path", paths("ops"), ids=lambda path: path.stem)
