@@ -19,11 +19,11 @@ from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lang.values import minimum, where
+from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import RowCursor, TakenRows
-from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
+from cutelite.lib.rows import COPIED, SECTOR, RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 
 
@@ -67,12 +67,14 @@ class BulkCopies:
     """A ring of stages for whole rows, which bulk copies bring. The block is one team.
 
     room    `memory` is (element, stage, array); `turn` the number of the next row to read, modulo twice the stages
+    here    without `taken`: the current row
     coming  without `taken`: the row that the next copy brings
     stages  the number of rows that there is room for
     full    an mbarrier for each stage, completed when its row has arrived
     """
 
     room: Room
+    here: RowCursor
     coming: RowCursor
     stages: int
     full: Any
@@ -87,7 +89,8 @@ class BulkCopies:
         if part.chunk * (team.cluster - 1) >= part.n:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
         room = Room.create(part, arrays, (part.chunk, stages), counter, stages + 1)
-        made = BulkCopies(room, RowCursor.create(team, room.rows, kinds), stages, shared(mbarrier, (stages,)))
+        here = RowCursor.create(team, room.rows, kinds)
+        made = BulkCopies(room, here, here.copy(), stages, shared(mbarrier, (stages,)))
         if team.lane == 0:
             for stage in static_range(stages):
                 made.full[stage].init(1)
@@ -104,11 +107,48 @@ class BulkCopies:
 
     def parts(self, fill: Any) -> list[RowPart]:
         """Wait until the current row has arrived, and return this thread's part of each array, in shared memory."""
-        room = self.room
+        self.wait(fill)
+        return self.places(fill)
+
+    def wait(self, fill: Any, later: int = 0) -> None:
+        """Wait until the current row, or one so much later, has arrived."""
+        turn = self.room.turn[0] + later
         with profile.range("wait"):
-            self.full[room.turn[0] % self.stages].wait(room.turn[0] // self.stages)
-        stage, begin = room.turn[0] % self.stages, room.part.team.rank * room.part.chunk
+            self.full[turn % self.stages].wait(turn // self.stages % 2 if later else turn // self.stages)
+        if self.room.part.shift is not None:
+            self.clean(turn % self.stages, fill)
+
+    def places(self, fill: Any, later: int = 0) -> list[RowPart]:
+        """Return this thread's part of each array of the current row, or of one so much later, in shared memory."""
+        room, stage = self.room, (self.room.turn[0] + later) % self.stages
+        begin = room.part.team.rank * room.part.chunk
         return [RowPart(room.part, room.memory[None, stage, i], fill, True, begin) for i in range(len(room.arrays))]
+
+    def beside(self, piece: int) -> Any:
+        """Tell whether this thread's vector of the current row has elements of other rows too, or is before the row."""
+        part, first, end = self.room.part, self.room.part.place(piece), self.room.part.end() + self.room.part.lead
+        before = not part.begun(piece) and first < part.lead
+        return before or (not part.ends_behind(piece) and (first < end) & (first + part.vector > end))
+
+    def clean(self, stage: Any, fill: Any) -> None:
+        """Put `fill` in the place of elements beside the current row's ends: each thread where it reads itself."""
+        room, part = self.room, self.room.part
+        for piece in static_range(part.pieces):
+            if self.beside(piece):
+                number = part.number(piece, part.team.rank * part.chunk)
+                for i in static_range(len(room.arrays)):
+                    place = room.memory[None, stage, i].tile((part.vector,), (number,))
+                    place.store(part.kept(place.load(), piece, fill))
+
+    def settle(self) -> None:
+        """Order what `clean` wrote before a copy to the same place, before the barrier in front of it.
+
+        The fence waits for all that the thread has stored: behind a reduction the row before has been.
+        """
+        if self.room.part.shift is not None:
+            for piece in static_range(self.room.part.pieces):
+                if self.beside(piece):
+                    fence_proxy_async("shared::cta")
 
     def refill(self) -> None:
         """Start the copy of a later row to the current row's stage, which all threads of the team have read."""
@@ -145,22 +185,22 @@ class BulkCopies:
         last rows, this thread copies the row's own elements, and zeros beside them.
         """
         room, part = self.room, self.room.part
-        covers = [part.cover(each) for each in rows]
-        lead, begin, width = aligned_down(rows[0], COPIED)[1], part.team.rank * part.chunk, part.vector
-        last = lead + part.n
+        lead, begin, width = aligned_down(rows[0], SECTOR * COPIED)[1], part.team.rank * part.chunk, part.vector
+        covers, last = [part.cover(each, lead) for each in rows], lead + part.n
         end = minimum(begin + part.chunk, (last + width - 1) // width * width)
         first_of_all, last_of_all = (row == 0) & (begin < lead), (row == room.rows - 1) & (last < end)
         if first_of_all | last_of_all:
             for i in static_range(len(rows)):
-                for j in range(width):
-                    for at_end, at in ((first_of_all, j), (last_of_all, end - width + j)):
+                for j in range(part.sector):
+                    for at_end, at in ((first_of_all, j), (last_of_all & (j < width), end - width + j)):
                         if at_end:
                             found = rows[i].dtype(0)
                             if (at >= lead) & (at < last):
                                 found = covers[i][at]
                             room.memory[at - begin, stage, i] = found
             fence_proxy_async("shared::cta")  # before copies to the same place
-        return covers, where(first_of_all, begin + width, begin), where(last_of_all, end - width, end)
+        first = where(first_of_all, part.sector, begin)
+        return covers, first, maximum(where(last_of_all, end - width, end), first)
 
     def go_on(self, row: Any) -> None:
         """Do nothing: `refill` has made the next row current."""
@@ -172,15 +212,15 @@ def copied(part: RowPartition, row: Any) -> Any:
     row  a row, or the copies of one, of which the one is taken that lies as the current row does
     """
     given, unaligned = row, not is_copies(row) and (part.n % part.vector or part.shift is not None)
-    row = row[part.lead, None] if is_copies(row) else row
-    bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0),))
+    row, before = part.of_copies(row) if is_copies(row) else (row, 0)
+    bytes, mine = part.vector * row.dtype.bytes, row.tile((part.vector,), (part.number(0) + before,))
     if bytes != COPIED or unaligned or mine.value.type.align % COPIED:
         return lambda _: RowPart(part, given, 0, True, alike=False)
     begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
     place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
     for i in static_range(part.pieces):
         if part.inside(i) or part.first(i) < part.end():
-            there, here = row.tile((part.vector,), (part.number(i),)), part.number(i, begin)
+            there, here = row.tile((part.vector,), (part.number(i) + before,)), part.number(i, begin)
             cp_async(place.tile((part.vector,), (here,)), there, bytes, cache="ca")  # other blocks find them in L1
     cp_async_commit_group()
 

@@ -6,6 +6,7 @@ takes a row early. The reduction of the row before passes its number to the team
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cutelite.ir.types import i32
@@ -58,6 +59,12 @@ class RowCursor:
     def row(self) -> Any:
         """The current row; `rows` or more where there is none."""
         return self.state[0]
+
+    def copy(self) -> RowCursor:
+        """Return a cursor at the same row, which goes on by itself."""
+        state = make_rmem_tensor(self.state.dtype, (2,))
+        state.store(self.state.load())
+        return replace(self, state=state)
 
     def go_on(self) -> None:
         """Make the team's next row the current one."""

@@ -17,6 +17,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import maximum, minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
+from cutelite.lib.reduce import combined
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_tile import RowTile
@@ -45,6 +46,7 @@ class RowStream:
     queue   each thread copies its own vectors there
     asked   the next row is prefetched into L2, and threads load rows
     overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
+    pairs   the blocks of a cluster exchange what they have of two rows at a time
     apart   with `ahead` or `taken`: how many nanoseconds each team of a block begins later than the one before
     soon    with `taken`: L2 is asked for the next row while the blocks of a cluster exchange their results
     like    where rows begin anywhere, an array whose rows the vectors cover, as those of `arrays` lie otherwise. None:
@@ -65,6 +67,7 @@ class RowStream:
     queue: ThreadCopies | None
     asked: RowsAsked | None
     overlap: bool
+    pairs: bool
     apart: int
     soon: bool
     like: Any
@@ -87,6 +90,7 @@ class RowStream:
         once: bool = False,
         taken: bool = False,
         overlap: bool = False,
+        pairs: bool = False,
         apart: int = 0,
         soon: bool = False,
         like: Any = None,
@@ -106,17 +110,15 @@ class RowStream:
         taken    without copies, with `counter`: teams take rows and load them into registers, and L2 is asked for the
                  next one behind a row's reduction. Implies `many`
         overlap  with stages and without `counter`, for `each_reduced`: registers keep two rows, as words
+        pairs    with `outside` stages and without `counter`, for `each_reduced`; rows begin alike, or are of kinds
         Who      all threads of the block; with stages the block must be one team
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
-                 `together` above 1 with stages, `many`, `early`, `ahead` or `taken`, or where rows begin anywhere, as
-                 `ahead` is; `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages,
-                 with `outside` or `counter`; `apart` without `ahead` or `taken`; `like` with stages; `kinds` without
-                 stages, or with `overlap` or `counter`
+                 `together` above 1 with other ways, or where rows begin anywhere, as `ahead` is; those of `check_ways`
         """
+        check_ways(stages, ahead, taken, early, outside, counter, overlap, pairs, apart, like, kinds)
         one = bool(stages or many or early or taken) or ahead is not None or part.shift is not None
-        check_ways(stages, ahead, taken, early, outside, counter, overlap, apart, like, kinds)
         if one and (together or 1) > 1:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         bulk = queue = asked = None
@@ -128,7 +130,7 @@ class RowStream:
         elif taken:
             asked = RowsAsked.create(part, arrays, counter, like is None)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
-        ways = once, bulk, queue, asked, overlap, apart, soon, like, kinds
+        ways = once, bulk, queue, asked, overlap, pairs, apart, soon, like, kinds
         return RowStream(part, arrays, many, early, outside, fill, packed, together, *ways)
 
     @property
@@ -195,10 +197,10 @@ class RowStream:
         return lambda _: RowPart(part, place, 0, True, begin)
 
     def kept(self, row: Any) -> Any:
-        """Do what `hold` does for rows that begin anywhere: shared memory has a vector more on each side."""
+        """Do what `hold` does for rows that begin anywhere: shared memory has a sector more on each side."""
         part = self.part
-        begin = maximum(part.team.rank * part.chunk - part.vector, 0)
-        size = part.chunk + 2 * part.vector
+        begin = maximum(part.team.rank * part.chunk - part.sector, 0)
+        size = part.chunk + 2 * part.sector
         place = shared(row.dtype, (size,), align=128)
         for at in static_range(0, size, part.team.threads * part.team.teams * part.vector):
             tile = RowTile(begin + at, part.n, part.vector, 1)
@@ -224,7 +226,7 @@ class RowStream:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
 
         work  with stages and `outside` it must call `refill` once, after a barrier of the team that follows the last
-              read of the parts
+              read of the parts; where rows begin anywhere, `bulk.settle` before that barrier
         ask   ``ask(row)`` returns `asked`. It loads what else a row needs, and is called before the row has arrived
         turn  with stages, ``turn(row)`` is called before parts of a row are read: where kinds of rows change
         """
@@ -266,7 +268,7 @@ class RowStream:
         if self.apart:
             nanosleep(team.index * self.apart)
         if taken is None:
-            cursor = RowCursor.create(team, rows, self.kinds)
+            cursor = RowCursor.create(team, rows) if self.bulk is None else self.bulk.here
             coming = ask(minimum(cursor.row, rows - 1))
             team.ready()
             while cursor.row < rows:
@@ -300,6 +302,7 @@ class RowStream:
         """Load this thread's elements of the row that bulk copies brought, and let a later one come to its place."""
         assert self.bulk is not None
         found = [each.load() for each in self.bulk.parts(self.fill)]
+        self.bulk.settle()
         self.part.team.sync()  # until here, threads read the stage that is refilled
         self.refill()
         return found
@@ -338,6 +341,10 @@ class RowStream:
         if self.overlap:
             self.each_overlapped(first, last, combine, nothing if ask is None else ask)
             return
+        if self.pairs:
+            ask, meanwhile, turn = (nothing if each is None else each for each in (ask, meanwhile, turn))
+            self.each_paired(first, last, combine, ask, meanwhile, turn)
+            return
         team, copied = self.part.team, self.outside and self.bulk is not None
         taken = None if self.coming is None else self.coming.taken
 
@@ -355,6 +362,8 @@ class RowStream:
             all = reduce(x, combine, meanwhile=between)
             if self.asked is not None and not self.soon:
                 self.asked.ask()
+            if self.bulk is not None and self.outside:
+                self.bulk.settle()
             if copied and self.once:
                 if team.warps == team.cluster == 1:
                     team.sync()  # a reduction by shuffles alone does not order memory
@@ -392,6 +401,55 @@ class RowStream:
                 last(row, before, None, all, *(self.registers(v) for v in map(unpack, now, likes)))
         team.leave()
 
+    def each_paired(self, first: Any, last: Any, combine: Any, ask: Any, meanwhile: Any, turn: Any) -> None:
+        """Do what `each_reduced` does, for two rows at a time where a second one of the same kind is left."""
+        assert self.bulk is not None
+        team, rows, bulk = self.part.team, self.arrays[0].shape[0], self.bulk
+
+        def both(a: Any, b: Any) -> Any:
+            return combined(a[0], b[0], combine), combined(a[1], b[1], combine)
+
+        def work(row: Any, asked: Any, other: Any, beside: Any, two: Any) -> None:
+            turn(row)
+            parts, more = bulk.places(self.fill), bulk.places(self.fill, 1)
+            bulk.wait(self.fill)
+            x, kept = first(row, asked, *parts)
+            y, held = x, kept
+            if two:
+                turn(other)
+                bulk.wait(self.fill, 1)
+                y, held = first(other, beside, *more)
+
+            def between() -> None:
+                meanwhile(row, asked, kept, *parts)
+                if two:
+                    meanwhile(other, beside, held, *more)
+
+            all, others = team.reduce((x, y), both, meanwhile=between)
+            bulk.settle()
+            last(row, asked, kept, all, *parts)
+            if two:
+                last(other, beside, held, others, *more)
+            team.sync()  # until here, `last` may read the stages that are refilled
+            self.refill()
+            if two:
+                self.refill()
+
+        cursor, row = bulk.here, bulk.here.row
+        cursor.go_on()
+        asked, beside = ask(minimum(row, rows - 1)), ask(minimum(cursor.row, rows - 1))
+        team.ready()
+        while row < rows:
+            now, other, here, there = row, cursor.row, asked, beside
+            two = (other < rows) & (other % self.kinds == row % self.kinds)
+            if two:
+                cursor.go_on()
+            row = cursor.row
+            cursor.go_on()
+            asked, beside = ask(minimum(row, rows - 1)), ask(minimum(cursor.row, rows - 1))
+            work(now, here, other, there, two)
+        team.leave()
+
     def parts(self, row: Any) -> list[RowPart]:
         """Return this thread's part of a row of each array, from global memory."""
         if self.outside:
@@ -422,14 +480,21 @@ class RowStream:
 
 
 def check_ways(
-    stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, apart: int, like: Any,
-    kinds: int,
+    stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, pairs: bool,
+    apart: int, like: Any, kinds: int,
 ) -> None:  # fmt: skip
-    """Check that the ways in which rows come to a team go together. Errors: `row-stream`."""
+    """Check that the ways in which rows come to a team go together.
+
+    Errors  `row-stream`: `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages, or
+            with `outside` or `counter`; `pairs` without stages, or with `overlap` or `counter`; `apart` without `ahead`
+            or `taken`; `like` with stages; `kinds` without stages, or with `overlap` or `counter`
+    """
     if taken and (stages or early or outside or ahead is not None or counter is None):
         raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
     if overlap and (not stages or outside or counter is not None):
         raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
+    if pairs and (stages < 2 or outside is False or counter is not None or overlap):
+        raise mistake("row-stream", "rows go in pairs where shared memory has stages of them, without a counter")
     if apart and ahead is None and not taken:
         raise mistake("row-stream", "teams begin apart where threads copy rows ahead, or where rows are taken")
     if stages and like is not None:
@@ -438,5 +503,5 @@ def check_ways(
         raise mistake("row-stream", "rows are in the order of kinds where stages bring them, one after the other")
 
 
-def nothing(row: Any) -> None:
+def nothing(*_: Any) -> None:
     """Return None: the default of `ask`, and what `hold` returns for None."""

@@ -10,8 +10,9 @@ The row is cut into vectors of a few elements. Vector i of a block goes to threa
 that neighbouring lanes access neighbouring memory: 16 bytes each where layout and alignment allow. With a cluster, each
 block has a contiguous part of the row.
 
-Rows that begin anywhere (`RowPartition.shift`) are covered by aligned vectors: the first begins at the aligned address
-at or before the row's first element, so it and the last one are of the row in parts, and accessed by elements there.
+Rows that begin anywhere (`RowPartition.shift`) are covered by aligned vectors: the first begins where the sector of
+memory does that has the row's first element. So that element's vector and the last one are of the row in parts, and
+accessed by elements there; blocks and warps share no sector.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from cutelite.lang.values import full, maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import ceil_div, make_layout
-from cutelite.lib.reduce import Team
+from cutelite.lib.reduce import WARP, Team
 from cutelite.lib.row_words import Packed
 from cutelite.records import dataclass
 
 COPIED = 16  # bytes; sizes of bulk copies are multiples of this
+SECTOR = 2  # vectors: what memory reads and writes at once, 32 bytes where a vector has 16
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,19 @@ class RowPartition:
              are aligned to 16 bytes
     granule  the part of each block of a cluster begins at a multiple of `granule` elements; a multiple of `vector`
     shift    None: each row begins where a vector of memory does. Otherwise rows begin anywhere, and (3,) i32 in
-             registers has how many elements lie between the current row's first one and the vector's that it is in, and
+             registers has how many elements lie between the current row's first one and the sector's that it is in, and
              from and up to where vectors lie within its array: `turn_to` makes a row the current one. Blocks and
-             threads then share the vectors that cover the row
-    steady   all rows that a team works on begin as far into a vector as its first one
+             threads then share the vectors that cover the row, from the sector's first on
+    steady   all rows that a team works on begin as far into a sector as its first one
     around   what lies around a row within its array may be read, as nobody writes there: vectors at the ends of a row,
              if it has as many elements as one, are then loaded as a whole. Where they are not, threads wait for their
              elements before other loads
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
-    come as `copies`, (vector, whole vectors that cover a row): copy i has i elements more before the first, so that
-    some copy lies as the current row does. Or they are loaded by two vectors or by pairs of elements, and shifted.
+    come as `copies`, (vector, whole vectors that cover a row): copy i has `SECTOR` - 1 vectors and i elements before
+    the first, so that some copy lies as the current row does. Or they are loaded by two vectors or by pairs of
+    elements, and shifted.
     """
 
     team: Team
@@ -70,13 +73,18 @@ class RowPartition:
 
     @property
     def covered(self) -> int:
-        """The most elements of a row and of what its first vector has before it."""
-        return self.n if self.shift is None else self.n + self.vector - 1
+        """The most elements of a row and of what its first sector has before it."""
+        return self.n if self.shift is None else self.n + self.sector - 1
+
+    @property
+    def sector(self) -> int:
+        """The number of elements of a sector."""
+        return SECTOR * self.vector
 
     @property
     def chunk(self) -> int:
         """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
-        unit = max(self.vector, self.granule)
+        unit = max(self.vector if self.shift is None else self.sector, self.granule)
         return -(-self.covered // (self.team.cluster * unit)) * unit
 
     @property
@@ -91,25 +99,27 @@ class RowPartition:
 
     @property
     def lead(self) -> Any:
-        """The number of elements that the current row's first vector has before it."""
+        """The number of elements that the current row's first sector has before it."""
         return 0 if self.shift is None else self.shift[0]
 
     def turn_to(self, row: Any, first: Any = True, last: Any = True) -> None:
         """Make `row`, in memory, the current one; it is the `first` or `last` of its array, or may be."""
         if self.shift is not None:
-            lead = aligned_down(row, self.vector * row.dtype.bytes)[1]
+            lead = aligned_down(row, self.sector * row.dtype.bytes)[1]
             self.shift[0] = lead
-            self.shift[1] = where(first, lead, 0)
+            self.shift[1] = where(first, lead, lead // self.vector * self.vector)
             self.shift[2] = lead + self.n + where(last, 0, self.vector - 1)
 
-    def cover(self, row: Any) -> Any:
-        """Return the memory of a row from its first vector on, for memory that is `alike`."""
+    def cover(self, row: Any, lead: Any = None) -> Any:
+        """Return the memory of a row, `alike`, from as far before it as its first sector, or as `lead` if given."""
         if self.shift is None:
             return row
-        return make_tensor(aligned_down(row, self.vector * row.dtype.bytes)[0], make_layout((self.covered,)))
+        before = (self.lead if lead is None else lead) // self.vector
+        first = aligned_down(row, self.vector * row.dtype.bytes)[0].tile((self.vector,), (0 - before,))
+        return make_tensor(first, make_layout((self.covered,)))
 
     def place(self, piece: Any) -> Any:
-        """Return where one of this thread's vectors begins, in elements from the row's first vector on."""
+        """Return where one of this thread's vectors begins, in elements from the row's first sector on."""
         return self.team.rank * self.chunk + self.team.lane * self.vector + piece * self.team.threads * self.vector
 
     def first(self, piece: Any) -> Any:
@@ -141,9 +151,9 @@ class RowPartition:
             there = row.tile((self.vector,), (begin // self.vector,))
             fits, end = self.n % self.vector == 0, self.end()
         else:  # whole vectors of this row, which need not be the current one
-            cover, lead = aligned_down(row, self.vector * bytes)
+            cover, lead = aligned_down(row, self.sector * bytes)
             fits, end = True, minimum(begin + self.chunk, (lead + self.n) // self.vector * self.vector)
-            begin = where(begin < lead, self.vector, begin)
+            begin = maximum(begin, (lead + self.vector - 1) // self.vector * self.vector)
             there = cover.tile((self.vector,), (begin // self.vector,))
         fits = fits and there.value.type.align % COPIED == self.vector * bytes % COPIED == 0
         if fits and self.team.lane == 0 and begin < end:
@@ -177,7 +187,7 @@ class RowPartition:
 
     def begun(self, piece: int) -> bool:
         """Return whether vector `piece` of no thread begins before the row."""
-        return self.shift is None or piece > 0
+        return self.shift is None or piece * self.team.threads * self.vector >= self.sector - 1
 
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
@@ -236,25 +246,33 @@ class RowPartition:
         return self.around if memory.space == "gmem" else True
 
     def load_around(self, memory: Any, held: Any, begin: Any, fill: Any, some: RowVectors) -> None:
-        """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`."""
-        lead, vector, copied = self.lead, self.vector, memory.space == "smem"
-        end, cover = self.end() + lead, memory if copied else self.cover(memory)
-        if copied:
-            low, high = 0, end + (vector - 1)
-        else:
-            low, high = self.shift[1], minimum(self.shift[2], (self.team.rank + 1) * self.chunk)
+        """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`.
+
+        Shared memory has `fill` beside the row's ends already.
+        """
+        lead, vector, end = self.lead, self.vector, self.end() + self.lead
+        copied, high = memory.space == "smem", minimum(self.shift[2], (self.team.rank + 1) * self.chunk)
+        cover = memory if copied else self.cover(memory)
         for i in self.order(some):
             piece, first = some.start + i, self.place(some.start + i)
-            if self.inside(piece) or (first >= low) & (first + vector <= high):
+            fits = first < end if copied else (first >= self.shift[1]) & (first + vector <= high)
+            if self.inside(piece) or (copied and self.ends_behind(piece)) or fits:
                 copy_vector(cover, held, self.number(piece, begin), vector, i, into=False)
-            elif not copied and first < end:  # at the ends of the array
+            elif not copied and (first + vector > lead) & (first < end):  # at the ends of the array
                 copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
-        for i in static_range(some.pieces):
-            piece, first = some.start + i, self.place(some.start + i)
-            begun, goes_on = self.begun(piece), self.ends_behind(piece)
-            if not (begun or first >= lead) or not (goes_on or first + vector <= end):
-                begin, behind = None if begun else lead - first, None if goes_on else end - first
-                held[None, i].store(kept_within(held[None, i].load(), begin, behind, fill))
+        for i in static_range(0 if copied else some.pieces):
+            held[None, i].store(self.kept(held[None, i].load(), some.start + i, fill))
+
+    def kept(self, v: Any, piece: int, fill: Any) -> Any:
+        """Return the vector `piece` of the current row, `v`, with `fill` in the place of elements beyond the row."""
+        begun, goes_on, first = self.begun(piece), self.ends_behind(piece), self.place(piece)
+        end = self.end() + self.lead
+        held = make_rmem_tensor(v.dtype, (v.n,))
+        held.store(v)
+        if not (begun or first >= self.lead) or not (goes_on or first + self.vector <= end):
+            before, behind = None if begun else self.lead - first, None if goes_on else end - first
+            held.store(kept_within(v, before, behind, fill))
+        return held.load()
 
     def order(self, some: RowVectors) -> Any:
         """Return the order in which vectors of a row are accessed: where only some are whole, these first."""
@@ -264,11 +282,16 @@ class RowPartition:
 
     def pick(self, memory: Any, held: Any, some: RowVectors) -> None:
         """Load the vectors `some` of the one of the `copies` in `memory` that lies as the current row does."""
-        row, count = memory[self.lead, None], memory.shape[1] // self.vector
+        row, before = self.of_copies(memory)
+        count = memory.shape[1] // self.vector
         for i in static_range(some.pieces):
-            number = self.number(some.start + i)
+            number = self.number(some.start + i) + before
             if some.whole or self.ends_behind(some.start + i) or number < count:
                 copy_vector(row, held, number, self.vector, i, into=False)
+
+    def of_copies(self, memory: Any) -> tuple[Any, Any]:
+        """Return the one of the `copies` that lies as the current row does, and its vectors before the row's sector."""
+        return memory[self.lead % self.vector, None], SECTOR - 1 - self.lead // self.vector
 
     def gather(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
         """Load the vectors `some` from memory that is not `alike`; arguments as of `read`."""
@@ -359,7 +382,7 @@ class RowPartition:
         """Copy vector `piece`, as far as it lies within the row, between memory and column `place` of `held`.
 
         memory  begins where a vector of the row does; of a row in global memory it is the `cover`
-        begin   where that is, in elements from the row's first vector on
+        begin   where that is, in elements from the row's first sector on
         into    True: to memory; False: to the registers `held`
         place   default: `piece`
         whole   the whole vector lies within the row; otherwise `piece` must be known at compile time
@@ -404,11 +427,11 @@ class RowVectors:
 
     @property
     def reached(self) -> Any:
-        """Tell whether this thread has some of these elements; True for a row's first ones, and where all have."""
-        first = self.start
-        if self.whole or not self.part.begun(first) or self.part.inside(first):
+        """Tell whether this thread's warp has some of these elements; True for a row's first ones, and if all have."""
+        part, first = self.part, self.start
+        if self.whole or not part.begun(first) or part.inside(first):
             return True
-        return self.part.first(first) < self.part.end()
+        return part.first(first) - part.team.lane % WARP * part.vector < part.end()
 
     def columns(self) -> Any:
         """Return the columns of the elements: a vector of i32 of shape (vector, pieces)."""
@@ -464,7 +487,7 @@ class RowPart:
     fill     the value of elements beyond the row
     outside  whether `held` is in memory, from which each access reads anew
     begin    the column of the row that is the first element of this memory; of shared memory that is `alike`, counted
-             from the row's first vector on
+             from the row's first sector on
     alike    as for `RowPartition.load`
     """
 

@@ -20,6 +20,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
+from cutelite.lib.rows import SECTOR
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
@@ -93,10 +94,10 @@ class Rows:
             raise rt.ArgumentError(f"{name} has rows with gaps, or not evenly apart: pass a contiguous array")
         self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
-    def begins(self, vector: int) -> tuple[int, int]:
-        """Return how far apart rows are, and how far into a vector of elements the first begins, modulo a vector."""
+    def begins(self, elements: int) -> tuple[int, int]:
+        """Return how far apart rows are, and how far into some elements the first begins, modulo their number."""
         pitch = self.view.strides[0] if self.m > 1 else 0
-        return pitch % vector, self.view.pointer // self.dtype.bytes % vector
+        return pitch % elements, self.view.pointer // self.dtype.bytes % elements
 
     @property
     def end(self) -> int:
@@ -192,7 +193,7 @@ class Access(NamedTuple):
             return given
         if not self.shifted:
             return choose(self.n, self.vector)
-        covered = self.n + self.vector - 1
+        covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = choose(covered + more, self.vector)
         return replace(p, shifted=True, alike=self.alike, around=self.around and self.alike)

@@ -2,7 +2,7 @@
 
 Rows lie otherwise than weights do: a vector of a row meets the ends of two vectors of weights. Of as many copies as a
 vector has elements, copy i has i elements more before the weights, and so lies as the rows that begin i elements into a
-vector do.
+vector do. All begin with zeros, as many vectors of these as a row's first sector may have before the row.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, name-defined, arg-type"
@@ -15,7 +15,7 @@ import cutelite as cl
 from cutelite import Tensor
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.plan import after, follow
-from cutelite.lib.rows import copy_vector
+from cutelite.lib.rows import SECTOR, copy_vector
 
 N = cl.dims("N")  # weights
 MOVING = 64  # threads of a block, each for a vector of all copies
@@ -23,7 +23,7 @@ MOVING = 64  # threads of a block, each for a vector of all copies
 
 def moved_shape(n: int, vector: int) -> tuple[int, int]:
     """Return the shape of the copies of `n` weights: as many as a `vector` has elements, of whole vectors."""
-    return vector, (n + 2 * vector - 2) // vector * vector
+    return vector, (n + (SECTOR + 1) * vector - 2) // vector * vector
 
 
 def moved(vector: int, dtype: Any, *weights: Any) -> list[Any]:
@@ -67,7 +67,7 @@ def moving(dtype: Any, vector: int) -> Any:
         def copy(w: Any, out: Any) -> None:
             found = cl.make_rmem_tensor(dtype, (2 * vector - 1,))  # the vector of this number, and those before it
             for j in cl.static_range(2 * vector - 1):
-                column = number * vector + j - (vector - 1)
+                column = (number + 1 - SECTOR) * vector + j - (vector - 1)
                 found[j] = w[column] if (column >= 0) & (column < N) else dtype(0)
             for i in cl.static_range(vector):
                 held = cl.make_rmem_tensor(dtype, (vector, 1))

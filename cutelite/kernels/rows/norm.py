@@ -22,6 +22,7 @@ from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_W
 from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
+from cutelite.lib.rows import SECTOR
 
 MANY = 1 << 23  # elements from which on copies of weights (`Plan.moved`) save the time that they take
 
@@ -268,7 +269,8 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         return 0 if p.teams > 1 else teams // period * period
 
     def kinds(p: Plan) -> int:
-        return p.vector // math.gcd(p.vector, rows.begins(p.vector)[0])
+        sector = SECTOR * p.vector
+        return sector // math.gcd(sector, others[0].begins(sector)[0])
 
     def planned(**most: int) -> Plan:
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)

@@ -10,6 +10,7 @@ g alone does where rows stay in shared memory.
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,22 +18,15 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
-from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 
 M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
+KEPT = 40  # elements of a thread of each of two rows that registers keep
 UNDER_WAY = 16  # loads of a thread under way together
 SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; parts of the rows
-
-
-class Sums(NamedTuple):
-    """Sums over a row for its derivative: of g and of g * xhat, where g is dy * (offset + weight)."""
-
-    plain: f32
-    product: f32
 
 
 class Gathered(NamedTuple):
@@ -65,9 +59,9 @@ class Gathered(NamedTuple):
             if sums is not None:
                 sums[None, number, 0].store(known + v.reshape((v.n,)))
 
-    def adding(self, norm: Norm, part: Any, exact: bool) -> Any:
+    def adding(self, norm: Norm, part: Any) -> Any:
         """Return the function that adds a row, as `meanwhile` of `each_reduced`."""
-        return lambda row, asked, _, gs, xs: self.add_row(part, gs, xs, norm.line(asked[0], asked[1], exact))
+        return lambda row, asked, _, gs, xs: self.add_row(part, gs, xs, norm.line(asked[0], asked[1], False))
 
     def add_row(self, part: Any, gs: Any, xs: Any, line: Any) -> None:
         """Add a row: each vector is read before the sums of the one before are written. No load moves above a store."""
@@ -80,7 +74,8 @@ class Gathered(NamedTuple):
         for i in cl.static_range(part.pieces):
             d, x, before = coming
             coming = fetch(i + 1) if i + 1 < part.pieces else None
-            self.add(i, widened(d), line.of(x), before)
+            if part.piece(i).reached:
+                self.add(i, widened(d), line.of(x), before)
 
 
 @dataclass(frozen=True)
@@ -112,8 +107,9 @@ class Kinds:
     state: Any
 
     @staticmethod
-    def create(number: int, part: Any, rows: Any, gathered: Gathered, outs: Any, given: Any, held: Any) -> "Kinds":
+    def create(number: int, stream: Any, gathered: Gathered, outs: Any, given: Any, held: Any) -> "Kinds":
         """Begin with the team's first row."""
+        part, rows = stream.part, stream.arrays[0]
         weights = None
         if number > 1 and given is not None:
             weights = cl.make_rmem_tensor(given.dtype, cl.make_layout(part.shape))
@@ -121,7 +117,7 @@ class Kinds:
         made = Kinds(number, part, rows, gathered, outs, given, held, weights, cl.make_rmem_tensor(i32, (2,)))
         made.state[0], made.state[1] = 0, 0
         if number > 1:
-            made.tell(RowCursor.create(part.team, rows.shape[0], number).row)
+            made.tell(stream.bulk.here.row)
         return made
 
     def scale(self, some: Any) -> Any:
@@ -164,8 +160,7 @@ class Kinds:
 @cache
 def backward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy, piece by piece."""
-    dtype, n, weight = norm.dtype, norm.n, norm.weight
-    P, Q, R, S = p.pitches("P Q R S")
+    (P, Q, R, S), dtype, n, weight = p.pitches("P Q R S"), norm.dtype, norm.n, norm.weight
 
     @cl.kernel(**p.options)
     def norm_backward(
@@ -183,32 +178,33 @@ def backward(norm: Norm, p: Plan) -> Any:
         gathered = Gathered.create(part, p.shared_sums, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
-        keeps = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
-        later = keeps and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
-        exact = p.cluster == 1  # where fewer instructions gain nothing
-        few = piecewise(stream) or p.overlap  # registers for more than a row
-        held = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w, alike=False))
-        kinds = Kinds.create(p.kinds, part, s, gathered, (dw, db), w, held)
+        wide = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
+        keeps = wide and part.vector * part.pieces <= (KEPT if p.pairs else math.inf)  # g, in registers
+        later = wide and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
+        held = weights_of(stream, w, piecewise(stream) or p.overlap)
+        kinds = Kinds.create(p.kinds, stream, gathered, (dw, db), w, held)
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
-            normed = norm.line(asked[0], asked[1], exact)
+            normed = norm.line(asked[0], asked[1], p.cluster == 1)
 
             def look(before: Any, some: Any) -> Any:
-                (plain, product), kept = before
-                d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
-                g = norm.weighted(d, kinds.scale(some))
-                if not later:
-                    gathered.add(some.start, d, xhat)
-                found = Sums(plain + g.reduce("sum"), product + dot(g, xhat))
-                return found, (*kept, g) if keeps else ()
+                sums, kept = before
+                g = cl.full(some.shape, 0, f32)
+                if some.reached:
+                    d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
+                    g = norm.weighted(d, kinds.scale(some))
+                    if not later:
+                        gathered.add(some.start, d, xhat)
+                    sums = with_sums(sums, g, xhat)
+                return sums, (*kept, g) if keeps else ()
 
-            sums, kept = stream.walk((Sums(f32(0), f32(0)), ()), look, pieces=1)
+            sums, kept = stream.walk(((f32(0),) * (1 + norm.center), ()), look, pieces=1)
             return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
 
-        def last(row: Any, asked: Any, before: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
+        def last(row: Any, asked: Any, before: Any, sums: Any, gs: Any, xs: Any, *adds: Any) -> None:
             (mean, rstd), (kept, more) = asked, before or ((), None)
-            normed = norm.line(mean, sums.product * (-1.0 / n) * rstd * rstd, exact)
-            outer = normed.plus + (sums.plain * (-1.0 / n) * rstd if norm.center else -0.0)
+            normed = norm.line(mean, sums[0] * (-1.0 / n) * rstd * rstd, p.cluster == 1)
+            outer = normed.plus + (sums[1] * (-1.0 / n) * rstd if norm.center else -0.0)
 
             def gradient(some: Any, more: Any) -> Any:
                 g = kept[some.start] if kept else norm.weighted(widened(gs.of(some)), kinds.scale(some))
@@ -217,11 +213,24 @@ def backward(norm: Norm, p: Plan) -> Any:
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
-        meanwhile, turn = gathered.adding(norm, part, exact) if later else None, kinds.turn_to if p.kinds > 1 else None
-        stream.each_reduced(first, last, ask=numbers_of(means, rstds), meanwhile=meanwhile, turn=turn)
+        meanwhile, turn = gathered.adding(norm, part) if later else None, kinds.turn_to if p.kinds > 1 else None
+        stream.each_reduced(first, last, "add", numbers_of(means, rstds), meanwhile, turn)
         kinds.end()
 
     return norm_backward
+
+
+def weights_of(stream: Any, w: Any, few: bool) -> Any:
+    """Return the `RowPart` of the weights, or None: held by the stream where registers are `few`, else by these."""
+    if w is None:
+        return None
+    return stream.hold(w)(0) if few else cl.RowPart(stream.part, stream.part.load(w, alike=False))
+
+
+def with_sums(before: Any, g: Any, xhat: Any) -> Any:
+    """Add the sums over a row of g * xhat and, for LayerNorm, whose tuple has two, of g = dy * (offset + weight)."""
+    product = before[0] + dot(g, xhat)
+    return (product,) if len(before) == 1 else (product, before[1] + g.reduce("sum"))
 
 
 def numbers_of(means: Any, rstds: Any) -> Any:
@@ -253,8 +262,10 @@ def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:
         stream.walk(None, lambda _, some: some.store(gradient(some, more), out), last=True)
         return
     held = cl.make_rmem_tensor(out.dtype, cl.make_layout(part.shape))
+    cl.clear(held)
     for i in cl.static_range(part.pieces):
-        held[None, i].store(gradient(part.piece(i), more).reshape((part.vector,)))
+        if part.piece(i).reached:
+            held[None, i].store(gradient(part.piece(i), more).reshape((part.vector,)))
     part.store(held.load(), out)
 
 

@@ -139,7 +139,11 @@ class Norm:
                     some.store(v.to(self.dtype), total)
                 return warp_sums(given[0], known) if by_mma else self.known(known, v), top, kept
 
-            return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
+            none = (cl.full(some.shape, 0, f32),) if keep else ()
+            found = tuple((known, top, (*kept, *none)) for known, top, kept in before)
+            if before[0][0] is None or some.reached:
+                found = tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
+            return found
 
         part, by_mma = stream.part, self.by_mma(stream)
         few = part.vector * part.pieces * len(rows) <= HELD
@@ -380,10 +384,11 @@ def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written
         if early and some.start + early < part.pieces:
             coming = (*coming, fetch(part.piece(some.start + early)))
         found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
-        for row in rows:
-            v = row.result(some, found)
-            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
-            some.store(v.to(row.y.dtype), row.y)
+        if some.reached:
+            for row in rows:
+                v = row.result(some, found)
+                v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
+                some.store(v.to(row.y.dtype), row.y)
         return coming
 
     walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)

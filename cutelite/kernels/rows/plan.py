@@ -47,6 +47,7 @@ class Plan:
                   so that they do not all reduce at the same time
     soon          with `taken`: L2 is asked for the next row during a cluster's exchange, not behind it
     overlap       with stages: while the blocks of a cluster exchange what they have of a row, they work on the next one
+    pairs         with two stages and more: the blocks of a cluster exchange what they have of two rows at a time
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
                   one row after the other: only blocks that may start before the kernel before has ended do so, for
@@ -80,6 +81,7 @@ class Plan:
     apart: int = 0
     soon: bool = False
     overlap: bool = False
+    pairs: bool = False
     rows: int = 1
     lead: int = 0
     shifted: bool = False
@@ -91,7 +93,7 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap", "kinds"
+        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap", "pairs", "kinds"
         return {each: getattr(self, each) for each in ways}
 
     @property

@@ -338,7 +338,7 @@ def plan_sums(
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
-        overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
+        overlap = (inputs, sums) == (2, 1) and not shifted  # there are registers for two rows, of one kind
         if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, bytes, 1, rows=5).stages:
             least = MOST_BLOCKS
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
@@ -347,8 +347,8 @@ def plan_sums(
             if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
                 small = replace(small, threads=SEVEN_WARPS)
             p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
-            if p.stages and p.cluster <= most:
-                return replace(p, shared_sums=1)
+            if p.stages and p.cluster <= most:  # of four stages, two rows' exchange has two on their way
+                return replace(p, shared_sums=1, pairs=sums == 2 and fit == MOST_STAGES and p.cluster > 2)
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
         for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
