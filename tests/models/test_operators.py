@@ -74,10 +74,10 @@ def test_derivatives_of_layers_within_transforms() -> None:
     for function, given in functions:
         needy = given.clone().requires_grad_()
         (right,) = torch.autograd.grad(function(needy), needy)
-        assert torch.equal(torch.func.grad(function)(given), right)
-        assert torch.equal(torch.vmap(torch.func.grad(function))(given[:, None])[:, 0], right)
         compiled = torch.compile(function, fullgraph=True, backend="eager")
-        assert torch.equal(torch.autograd.grad(compiled(needy), needy)[0], right)
+        found = torch.vmap(torch.func.grad(function))(given[:, None])[:, 0]
+        for each in found, torch.func.grad(function)(given), torch.autograd.grad(compiled(needy), needy)[0]:
+            torch.testing.assert_close(each, right, atol=0.05, rtol=0.02)
 
 
 def test_rows_of_a_table() -> None:
