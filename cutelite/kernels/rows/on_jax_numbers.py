@@ -23,7 +23,8 @@ def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
     if not jnp.issubdtype(places.dtype, jnp.integer):
         raise TypeError(f"places have dtype {places.dtype}, but must be of whole numbers")
-    return _embedding(table, places, padding)
+    narrow = places.dtype not in (jnp.int32, jnp.int64)
+    return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
