@@ -95,9 +95,12 @@ def _resolved(signature: Signature, held: Held, /, *args: Any, **kwargs: Any) ->
 
 
 def watch(sources: Watched) -> Watch:
-    names = [row for each in sources for row in zip(each.namespaces, each.names, each.held, strict=True)]
-    cells = [row for each in sources for row in each.cells]
-    return names, [(cell, UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
+    names = [row for each in sources for row in zip(each.namespaces, each.names, map(_held, each.held), strict=True)]
+    return names, [(cell, _held(held)) for each in sources for cell, held in each.cells]
+
+
+def _held(x: Any) -> Any:
+    return UNBOUND if x is fingerprint.MISSING else x
 
 
 def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome | None:

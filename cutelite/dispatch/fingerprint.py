@@ -387,6 +387,7 @@ class _Reader:
         if name in namespace:
             self._watch(namespace, name)
             return name, namespace[name]
+        self.names[id(namespace), name] = (namespace, name, MISSING)  # a builtin, or a name that is not there yet
         if name in NAME_READERS:
             self._fail(f"`{function.__qualname__}` calls {name}(), which reaches names that its code does not show")
         self._asks("builtins", name)

@@ -51,7 +51,7 @@ class Callbacks(NamedTuple):
 
 
 Watch = tuple[Sequence[tuple[dict[Any, Any], Any, Any]], Sequence[tuple[Any, Any]]]
-"""(namespace, name, expected object) for names, (cell, expected object) for cells; `UNBOUND`: an empty cell."""
+"""(namespace, name, expected object) for names, (cell, expected object) for cells; `UNBOUND`: no object."""
 
 UNBOUND = object()
 _numbers = itertools.count(1)  # numbers of constants; none is reused, not even after `forget`
@@ -154,8 +154,7 @@ class Launcher:
         names, cells = watch
         counted = watching.watch(list({id(namespace): namespace for namespace, _, _ in names}.values()))
         words = [len(cells), len(names), 0, 0 if counted else 1 << 63]
-        words += (0 if each is UNBOUND else id(each) for row in cells for each in row)
-        words += (id(each) for row in names for each in row)
+        words += (0 if each is UNBOUND else id(each) for rows in (cells, names) for row in rows for each in row)
         block = _pointers(words)
         self._put("watch", ctypes.addressof(block))
         self._environment.readers.let_go(self._watched)

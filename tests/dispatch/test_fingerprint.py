@@ -380,8 +380,14 @@ def test_rebinding_in_another_module_is_noticed(program: Any, module: str, name:
 
 def test_deleting_a_global_is_noticed(program: Any) -> None:
     found = program()
-    del sys.modules["nested"].DEPTH
+    module = sys.modules["nested"]
+    depth = module.DEPTH
+    del module.DEPTH
     assert not found.is_current()
+    without = program()
+    assert without.is_current()
+    module.DEPTH = depth
+    assert not without.is_current(), "it is back"
 
 
 def test_rebinding_an_enclosing_variable_is_noticed() -> None:
