@@ -380,14 +380,18 @@ def test_rebinding_in_another_module_is_noticed(program: Any, module: str, name:
 
 def test_deleting_a_global_is_noticed(program: Any) -> None:
     found = program()
-    module = sys.modules["nested"]
-    depth = module.DEPTH
-    del module.DEPTH
+    del sys.modules["nested"].DEPTH
     assert not found.is_current()
-    without = program()
-    assert without.is_current()
-    module.DEPTH = depth
-    assert not without.is_current(), "it is back"
+
+
+def test_a_global_that_comes_later_is_noticed() -> None:
+    space: dict[str, Any] = {}
+    exec("def function():\n    return max(COUNT, 3)", space)
+    for name in ("COUNT", "max"):  # which hides the builtin
+        found = fingerprint.source(space["function"])
+        assert found.is_current()
+        space[name] = min
+        assert not found.is_current()
 
 
 def test_rebinding_an_enclosing_variable_is_noticed() -> None:

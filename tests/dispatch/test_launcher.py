@@ -56,7 +56,7 @@ def _everything(
 
 
 def _add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], by: f32) -> None:
-    a[0] = b[0] * by * FACTOR
+    a[0] = abs(b[0]) * by * FACTOR  # and a name of no global
 
 
 def _tiles(a: TmaTensor[bf16, (M, N), (64, 64)]) -> None:
