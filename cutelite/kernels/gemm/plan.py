@@ -185,8 +185,8 @@ class Plan(Tiling):
                 if self.problem.groups == "K":
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
-                left.load(few, tile.batch, tile.row, k, full)
-                column = tile.column * 2 if self.paired else tile.column
+                left.load(few, tile.batch, self.within(tile.row, M), k, full)
+                column = tile.column * 2 if self.paired else self.within(tile.column, N)
                 for part in cl.static_range(self.config.tile[1] // right.rows):
                     stage = storage.b[None, None, state.index].tile((right.rows, self.depth), (part, 0))
                     at = self.column(column, part * right.rows)
@@ -196,6 +196,15 @@ class Plan(Tiling):
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
         if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
+
+    def within(self, at: Any, extent: Any) -> Any:
+        """The row or column that a block brings: of a cluster's whose tile lies outside of the result the first ones.
+
+        Nothing is stored of them, and boxes outside would hold up the others (docs/lab/gemm.md).
+        """
+        problem = self.problem
+        plain = not problem.groups and problem.finish is None and problem.gate is None
+        return cl.where(at < i32(extent), at, 0) if self.clustered and plain else at
 
     def consume(
         self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any, parts: Any
