@@ -876,7 +876,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(self.kv_state)", WHOLE_WARP),
     Row(
-        SPLIT_WIDE,
+        f"{SPLIT_WIDE} {ORDERED_WIDE}",
         "drop",
         "bar.warp.sync",
         "",
@@ -1005,14 +1005,20 @@ ROWS: tuple[Row, ...] = (
         "ds_pipe.consumer_release(state) < Adder(",
         "of two places one is handed back a block later, and the other's next writer has waited for that one",
     ),
-    Row(
-        WIDE,
-        "stage",
-        "tensor.ptr",
-        "",
-        "number, tiles = cl.u32(0), tiles.advance() < Adder(",
-        "the next place is told when the first tile's three blocks are loaded, for two of which dS has room without it",
-        (0,),
+    *(
+        Row(
+            kernels,
+            "stage",
+            "tensor.ptr",
+            "",
+            line,
+            "the next place is told when the first tile's three blocks are loaded, for two of which dS has room without it",
+            (0,),
+        )
+        for kernels, line in (
+            (f"{WIDE} {ORDERED_WIDE}", "number, tiles = cl.u32(0), tiles.advance() < Adder("),
+            (ORDERED_WIDE, "tiles = tiles.advance() < Turns("),
+        )
     ),
     Row(
         ORDERED_WIDE,
@@ -1086,7 +1092,7 @@ ROWS: tuple[Row, ...] = (
         "the other warpgroup, which has seen P or dS from this one, releases them behind that",
     ),
     Row(
-        WIDE,
+        f"{WIDE} {ORDERED_WIDE}",
         "stage",
         "tensor.ptr",
         "",
@@ -1102,7 +1108,7 @@ ROWS: tuple[Row, ...] = (
         "it stores first where values of its own keys were, which it alone has read",
     ),
     Row(
-        "attention_backward_wide",
+        f"attention_backward_wide {ORDERED_WIDE}",
         "drop",
         "bar.sync",
         "",
