@@ -23,6 +23,7 @@ from torch import Tensor
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
+from cutelite.interop.planned import is_transformed
 from cutelite.interop.torch import custom_op, out_form, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
@@ -314,8 +315,13 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
         sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
         given = given_to(saved, do, dlse)
-        found = Gradients.apply(*ctx.how, torch.are_deterministic_algorithms_enabled(), *given, *saved)
-        with_sinks = of_sinks(given, saved, sinks, ctx.how[0].layout) if ctx.needs_input_grad[3] else None
+        how, mods, block_mask = ctx.how
+        strict = torch.are_deterministic_algorithms_enabled()
+        if torch.is_grad_enabled() or is_transformed():  # of torch: a second derivative, or vmap
+            found = Gradients.apply(how, mods, block_mask, strict, *given, *saved)
+        else:
+            found = backward(*given, tuple(saved), how, mods, strict, block_mask)
+        with_sinks = of_sinks(given, saved, sinks, how.layout) if ctx.needs_input_grad[3] else None
         return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
 
     @staticmethod
