@@ -195,8 +195,9 @@ class Worker(Block):
         return held.load().reshape(shape)
 
     def loaded(self, state: Any, which: int) -> Callable[[], Any]:
-        """Return a function that returns what `of_rows` does, loaded now; where registers are few when it is called."""
-        if not self.plan.wide and (self.plan.by_rows or self.plan.apart):
+        """Return a function that returns what `of_rows` does, loaded now; when it is called where that is faster."""
+        plan, problem = self.plan, self.plan.problem
+        if not plan.wide and (plan.apart or problem.dim <= 96 or problem.softcap is not None):
             return lambda: self.of_rows(state, which)
         found = self.of_rows(state, which)
         return lambda: found
