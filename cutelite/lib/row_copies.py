@@ -115,14 +115,20 @@ class BulkCopies:
         turn = self.room.turn[0] + later
         with profile.range("wait"):
             self.full[turn % self.stages].wait(turn // self.stages % 2 if later else turn // self.stages)
-        if self.room.part.shift is not None:
+        if self.cleans:
             self.clean(turn % self.stages, fill)
 
     def places(self, fill: Any, later: int = 0) -> list[RowPart]:
         """Return this thread's part of each array of the current row, or of one so much later, in shared memory."""
         room, stage = self.room, (self.room.turn[0] + later) % self.stages
         begin = room.part.team.rank * room.part.chunk
-        return [RowPart(room.part, room.memory[None, stage, i], fill, True, begin) for i in range(len(room.arrays))]
+        memory = [room.memory[None, stage, i] for i in range(len(room.arrays))]
+        return [RowPart(room.part, each, fill, True, begin, clean=self.cleans) for each in memory]
+
+    @property
+    def cleans(self) -> bool:
+        """Tell whether ends of rows are cleaned where they lie: a fence would wait for the atomic that takes a row."""
+        return self.room.part.shift is not None and self.room.taken is None
 
     def beside(self, piece: int) -> Any:
         """Tell whether this thread's vector of the current row has elements of other rows too, or is before the row."""
@@ -145,7 +151,7 @@ class BulkCopies:
 
         The fence waits for all that the thread has stored: behind a reduction the row before has been.
         """
-        if self.room.part.shift is not None:
+        if self.cleans:
             for piece in static_range(self.room.part.pieces):
                 if self.beside(piece):
                     fence_proxy_async("shared::cta")

@@ -217,7 +217,15 @@ class RowPartition:
             check_row(row, self.n)
         return self.read(row, fill, 0, alike=alike)
 
-    def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None, alike: bool = True) -> Any:
+    def read(
+        self,
+        memory: Any,
+        fill: Any,
+        begin: Any,
+        some: RowVectors | None = None,
+        alike: bool = True,
+        clean: bool = False,
+    ) -> Any:
         """Return this thread's elements from `memory`, which begins at `begin`, as `RowPart` says.
 
         some   which of the thread's vectors to read; default: all
@@ -232,7 +240,7 @@ class RowPartition:
         elif self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
         elif self.reads_around(memory) and not some.whole:
-            self.load_around(memory, held, begin, fill, some)
+            self.load_around(memory, held, begin, fill, some, clean)
         else:
             cover = self.cover(memory) if memory.space == "gmem" else memory
             for i in self.order(some):
@@ -245,10 +253,10 @@ class RowPartition:
             return False
         return self.around if memory.space == "gmem" else True
 
-    def load_around(self, memory: Any, held: Any, begin: Any, fill: Any, some: RowVectors) -> None:
+    def load_around(self, memory: Any, held: Any, begin: Any, fill: Any, some: RowVectors, clean: bool) -> None:
         """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`.
 
-        Shared memory has `fill` beside the row's ends already.
+        clean  shared memory has `fill` beside the row's ends already
         """
         lead, vector, end = self.lead, self.vector, self.end() + self.lead
         copied, high = memory.space == "smem", minimum(self.shift[2], (self.team.rank + 1) * self.chunk)
@@ -260,7 +268,7 @@ class RowPartition:
                 copy_vector(cover, held, self.number(piece, begin), vector, i, into=False)
             elif not copied and (first + vector > lead) & (first < end):  # at the ends of the array
                 copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
-        for i in static_range(0 if copied else some.pieces):
+        for i in static_range(0 if clean else some.pieces):
             held[None, i].store(self.kept(held[None, i].load(), some.start + i, fill))
 
     def kept(self, v: Any, piece: int, fill: Any) -> Any:
@@ -489,6 +497,7 @@ class RowPart:
     begin    the column of the row that is the first element of this memory; of shared memory that is `alike`, counted
              from the row's first sector on
     alike    as for `RowPartition.load`
+    clean    as for `RowPartition.load_around`
     """
 
     part: RowPartition
@@ -497,6 +506,7 @@ class RowPart:
     outside: bool = False
     begin: Any = 0
     alike: bool = True
+    clean: bool = False
 
     def load(self) -> Any:
         """Return all elements, a vector of shape (vector, pieces)."""
@@ -509,7 +519,7 @@ class RowPart:
     def of(self, some: RowVectors) -> Any:
         """Return the elements of the vectors `some`, of shape (vector, pieces)."""
         if self.outside:
-            return self.part.read(self.held, self.fill, self.begin, some, self.alike)
+            return self.part.read(self.held, self.fill, self.begin, some, self.alike, self.clean)
         if isinstance(self.held, Packed):
             return self.held.of(some)
         if some.pieces == self.part.pieces:

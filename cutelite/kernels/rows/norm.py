@@ -276,8 +276,8 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
         if how is not None or not p.shifted or not p.stages or p.overlap:
             return p
-        each = replace(p, kinds=kinds(p))  # with two sums registers are short: only where it takes more clusters
-        return p if sums == 2 and p.cluster > 1 and count(p) >= 0.95 * count(each) else each
+        each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
+        return p if p.cluster > 1 and count(p) >= 0.95 * count(each) else each
 
     access = Access.of([rows, *others])
     p = planned()
