@@ -21,27 +21,44 @@ def is_jax(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
-def takes_jax(function: F) -> F:
-    """Have a function take JAX's arrays too, and then give such a one."""
+def takes_jax(*wide: str) -> Callable[[F], F]:
+    """Decorator: have a function take JAX's arrays too, and then give such a one.
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        lends = any(is_jax(x) for x in (*args, *kwargs.values()))
-        return on_jax(function, *args, **kwargs) if lends else function(*args, **kwargs)
+    wide  names of arguments of whole numbers of 64 bits: JAX has 32 where it is not told otherwise
+    """
 
-    return call  # type: ignore[return-value]
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            lends = any(is_jax(x) for x in (*args, *kwargs.values()))
+            return on_jax(function, *args, wide=wide, **kwargs) if lends else function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorated
 
 
-def on_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a function of arrays, as JAX's.
+def on_jax(function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (), **kwargs: Any) -> Any:
+    """The result of a function of arrays, as JAX's; `wide`: as for `takes_jax`.
 
     Errors  TypeError within `jax.jit`, for an array to write to, and on a GPU without torch and CuPy
     """
-    if inspect.signature(function).bind(*args, **kwargs).arguments.get("out") is not None:
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    if bound.arguments.get("out") is not None:
         raise TypeError("JAX's arrays are never written to: leave out= out")
-    given = [lent(x) if is_jax(x) else x for x in args]
-    named = {name: lent(x) if is_jax(x) else x for name, x in kwargs.items()}
+    for name in wide:
+        if is_jax(bound.arguments.get(name)):
+            bound.arguments[name] = widened(lent(bound.arguments[name]))
+    given = [lent(x) if is_jax(x) else x for x in bound.args]
+    named = {name: lent(x) if is_jax(x) else x for name, x in bound.kwargs.items()}
     return returned(function(*given, **named))
+
+
+def widened(array: Any) -> Any:
+    """Return whole numbers of torch, CuPy or NumPy as those of 64 bits; other arrays as they are."""
+    if hasattr(array, "long"):
+        return array if array.is_floating_point() or array.is_complex() else array.long()
+    return array.astype("int64") if array.dtype.kind in "iu" else array
 
 
 def returned(result: Any) -> Any:

@@ -23,7 +23,7 @@ from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import RowCursor, TakenRows
-from cutelite.lib.rows import COPIED, SECTOR, RowPart, RowPartition, RowVectors, is_copies
+from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 
 
@@ -191,7 +191,7 @@ class BulkCopies:
         last rows, this thread copies the row's own elements, and zeros beside them.
         """
         room, part = self.room, self.room.part
-        lead, begin, width = aligned_down(rows[0], SECTOR * COPIED)[1], part.team.rank * part.chunk, part.vector
+        lead, begin, width = aligned_down(rows[0], part.unit * COPIED)[1], part.team.rank * part.chunk, part.vector
         covers, last = [part.cover(each, lead) for each in rows], lead + part.n
         end = minimum(begin + part.chunk, (last + width - 1) // width * width)
         first_of_all, last_of_all = (row == 0) & (begin < lead), (row == room.rows - 1) & (last < end)

@@ -55,6 +55,7 @@ class RowPartition:
     around   what lies around a row within its array may be read, as nobody writes there: vectors at the ends of a row,
              if it has as many elements as one, are then loaded as a whole. Where they are not, threads wait for their
              elements before other loads
+    unit     1: rows that begin anywhere are covered from the first element's vector on, not from its sector
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
@@ -70,6 +71,7 @@ class RowPartition:
     shift: Any = None
     steady: bool = False
     around: bool = False
+    unit: int = SECTOR
 
     @property
     def covered(self) -> int:
@@ -78,8 +80,8 @@ class RowPartition:
 
     @property
     def sector(self) -> int:
-        """The number of elements of a sector."""
-        return SECTOR * self.vector
+        """The number of elements of a sector, or of what takes its place."""
+        return self.unit * self.vector
 
     @property
     def chunk(self) -> int:

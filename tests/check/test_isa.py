@@ -31,7 +31,7 @@ def states(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
     bar[0].wait(second)
     row[t] = 2 * t
     third = bar[0].arrive()
-    bar[0].wait(first if slip == "the first" else second if slip == "the one before" else third)
+    bar[0].wait(first if slip == "first" else second if slip == "second" else third)
     out[1, t] = row[31 - t]
 
 
@@ -107,8 +107,8 @@ NUMBERS = np.arange(256, dtype=np.int32)
 @pytest.mark.parametrize(
     ("kernel", "arrays", "slip", "kind", "line"),
     [
-        (states, (zeros(2, 32),), "the first", "mbarrier", 'slip == "the first"'),
-        (states, (zeros(2, 32),), "the one before", "mbarrier", 'slip == "the first"'),
+        (states, (zeros(2, 32),), "first", "mbarrier", 'slip == "first"'),
+        (states, (zeros(2, 32),), "second", "mbarrier", 'slip == "first"'),
         (counted, (zeros(64),), "a sync", "barrier", "cl.syncthreads"),
         (counted, (zeros(64),), "another reduction", "barrier", "cl.syncthreads"),
         (all_of_them, (zeros(64),), "more than there are", "barrier", "cl.barrier_sync(0"),

@@ -130,8 +130,8 @@ def test_arrays_that_nobody_writes_to_are_refused_as_results() -> None:
 def test_a_loss_of_a_linear_layer_by_the_plain_function() -> None:
     x, weight = (np.sin(np.arange(n * 16)).reshape(n, 16).astype(np.float16) for n in (3, 24))
     given = x, weight, np.array([3, 0, 23]), np.ones(3, np.float32)
-    found = linear_cross_entropy(jnp.asarray(x), jnp.asarray(weight), *given[2:])
-    for mine, right in zip(found, linear_cross_entropy(*given), strict=True):
+    of_jax = [jnp.asarray(each) for each in given]  # on the GPU, if there is one
+    for mine, right in zip(linear_cross_entropy(*of_jax), linear_cross_entropy(*given), strict=True):
         assert isinstance(mine, jax.Array)
-        np.testing.assert_array_equal(mine, right)
-    assert linear_cross_entropy(jnp.asarray(x), weight, given[2]).x is None
+        np.testing.assert_allclose(mine, right, rtol=2e-3, atol=2e-3)
+    assert linear_cross_entropy(*of_jax[:3]).x is None

@@ -366,7 +366,7 @@ tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
 @untraced
-@takes_jax
+@takes_jax()
 @underived()
 @planned
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:

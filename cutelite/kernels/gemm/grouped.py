@@ -213,7 +213,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 
 @untraced
-@takes_jax
+@takes_jax()
 @underived()
 @planned
 def gemm(
@@ -243,7 +243,7 @@ def gemm(
 
 
 @untraced
-@takes_jax
+@takes_jax()
 @underived()
 @planned
 def padded(
@@ -258,7 +258,7 @@ def padded(
 
 
 @untraced
-@takes_jax
+@takes_jax()
 @underived()
 @planned
 def along_k(

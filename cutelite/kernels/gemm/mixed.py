@@ -295,7 +295,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
 
 
 @untraced
-@takes_jax
+@takes_jax()
 @underived()
 @planned
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:

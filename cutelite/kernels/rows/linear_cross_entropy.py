@@ -41,7 +41,7 @@ class Made(NamedTuple):
 
 @untraced
 @underived(see="cutelite.kernels.rows.operators_losses")
-@takes_jax
+@takes_jax("target")
 def linear_cross_entropy(
     x: Any,
     weight: Any,

@@ -20,6 +20,7 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
+from cutelite.lib.rows import SECTOR
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
 from cutelite.target.targets import WARP
@@ -77,9 +78,9 @@ class Norm:
     def team(self, p: Plan, arrays: Any, weights: Any) -> tuple[cl.Team, cl.RowPartition]:
         """The team of this thread, and its part of a row of `arrays` and `weights`."""
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
-        granule = 1 if self.narrow is None else self.narrow.block
+        granule, unit = (1, SECTOR) if self.narrow is None else (self.narrow.block, 1)  # few bytes are written
         reductions = 1 + again + (self.narrow is not None)
-        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule)
+        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=unit)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
@@ -139,11 +140,7 @@ class Norm:
                     some.store(v.to(self.dtype), total)
                 return warp_sums(given[0], known) if by_mma else self.known(known, v), top, kept
 
-            none = (cl.full(some.shape, 0, f32),) if keep else ()
-            found = tuple((known, top, (*kept, *none)) for known, top, kept in before)
-            if before[0][0] is None or some.reached:
-                found = tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
-            return found
+            return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
 
         part, by_mma = stream.part, self.by_mma(stream)
         few = part.vector * part.pieces * len(rows) <= HELD
@@ -384,11 +381,10 @@ def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written
         if early and some.start + early < part.pieces:
             coming = (*coming, fetch(part.piece(some.start + early)))
         found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
-        if some.reached:
-            for row in rows:
-                v = row.result(some, found)
-                v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
-                some.store(v.to(row.y.dtype), row.y)
+        for row in rows:
+            v = row.result(some, found)
+            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
+            some.store(v.to(row.y.dtype), row.y)
         return coming
 
     walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from cutelite.interop.jax import host_call
 from cutelite.kernels.arguments import one_of
+from cutelite.kernels.lent import widened
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import rope as rotary
@@ -151,12 +152,12 @@ def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any
 
 def _run_entropy(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
     x, target = inputs
-    write(entropy.cross_entropy(x, _wide(target), **how), outputs)
+    write(entropy.cross_entropy(x, widened(target), **how), outputs)
 
 
 def _run_entropy_backward(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
     gradient, x, target, lse = inputs
-    entropy.cross_entropy_backward(gradient, x, _wide(target), lse, out=outputs[0], **how)
+    entropy.cross_entropy_backward(gradient, x, widened(target), lse, out=outputs[0], **how)
 
 
 def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
@@ -254,11 +255,6 @@ _rope.defvjp(_keep_rope, _differentiate_rope)
 def no_gradient(x: Any) -> Any:
     """Return the gradient of whole numbers."""
     return np.zeros(x.shape, jax.dtypes.float0)
-
-
-def _wide(target: Any) -> Any:
-    """Return whole numbers as 64 bits: of torch or NumPy."""
-    return target.long() if hasattr(target, "long") else target.astype(np.int64)
 
 
 def write(found: Any, outputs: list[Any]) -> None:

@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.arrays import counter
 from cutelite.lib.row_counter import RowCursor
+from cutelite.lib.rows import SECTOR
 from cutelite.records import dataclass
 
 ACCESS = 16  # bytes that one access takes at most
@@ -158,6 +159,7 @@ class Plan:
         granule: int = 1,
         steady: bool = False,
         apart: bool = False,
+        unit: int = SECTOR,
     ) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
@@ -167,12 +169,13 @@ class Plan:
         reductions  per row; None: the team works on any number of rows
         steady      all rows of a team begin as far into a vector as its first one, which is the current one
         apart       the blocks that share a row are no cluster: each reduces by itself
+        unit        as for `RowPartition`
         """
         count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=1 if apart else self.cluster, reductions=count)
         if apart:
             team = replace(team, cluster=self.cluster, rank=cl.block_idx.x % self.cluster)
-        part = self.part(team, n, granule, steady)
+        part = self.part(team, n, granule, steady, unit)
         own: Any = RowCursor.create(team, arrays[0].shape[0], self.kinds).row if arrays else None
         if steady:
             part.turn_to(arrays[0][min(own, arrays[0].shape[0] - 1), None])
@@ -195,14 +198,16 @@ class Plan:
             follow()
         return team, part
 
-    def part(self, team: cl.Team, n: int, granule: int = 1, steady: bool = False) -> cl.RowPartition:
+    def part(
+        self, team: cl.Team, n: int, granule: int = 1, steady: bool = False, unit: int = SECTOR
+    ) -> cl.RowPartition:
         """Return this thread's part of rows of `n` elements, of which none is the current one yet.
 
         Blocks' parts are whole lines of memory, if each has one and no thread more vectors: a sector of memory that two
         blocks share is read twice, and written by halves.
         """
         shift = cl.make_rmem_tensor(i32, (3,)) if self.shifted else None
-        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around and self.shifted)
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around and self.shifted, unit)
         lined = replace(part, granule=max(granule, LINE * self.vector))
         return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
 
