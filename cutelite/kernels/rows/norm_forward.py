@@ -20,7 +20,6 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
-from cutelite.lib.rows import SECTOR
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
 from cutelite.target.targets import WARP
@@ -78,9 +77,9 @@ class Norm:
     def team(self, p: Plan, arrays: Any, weights: Any) -> tuple[cl.Team, cl.RowPartition]:
         """The team of this thread, and its part of a row of `arrays` and `weights`."""
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
-        granule, unit = (1, SECTOR) if self.narrow is None else (self.narrow.block, 1)  # few bytes are written
+        granule = 1 if self.narrow is None else self.narrow.block
         reductions = 1 + again + (self.narrow is not None)
-        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=unit)
+        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=1)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
