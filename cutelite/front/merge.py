@@ -58,15 +58,21 @@ def can_meet(states: list[State], live: frozenset[str]) -> bool:
             continue
         if any(isinstance(x, Conflict) or x is UNBOUND for x in found):
             continue
-        leaves: list[list[Any]] = [[] for _ in found]
-        first, *others = (tree.flatten(x, into) for x, into in zip(found, leaves, strict=True))
-        if not all(tree.same_structure(first, other) for other in others):
+        structure, leaves = _taken_apart(found)
+        if structure is None:
             return False
         for column in zip(*leaves, strict=True):
             alike = all(tree.same_leaf(column[0], x) for x in column[1:]) or any(isinstance(x, Lazy) for x in column)
             if not alike and join_types(column, promotes=isinstance(slot.key, int)) is NO_TYPE:
                 return False
     return True
+
+
+def _taken_apart(found: Sequence[Any]) -> tuple[Any, list[list[Any]]]:
+    """Return the structure that values share, or None if they differ in it, and the leaves of each."""
+    leaves: list[list[Any]] = [[] for _ in found]
+    first, *others = (tree.flatten(x, into) for x, into in zip(found, leaves, strict=True))
+    return first if all(tree.same_structure(first, other) for other in others) else None, leaves
 
 
 class _Meeting:
@@ -89,9 +95,8 @@ class _Meeting:
         if any(x is UNBOUND for x in found):
             title = "`{name}` is not bound on every path to here"
             return self._conflict(slot, found, "unbound", title, "bind it before")
-        leaves: list[list[Any]] = [[] for _ in found]
-        structures = [tree.flatten(x, into) for x, into in zip(found, leaves, strict=True)]
-        if not all(tree.same_structure(structures[0], other) for other in structures[1:]):
+        structure, leaves = _taken_apart(found)
+        if structure is None:
             title = "`{name}` depends on the path in a way that no run-time value can"
             return self._conflict(slot, found, "type-changes", title, _how_to_meet(found))
         made = []
@@ -99,10 +104,10 @@ class _Meeting:
             same = all(tree.same_leaf(column[0], x) for x in column[1:])
             t = None if same else join_types(column, promotes=isinstance(slot.key, int))
             if t is NO_TYPE:
-                title = f"`{{name}}{tree.leaf_name(structures[0], number)}` has another type on another path"
+                title = f"`{{name}}{tree.leaf_name(structure, number)}` has another type on another path"
                 help = "convert, so that it has one type on every path"
                 return self._conflict(slot, column, "type-changes", title, help)
-            made.append(column[0] if t is None else self._param(column, t, hint(slot, structures[0], number)))
+            made.append(column[0] if t is None else self._param(column, t, hint(slot, structure, number)))
         return tree.with_leaves(first, iter(made))
 
     def _settled(self, column: tuple[Any, ...]) -> tuple[Any, ...]:

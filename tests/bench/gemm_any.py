@@ -14,7 +14,6 @@ or the kernels are at fault:
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import math
 import random
@@ -180,9 +179,6 @@ def main() -> None:
             file.write(json.dumps(line) + "\n")
             file.flush()
             found.append(ratios_of(line, tell=True))
-            if number % 20 == 0:
-                gc.collect()
-                gc.freeze()  # else each graph of `timing` goes through all configurations: a third of a second
     for each in compiling:
         each.terminate()
     print(f"{ratios(found)}; {failed} failed; {time.monotonic() - start:.0f} s")

@@ -109,6 +109,8 @@ def timed_in_turns(
 
     strict  a wrong result is a ValueError; otherwise it is printed, and timed all the same
     """
+    gc.collect()  # graphs of sizes before
+    gc.freeze()  # else each graph of `timing` would look through all configurations again: a third of a second
     m, n, k, major = size
     bytes = 2 * (m * k + n * k + m * n)
     repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
@@ -130,7 +132,7 @@ def timed_in_turns(
 def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *how: Any) -> None:
     start = time.monotonic()
     with path.open("w") as file:
-        for number, shape in enumerate(sizes):
+        for shape in sizes:
             if time.monotonic() - start > limit:
                 break
             try:
@@ -138,8 +140,6 @@ def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *h
                 file.flush()
             except ValueError as error:
                 print(error, flush=True)
-            if number % 20 == 0:
-                gc.collect()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, one_of, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, in_words_of_caller, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
@@ -141,6 +141,7 @@ def gemm_scaled(
     return out
 
 
+@in_words_of_caller
 def arranged(scales: Any) -> Any:
     """Return scales (rows, blocks) of u8 as tensor cores take them: those of 128 rows and 4 blocks in 512 bytes.
 
@@ -149,10 +150,7 @@ def arranged(scales: Any) -> Any:
     """
     Arguments().array("scales", scales, "u8", "rows blocks")
     if not left_out():
-        try:
-            rt.read(scales)
-        except rt.UnreadableArray as error:  # has a mask, for one
-            raise ArrayError(f"scales cannot be read: {error}") from None
+        rt.read(scales)  # refuses masks, which indexing would keep
     rows, blocks = scales.shape
     high, deep = -(-rows // ATOM[0]), -(-blocks // ATOM[1])
     whole = empty(scales, (high * ATOM[0], deep * ATOM[1]))
