@@ -64,7 +64,6 @@ HALF = "who writes the flag needs no more than a release, and who has read it no
 BY_COPIES = "what it waits for comes by st.async alone, whose completion is told to all who see the phase complete"
 STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
 LARGER_GROUP = "the group has a copy of the next one as well"
-OWN_WEIGHTS = "it moves over weights that a thread lays down for itself"
 WAITED_ONCE = "the pass over the row before this one has waited for all of it"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
@@ -243,7 +242,7 @@ ROWS: tuple[Row, ...] = (
         "",
         "each_reduced(",
         "the warp meets when a row has come, too",
-        (-1,),
+        (1,),
     ),
     *(
         Row(
@@ -251,8 +250,23 @@ ROWS: tuple[Row, ...] = (
         )
         for kind in ("drop", "pending", "late")
     ),
-    Row("rows_narrow_norm", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_WEIGHTS),
-    Row("rows_sort", "drop", "bar.warp.sync", "", "ranked(", "behind a warp's last key the block meets", (-1,)),
+    Row(
+        "rows_narrow_norm",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "stream = cl.RowStream.create(",
+        "the block meets when its weights have been asked for, before it waits for a row",
+    ),
+    Row(
+        "rows_narrow_norm",
+        "drop",
+        "bar.sync",
+        "",
+        "stream.hold(",
+        "the team meets when a row has come, before it waits for weights",
+    ),
+    Row("rows_sort", "drop", "bar.warp.sync", "", "| (ranked(", "behind a warp's last key the block meets", (-1,)),
     Row(
         "rows_scan rows_sort",
         "drop",
@@ -263,7 +277,7 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row(
-        "rows_scan rows_sort",
+        "rows_sort",
         "drop",
         "bar.sync",
         "",
@@ -340,7 +354,8 @@ ROWS: tuple[Row, ...] = (
     Row("systolic_ring", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED, (0,)),
     Row("systolic_ring", "weaken", "mbarrier.wait", "reach is 'cta'", "read[0].wait(", HAS_READ),
     Row("bulk_exchange", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, ALL_IN, (-1,)),
-    Row("-rows_sums", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),  # there it releases the block's own part
+    # there it releases the block's own part to warps that do not meet again
+    Row("-rows_sums -rows_argmax", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),
     Row("", "drop", "setmaxnreg.inc", "", "", SLOWER),
     Row("hopper_gemm", "weaken", ARRIVE, RELAXED, "empty[s].arrive()", READS_DONE),
     Row("hopper_gemm", "weaken", BULK_WAIT, "reads alone", "", LAST),
@@ -448,6 +463,32 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row("rows_sample", "drop", "bar.warp.sync", "", "r.collect(", "nobody has used its counter before", (0,)),
+    Row(
+        "rows_top_k",
+        "drop",
+        "bar.sync",
+        "",
+        "self.team.sync() < at_least(r.bound(",
+        "nobody has used its counter before",
+        (0,),
+    ),
+    Row("rows_top_k", "drop", "bar.sync", "", "self.team.sync() < r.exactly(", "the block has counted since", (0,)),
+    Row(
+        "rows_top_k",
+        "poll",
+        "cond_br",
+        "it were False",
+        "if to < room.shape[0]: < at_least(r.bound(",
+        "more than there is room for reach the bound, so that others are put there behind it",
+    ),
+    Row(
+        "rows_top_k",
+        "poll",
+        "cond_br",
+        "it were True",
+        "if to < room.shape[0]: < r.exactly(",
+        "there is room for k elements",
+    ),
     Row(
         "rows_sample",
         "poll",

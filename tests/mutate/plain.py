@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,17 @@ class Plain(NamedTuple):
     which: int = 0
 
 
+@contextmanager
+def instead(module: Any, **values: Any) -> Iterator[None]:
+    """Give globals of a module other values for a while."""
+    kept = {name: vars(module)[name] for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(kept)
+
+
 def numbers(*shape: int, dtype: str = "float32") -> Any:
     """Return numbers of a normal distribution."""
     from ml_dtypes import bfloat16
@@ -51,6 +63,13 @@ def numbers(*shape: int, dtype: str = "float32") -> Any:
 
 def halves(*shape: int) -> Any:
     return numbers(*shape, dtype="bfloat16")
+
+
+def beyond(m: int, n: int) -> tuple[Any, Any]:
+    """Return rows and weights, in bf16: every other row times these is beyond f32."""
+    x, w = numbers(m, n), numbers(n) * np.float32(1e36)
+    x[1::2] *= 1000
+    return x.astype(halves(1).dtype), w.astype(halves(1).dtype)
 
 
 def places(*shape: int, below: int) -> Any:
@@ -86,12 +105,8 @@ def appended() -> object:
 def mixed_parts() -> None:
     """Rows by weights of 4 bits in two parts of K, by one block."""
     w = mixed.pack(np.random.default_rng(0).integers(-8, 8, (200, 1056)), np.ones((200, 9)), "i4")
-    globals_of = vars(mixed)
-    kept, globals_of["clusters_at_once"] = globals_of["clusters_at_once"], lambda size, like: 1
-    try:
+    with instead(mixed, clusters_at_once=lambda size, like: 1):
         mixed.gemm(halves(20, 1056), w, "i4", n=200, config=mixed.Config(tokens=16, stages=2, splits=2))
-    finally:
-        globals_of["clusters_at_once"] = kept
 
 
 def prepared() -> object:
@@ -103,12 +118,9 @@ def prepared() -> object:
 
 def counted() -> None:
     """Digits, which two blocks count."""
-    kept, sort.EACH = sort.EACH, 1
-    try:
+    with instead(sort, EACH=1):
         kernel = sort.counting.__wrapped__(cl.i32, (0, 8), False)
         kernel[2, sort.DIGITS](places(500, below=1000).astype(np.int32), np.zeros(2 * sort.DIGITS, np.int32))
-    finally:
-        sort.EACH = kept
 
 
 def copied_rows() -> None:
@@ -122,13 +134,9 @@ def fp8_parts() -> None:
 
     a, b = numbers(64, 528).astype(float8_e4m3fn), numbers(448, 528).astype(float8_e4m3fn)
     scales, d = (np.ones((5, 64), np.float32), None, np.ones((4, 5), np.float32)), halves(64, 448)
-    globals_of = vars(fp8_block)
-    kept, globals_of["clusters_at_once"] = globals_of["clusters_at_once"], lambda size, like: 3
-    try:
+    with instead(fp8_block, clusters_at_once=lambda size, like: 3):
         config = fp8_block.Config(2, columns=64, buffers=1, splits=8, regs=(40, 232))
         fp8_block.run(config, a, b, d, scales[0], scales[1], None, scales[2])
-    finally:
-        globals_of["clusters_at_once"] = kept
 
 
 def summed(rows: int) -> object:
@@ -143,7 +151,7 @@ PLAIN: dict[str, Plain] = {
         lambda: norm.layer_norm(numbers(12, 512) + 50 * numbers(12, 1), *numbers(2, 512), how=asking(64, 2, rows=2))
     ),
     "rows_norm_early": Plain(lambda: norm.rms_norm(numbers(12, 512), numbers(512), how=asking(64, 2, early=True))),
-    "rows_norm_quantised": Plain(lambda: norm.rms_norm(halves(6, 512), halves(512), narrow=Narrow(), how=asking(64))),
+    "rows_norm_quantised": Plain(lambda: norm.rms_norm(*beyond(6, 512), narrow=Narrow(), how=asking(64))),
     "rows_loss_forward": Plain(
         lambda: cross_entropy.cross_entropy(numbers(6, 512), places(6, below=512), how=asking(64))
     ),
