@@ -56,9 +56,7 @@ def _compiled(source: Source, target: Target, options: Options, environment: Con
     hooks = Hooks(source, target, options)
     steps = passes.pipeline(options.passes)
     hooks.before("front", source.function)
-    with stage("front", times):
-        front = passes.recorded(evaluate(*source, target))
-    build = Build(source, target, options, hooks.after("front", front))
+    build = Build(source, target, options, hooks.after("front", _front(source, target, times)))
     build.times = times
     front = hooks.before("passes", build.front)
     build.changed = hooks.changed
@@ -129,21 +127,26 @@ def for_simulator(source: Source, target: Target) -> Function:
 
     Errors  as `compile_kernel`
     """
-    front = _front(source, target)
+    front = _front(source, target, {})
     _passed(front, passes.refusals(front), target)
     return front
 
 
 def for_costs(source: Source, target: Target) -> Function:
     """Return the same as the passes leave it: with the accesses that the GPU makes. Errors: as `compile_kernel`."""
-    final = _passed(_front(source, target), passes.PIPELINE, target)
+    final = _passed(_front(source, target, {}), passes.PIPELINE, target)
     verify(final, "passes")
     return final
 
 
-def _front(source: Source, target: Target) -> Function:
-    with stage("front", {}):
-        return passes.recorded(evaluate(*source, target))
+def _front(source: Source, target: Target, times: dict[str, float]) -> Function:
+    with stage("front", times):
+        front = evaluate(*source, target)
+        if front.attrs.get("record"):
+            from cutelite.passes.recorded import recorded  # imported here: few kernels are compared with a GPU
+
+            front = recorded(front)
+    return front
 
 
 def _passed(front: Function, steps: Sequence[passes.Pass], target: Target) -> Function:

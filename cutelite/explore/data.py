@@ -18,7 +18,6 @@ from cutelite.builds.build import Build
 from cutelite.diag import Span
 from cutelite.explore.attribution import attribution
 from cutelite.ir.function import Function
-from cutelite.ir.printer import FunctionText
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.sass import KINDS, Loop, Sass
 from cutelite.sass.program import ptx_places
@@ -125,7 +124,7 @@ def _passes(build: Build, places: _Places) -> list[Json]:
     found: list[Json] = []
 
     def keep(name: str, function: Function) -> None:
-        lines = list(FunctionText(function).lines())
+        lines = list(function.text().lines())
         text = [text for text, _ in lines]
         if found and text == found[-1]["text"]:
             found[-1]["same"].append(name)

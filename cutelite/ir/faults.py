@@ -9,7 +9,6 @@ from types import TracebackType
 from cutelite.diag import CompileError, InternalError
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
-from cutelite.ir.printer import FunctionText
 
 
 @contextmanager
@@ -24,7 +23,7 @@ def reported(stage: str, function: Function) -> Iterator[None]:
 
 
 def _report(error: Exception, stage: str, function: Function) -> InternalError:
-    text, op = FunctionText(function), _op_at_hand(error.__traceback__)
+    text, op = function.text(), _op_at_hand(error.__traceback__)
     message = f"{type(error).__name__}: {error}"
     if op is None:
         return InternalError(message, stage=stage, ir=str(text))

@@ -36,10 +36,14 @@ class Function:
         for block in self.blocks:
             yield from block.ops
 
-    def __str__(self) -> str:
-        from cutelite.ir.printer import function_text  # which imports this module
+    def text(self) -> Any:
+        """Return its `printer.FunctionText`: the text, whole or line by line."""
+        from cutelite.ir.printer import FunctionText  # which imports this module
 
-        return function_text(self)
+        return FunctionText(self)
+
+    def __str__(self) -> str:
+        return str(self.text())
 
 
 def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:

@@ -24,11 +24,6 @@ from cutelite.ir.types import Scalar, Type
 ALIAS_LENGTH = 24  # a type whose text is longer, and that occurs twice, gets a name
 
 
-def function_text(function: Function, mark: Op | None = None) -> str:
-    """Return the whole function; the line of `mark` ends in an arrow."""
-    return FunctionText(function).whole(mark)
-
-
 def op_text(op: Op) -> str:
     """Return one op by itself: values have their hints as names, or numbers in the order in which they occur."""
     names = Names()
@@ -67,6 +62,7 @@ class FunctionText:
         yield "}", None
 
     def whole(self, mark: Op | None = None) -> str:
+        """Return the whole function; the line of `mark` ends in an arrow."""
         lines = [f"{text}  // <-- here" if op is not None and op is mark else text for text, op in self.lines()]
         return "\n".join(lines) + "\n"
 

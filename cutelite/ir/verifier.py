@@ -5,7 +5,6 @@ from __future__ import annotations
 from cutelite.diag import InternalError
 from cutelite.ir.function import Block, Function, Interval, Value, dominated, dominates, reverse_postorder
 from cutelite.ir.op import Op
-from cutelite.ir.printer import FunctionText
 
 
 def verify(function: Function, stage: str = "") -> None:
@@ -58,5 +57,5 @@ def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: 
 
 def _broken(function: Function, op: Op, message: str, stage: str) -> InternalError:
     """Return the error that shows `op` among its neighbours."""
-    text = FunctionText(function)
+    text = function.text()
     return InternalError(message, stage=stage, op=text.op(op), ir=str(text), span=op.span)

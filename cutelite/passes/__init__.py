@@ -15,7 +15,6 @@ from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.context import Context, Warned
 from cutelite.passes.order import PIPELINE, Pass, PassFunction, refusals
-from cutelite.passes.recorded import recorded
 from cutelite.passes.texts import of_users, pipeline, register
 
 Dump = Callable[[str, Function], None]
@@ -65,6 +64,6 @@ def _claim(function: Function) -> None:
 
 
 __all__ = [
-    "PIPELINE", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "recorded", "refusals",
-    "register", "run",
+    "PIPELINE", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "refusals", "register",
+    "run",
 ]  # fmt: skip

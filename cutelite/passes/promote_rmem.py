@@ -94,8 +94,8 @@ def promote_rmem(function: Function, context: Context) -> Function:
             context.warn(RegisterTensorInMemory(register.name), at.span, note)
     if not registers:
         return function
-    params = _Placement(order, registers, found).params
-    return _Renaming(function, found, params, _maybe_written(order, found)).run()
+    placed = _Placement(order, registers, found)
+    return _Renaming(function, found, placed.params, _maybe_written(order, found, placed.live)).run()
 
 
 class _RegisterUses:
@@ -178,7 +178,7 @@ def _reads(use: RegisterUse) -> bool:
 
 
 class _Placement:
-    """The registers that become parameters of each block."""
+    """The registers that become parameters of each block; and `live`, those whose value is read in it or behind it."""
 
     def __init__(self, order: list[Block], registers: list[Register], found: _RegisterUses) -> None:
         self.params: dict[Block, list[Register]] = {block: [] for block in order}
@@ -198,7 +198,7 @@ class _Placement:
                     writes[register].append(block)
                 if use is None or (use.write is not None and use.whole):
                     kills[block].add(register)
-        live = _live_in(order, needs, kills)
+        self.live = live = _live_in(order, needs, kills)
         frontier = _frontiers(order)
         for register in registers:
             work, placed = list(writes[register]), set()
@@ -244,8 +244,8 @@ Written = dict[Register, int]
 """For each register, a mask of the elements that may have been written."""
 
 
-def _maybe_written(order: list[Block], found: _RegisterUses) -> dict[Block, Written]:
-    """Return the elements that some path to the start of each block has written."""
+def _maybe_written(order: list[Block], found: _RegisterUses, live: dict[Block, set[Register]]) -> dict[Block, Written]:
+    """Return the elements that some path to the start of each block has written, of registers that are `live` there."""
     before: dict[Block, Written] = {block: {} for block in order}
     work = list(reversed(order))
     while work:
@@ -255,7 +255,7 @@ def _maybe_written(order: list[Block], found: _RegisterUses) -> dict[Block, Writ
             _write(op, found, after)
         for successor in block.successors:
             joined = before[successor]
-            merged = {r: joined.get(r, 0) | after.get(r, 0) for r in {**joined, **after}}
+            merged = {r: joined.get(r, 0) | after.get(r, 0) for r in live[successor] if r in after or r in joined}
             if merged != joined:
                 before[successor] = merged
                 work.append(successor)

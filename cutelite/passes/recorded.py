@@ -9,7 +9,7 @@ Values that may differ between runs are left out, with all that is computed from
 polls, tokens of barriers, numbers made from addresses. So are ops under a branch on such a value, since threads may
 come there a different number of times. Ops that only move elements are left out too.
 
-Needs: the frontend's IR, whose attributes say `record`. Keeps: every value and every op, in order.
+Needs: the frontend's IR. Keeps: every value and every op, in order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _MOVES = ("vec.", "wgmma.fence")
 
 
 def recorded(function: Function) -> Function:
-    """Return `function`, if its attributes do not say `record`; else the same with the values of its ops recorded."""
-    if not function.attrs.get("record"):
-        return function
+    """Return `function` with the values of its ops recorded."""
     order = reverse_postorder(function.entry)
     changing, unsure = _changing(order)
     rewrite = Rewrite(function, order=order)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 import cutelite.ops  # noqa: F401  # registers the ops
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.parser import ParseError, parse_function, parse_type
-from cutelite.ir.printer import function_text, op_text
+from cutelite.ir.printer import op_text
 from cutelite.ir.types import Type, f32, i32
 from cutelite.ir.verifier import verify
 from cutelite.ops.arith import Add
@@ -79,7 +79,7 @@ def test_one_op_prints_without_its_function() -> None:
 
 def test_a_marked_op_gets_an_arrow() -> None:
     function = parse_function("func @f(%a: f32) {\n  %b = add a=%a, b=%a\n  ret\n}")
-    marked = function_text(function, mark=function.entry.ops[0])
+    marked = function.text().whole(function.entry.ops[0])
     assert marked.splitlines()[1] == "  %b = add a=%a, b=%a : f32  // <-- here"
     assert str(parse_function(marked)) == str(function)
 
