@@ -64,8 +64,13 @@ def shorten(error: BaseException) -> None:
         cut(error)
 
 
-def without_frames(mistake: Callable[[Exception], bool]) -> Callable[[F], F]:
-    """Return a decorator: tracebacks of the errors for which `mistake` holds end at the caller."""
+def without_frames(
+    mistake: Callable[[Exception], bool], ending: Callable[[BaseException], None] = cut
+) -> Callable[[F], F]:
+    """Return a decorator: tracebacks of the errors for which `mistake` holds end at the caller.
+
+    ending  `shorten` for functions that call the user's
+    """
 
     def decorate(function: F) -> F:
         @wraps(function)
@@ -74,7 +79,7 @@ def without_frames(mistake: Callable[[Exception], bool]) -> Callable[[F], F]:
                 return function(*args, **kwargs)
             except Exception as error:
                 if mistake(error):
-                    cut(error)
+                    ending(error)
                 raise
 
         return call  # type: ignore[return-value]

@@ -11,6 +11,7 @@ import cutelite_rt as rt
 from cutelite import toolchain
 from cutelite.config import STAGES, Config
 from cutelite.dispatch.launch import Extent, Launch, LaunchError, check_shape, extents
+from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
 
@@ -48,14 +49,17 @@ class Compiled:
 
     __iter__ = None  # by `__getitem__` alone Python would iterate for ever
 
+    @without_our_frames
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Return the launch function: ``compiled[grid](*args)``; a subscript is as for `Kernel.__getitem__`."""
         return self._kernel[key]  # type: ignore[no-any-return]
 
+    @without_our_frames
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Launch it. Errors: as `Kernel.launch`, and `ArgumentError` for arguments that need another specialisation."""
         self._kernel.launch(launch, *args, **kwargs)
 
+    @without_our_frames
     def __call__(self, /, *args: Any, grid: Any, stream: Any = None, smem: int = 0, **kwargs: Any) -> None:
         """Launch it: ``compiled(a, b, grid=132)``. Arguments and errors are as for `launch`."""
         self.launch(Launch(grid, stream=stream, smem=smem), *args, **kwargs)
@@ -219,6 +223,7 @@ class Compiled:
         """The text that `ptxas -v` printed; '' where there was no assembler."""
         return str(self._report.get("log", ""))
 
+    @without_our_frames
     def occupancy(self, smem: int = 0, block: Extent | None = None) -> Occupancy:
         """Return how many blocks one multiprocessor holds, and what limits them.
 

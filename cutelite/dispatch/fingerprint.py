@@ -44,8 +44,10 @@ TOOLS = frozenset(("llvmlite",))
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
 """Builtins that reach names which do not occur in the bytecode."""
 _ENVIRONMENT = ("os", "os.environ", "os.environb", "os.getenv", "os.getenvb")
-NAMED_LATER = frozenset(("getattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static"))
-"""Names that occur in code which takes attributes by strings."""
+NAMED_LATER = frozenset(
+    ("getattr", "hasattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static")
+)
+"""Names that occur in code which takes attributes, or asks for them, by strings."""
 
 
 class Source(NamedTuple):
@@ -53,7 +55,7 @@ class Source(NamedTuple):
 
     digest                   None where something that it reaches has none; `why` says what
     namespaces, names, held  of each global, attribute of a user's module, and environment variable that the code reads:
-                             the dict that has it, its name, and its value when it was read
+                             the dict that has it, its name, and its value when it was read, or MISSING
     cells                    (cell, its value when it was read) of variables of enclosing functions
     """
 
@@ -236,6 +238,7 @@ class _Reader:
         self._modules: dict[str, types.ModuleType] = {}  # the user's modules
         self._named: set[str] = set()  # attributes and strings in code: names that may be taken from those modules
         self._strings: set[str] = set()  # in code
+        self._by_string: set[str] = set()  # those of `_strings` that may name attributes
         self._later: list[set[str]] = []  # the strings of each code object that takes attributes by strings
         self._asked_for: set[str] = set()  # what code asks of the system, such as 'os.environ'
 
@@ -244,10 +247,14 @@ class _Reader:
         try:
             parts = [self.of(x), *self._from_modules()]
             self._watch_asked()
-            return _join("whole", *parts, *self._from_modules())
+            digest = _join("whole", *parts, *self._from_modules())
         except RecursionError:
             self.problems.append("it is nested too deeply to be read")
             return b""
+        for namespace in map(vars, self._modules.values()):
+            for name in self._by_string - namespace.keys():  # not there yet
+                self.names[id(namespace), name] = (namespace, name, MISSING)
+        return digest
 
     def of(self, x: Any) -> bytes:
         atom = _ATOMS.get(type(x))
@@ -404,6 +411,7 @@ class _Reader:
         self._strings |= strings
         if not NAMED_LATER.isdisjoint(code.co_names):
             self._named |= strings
+            self._by_string |= strings
             self._later.append(set() if "__dict__" in code.co_names else strings)
         parts = (code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
                  code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,

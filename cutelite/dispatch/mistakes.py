@@ -24,8 +24,9 @@ _LATE = (
     ("cutelite.sim.checker.findings", "CheckFailed"),
     ("cutelite.sim.checker.run", "SettingError"),
     ("cutelite.toolchain.errors", "ToolchainError"),
+    ("cutelite.dispatch.compiling", "CompileForbidden"),
 )
-"""Mistakes whose modules are loaded only if the simulator or the toolchain has run."""
+"""Mistakes whose modules may not be loaded, or import this one."""
 
 
 def is_mistake(error: Exception) -> bool:
@@ -40,6 +41,9 @@ def is_mistake(error: Exception) -> bool:
 
 without_our_frames = callers.without_frames(is_mistake)
 """Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
+
+around_users_code = callers.without_frames(is_mistake, callers.shorten)
+"""Decorator for functions that call the user's: as `without_our_frames`, unless a traceback goes through that code."""
 
 
 def shorten(error: Exception) -> None:

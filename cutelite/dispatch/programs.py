@@ -29,7 +29,7 @@ from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.device import arrays_in, has_gpu
 from cutelite.dispatch.divert import diversion, diverted, on_host
 from cutelite.dispatch.launch import Launch, LaunchError
-from cutelite.dispatch.mistakes import shorten
+from cutelite.dispatch.mistakes import around_users_code, is_mistake, shorten, without_our_frames
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.threads import OfThread
@@ -87,6 +87,7 @@ def program(function: Callable[..., None]) -> Program:
     return Program(function)
 
 
+@without_our_frames
 def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
     """Return an array with undefined contents on a `program`'s device, for intermediate results.
 
@@ -205,11 +206,15 @@ class Program:
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
         self._entry: Callable[..., None] = self._by_python
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        if (
+            inspect.iscoroutinefunction(function)
+            or inspect.isgeneratorfunction(function)
+            or not hasattr(function, "__name__")
+        ):
             raise TypeError(f"a program is a plain function, not {function!r}")
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"{self.__name__}() has `*{parameter.name}`: a program names its parameters")
+                raise TypeError(f"{self.__name__}() has `{parameter}`: a program names its parameters")
 
     def __repr__(self) -> str:
         return f"<program {self.__qualname__}{self._signature}>"
@@ -226,8 +231,9 @@ class Program:
         """Issue the program's launches for these arguments. Errors: as `program` says."""
         try:
             self._entry(*args, **kwargs)
-        except (ArgumentError, LaunchError) as error:
-            shorten(error)
+        except Exception as error:
+            if is_mistake(error):
+                shorten(error)
             raise
 
     def _by_python(self, *args: Any, **kwargs: Any) -> None:
@@ -441,6 +447,7 @@ class Program:
 
     # For C.
 
+    @around_users_code
     def export(
         self,
         path: str | os.PathLike[str] | None,

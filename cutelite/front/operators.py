@@ -149,12 +149,18 @@ def _undefined(error: CompileError, symbol: str, *operands: Any) -> CompileError
     """Return `error`; if Python has no such operator for these operands, return an error of our own that says so."""
     check_operands(operands, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
-    if any(words in said for words in ("unsupported operand", "not supported between", "bad operand")):
+    known = any(words in said for words in ("unsupported operand", "not supported between", "bad operand"))
+    texts = [x for x in operands if isinstance(x, str | bytes)]
+    if known or ((texts or said) and any(isinstance(x, Runtime) for x in operands)):
         elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
         help = elements if any(isinstance(x, Tensor) for x in operands) else ""
         help = "`cl.gemm` multiplies tiles" if help and symbol == "@" else help
         if any(isinstance(x, complex) for x in operands):
             help = "keep real and imaginary parts apart, in a frozen dataclass that has the operators"
+        if texts:
+            help = "text is made while the kernel is compiled; f-strings hold run-time numbers, for `print`"
+        if "ufuncs" in said:
+            help = "NumPy computes while the kernel is compiled: write elements, or `cl.vector(*array)`"
         told = " and ".join(map(describe, operands))
         return mistake("operator", f"`{symbol}` is not defined for {told}", help=help)
     return error

@@ -19,22 +19,25 @@ def dim(x: Any, divisible_by: int = 1, *, min: int = 1, max: int | None = None) 
 
     A dim made in a loop is a different one in each iteration; layouts with it cannot be used after the loop.
 
-    x             an i32 or i64, the same in all threads that use the layout together; an int or a dim is returned as is
+    x             an i32 or i64, the same in all threads that use the layout together; an int that keeps the promises, or a dim, is returned as is
     divisible_by  a known factor of the value, as for `cl.dims`
     min, max      known bounds of the value. The simulator checks all three; on a GPU they are promises
-    Errors        `dim` if `x` is not an integer of these types
+    Errors        `dim` if `x` is not an integer of these types, or an int that breaks a promise
     """
-    if isinstance(x, int | DimExpr) and not isinstance(x, bool):
-        return x
-    if not isinstance(x, Runtime) or x.value.type not in (i32, i64):
+    known = isinstance(x, int | DimExpr) and not isinstance(x, bool)
+    if not known and (not isinstance(x, Runtime) or x.value.type not in (i32, i64)):
         raise mistake(
             "dim", f"a dim is made of an i32 or an i64, not of {describe(x)}", help="convert it: `x.to(cl.i32)`"
         )
-    builder = builder_here("a dim")
+    builder = None if known else builder_here("a dim")
     try:
-        made = Dim(f"_dim{len(builder.made_dims)}", divisible_by, min=min, max=max)
+        made = Dim(f"_dim{len(builder.made_dims) if builder else ''}", divisible_by, min=min, max=max)
     except LayoutError as error:
         raise mistake("dim", str(error)) from None
+    if isinstance(x, int) and (x % made.divisible_by or x < made.min or (made.max is not None and x > made.max)):
+        raise mistake("dim", f"{x} is not what this dim promises: {made.promise()}")
+    if builder is None:
+        return x
     builder.made_dims[made.name] = x.value
     builder.emit(DimBind(x.value, made))
     return made

@@ -101,10 +101,8 @@ class Strand(ThreadLanes):
         if dim.max is not None:
             wrong |= value > dim.max
         if np.count_nonzero(wrong):
-            must = [f"a multiple of {dim.divisible_by}"] * (dim.divisible_by > 1) + [f"{dim.min} or more"]
-            must += [f"{dim.max} or less"] * (dim.max is not None)
             found = int(value[np.argmax(wrong)])
-            self.fault(wrong, f"the value {found} is not what {dim} promises: {' and '.join(must)}", "dim")
+            self.fault(wrong, f"the value {found} is not what {dim} promises: {dim.promise()}", "dim")
         self.regs[dim.name] = value.astype(np.int64)
 
     def bound_dim(self, name: str) -> Array:

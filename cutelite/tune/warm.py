@@ -17,6 +17,7 @@ from cutelite.dispatch.compiling import CompileEvent, off_compile, on_compile
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.mistakes import around_users_code, without_our_frames
 from cutelite.threads import OfThread
 from cutelite.tune.compile import cpus
 from cutelite_rt import forks
@@ -49,6 +50,7 @@ def tuning_wanted() -> bool:
     return wanted.get()
 
 
+@around_users_code
 def warm(
     what: Any, /, *, tune: bool = False, jobs: int | None = None, progress: Progress | bool = False, **how: Any
 ) -> Warmed:
@@ -125,7 +127,7 @@ def compile_calls(
         def submit(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             compile = kernel.compiling(launch, *args, **kwargs)
             if compile is not None and (key := (kernel, compile.args[-1])) not in started:
-                started[key] = pool.submit(compile)
+                started[key] = pool.submit(without_our_frames(compile))
                 started[key].add_done_callback(finished)
 
         try:

@@ -118,6 +118,49 @@ def by_itself(kernel: Any) -> None:
     cl.device_function(helper)
 
 
+def compiled_with_text(kernel: Any) -> None:
+    kernel.compile(block=32)[1](np.zeros(4))
+
+
+def compiled_on_a_grid_of_text(kernel: Any) -> None:
+    kernel.compile(block=32)["a"](np.zeros(4, np.float32))
+
+
+def compiled_and_called(kernel: Any) -> None:
+    kernel.compile(block=32)(np.zeros(4), grid=1)
+
+
+def compiled_and_launched(kernel: Any) -> None:
+    kernel.compile(block=32).launch(cl.Launch(1), np.zeros(4))
+
+
+def compiled_for_a_large_block(kernel: Any) -> None:
+    kernel.compile(block=32).occupancy(block=2000)
+
+
+def compiled_against_orders(kernel: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUTELITE_COMPILE", "error")
+        patch.setenv("CUTELITE_CACHE", "0")
+        kernel.options(opt=1).compile(block=32)
+
+
+def warmed(kernel: Any) -> None:
+    cl.warm(kernel)
+
+
+def a_workspace_below_zero(kernel: Any) -> None:
+    cl.program(lambda x: cl.workspace((-1,), f32))(np.zeros(4, np.float32))
+
+
+def a_program_without_its_array(kernel: Any) -> None:
+    cl.program(lambda x: None)()
+
+
+def a_program_exported_without_its_array(kernel: Any) -> None:
+    cl.program(lambda x: None).export(None)
+
+
 def frames(kernel: Any, run: Callable[[Any], None], error: type[Exception] = CompileError) -> list[str]:
     with pytest.raises(error) as caught:
         run(kernel)
@@ -143,6 +186,11 @@ def test_frames_of_the_compiler_are_left_out(
      (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError),
      (without_a_block, cl.LaunchError), (on_a_grid_of_text, cl.LaunchError),
      (with_an_option, cl.OptionError), (with_a_text_of_options, cl.OptionError), (with_a_library, cl.ToolchainError),
+     (compiled_with_text, cl.ArgumentError), (compiled_on_a_grid_of_text, cl.LaunchError),
+     (compiled_and_called, cl.ArgumentError), (compiled_and_launched, cl.ArgumentError),
+     (compiled_for_a_large_block, cl.LaunchError), (compiled_against_orders, cl.CompileForbidden),
+     (warmed, cl.LaunchError), (a_program_without_its_array, cl.ArgumentError),
+     (a_program_exported_without_its_array, cl.ArgumentError),
      (by_itself, CompileError), (without_an_assembler, cl.ToolchainError), (decorated, cl.OptionError)],
 )  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
@@ -153,6 +201,11 @@ def test_frames_of_the_simulator_and_of_launches_are_left_out(
     assert len(short) == 2 and "in frames" in short[0] and f"in {run.__name__}" in short[1]
     monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
     assert len(frames(kernel, run, error)) > len(short)
+
+
+def test_frames_of_the_users_function_stay() -> None:
+    short = frames(outside, a_workspace_below_zero, cl.LaunchError)
+    assert "in <lambda>" in short[-1] and f"in {a_workspace_below_zero.__name__}" in short[1]
 
 
 @pytest.mark.parametrize(

@@ -394,6 +394,21 @@ def test_a_global_that_comes_later_is_noticed() -> None:
         assert not found.is_current()
 
 
+@pytest.mark.parametrize("asking", ['getattr(settings, "OPTION", 0)', 'hasattr(settings, "OPTION")'])
+def test_an_attribute_of_a_module_that_comes_later_is_noticed(asking: str) -> None:
+    settings = types.ModuleType("settings")
+    space: dict[str, Any] = {"settings": settings}
+    exec(f"def function():\n    return {asking}", space)
+    absent = source(space["function"])
+    settings.OPTION = 1  # type: ignore[attr-defined]
+    present = source(space["function"])
+    assert not absent.is_current()
+    assert present.is_current()
+    assert absent.digest != present.digest
+    del settings.OPTION
+    assert not present.is_current()
+
+
 def test_rebinding_an_enclosing_variable_is_noticed() -> None:
     def make() -> tuple[Any, Any]:
         n = 1

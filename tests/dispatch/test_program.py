@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import subprocess
 from pathlib import Path
@@ -224,8 +225,12 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         made(kernels.scale)
     with pytest.raises(RuntimeError, match="a workspace is a program's"):
         cl.workspace((4,), f32)
-    with pytest.raises(TypeError, match="a program names its parameters"):
+    with pytest.raises(TypeError, match=r"has `\*xs`: a program names its parameters"):
         cl.program(lambda *xs: None)
+    with pytest.raises(TypeError, match=r"has `\*\*xs`: a program names its parameters"):
+        cl.program(lambda **xs: None)
+    with pytest.raises(TypeError, match=r"a program is a plain function, not functools\.partial"):
+        cl.program(functools.partial(lambda x: None))
 
 
 def test_an_optional_array_may_come_and_go(cuda: FakeCuda, on_gpu: GpuArray) -> None:

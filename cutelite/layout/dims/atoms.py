@@ -174,6 +174,9 @@ class Dim(DimExpr):
             raise LayoutError("Dim", f"{name!r} is no identifier", name=name)
         if not isinstance(divisible_by, int) or divisible_by < 1:
             raise LayoutError("Dim", f"{name}: divisible_by is {divisible_by!r}, must be 1 or more", name=name)
+        for said, bound in (("min", min), ("max", max)):
+            if not isinstance(bound, int) and not (said == "max" and bound is None):
+                raise LayoutError("Dim", f"{name}: {said} is {bound!r}, must be a whole number", name=name)
         if max is not None and max < min:
             raise LayoutError("Dim", f"{name}: max {max} is below min {min}", name=name, min=min, max=max)
         put = object.__setattr__
@@ -186,6 +189,11 @@ class Dim(DimExpr):
         put(self, "_terms", ((((self, 1),), int(divisible_by)),))
         least, most = self.unit_bounds()  # multiples of the divisor lie between the bounds' own multiples
         put(self, "_bounds", (least * divisible_by, most * divisible_by))
+
+    def promise(self) -> str:
+        """Return in words what is known of the value."""
+        must = [f"a multiple of {self.divisible_by}"] * (self.divisible_by > 1) + [f"{self.min} or more"]
+        return " and ".join(must + [f"{self.max} or less"] * (self.max is not None))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Dim) and self._facts() == other._facts())
