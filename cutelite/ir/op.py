@@ -162,7 +162,8 @@ class Op:
         """Find constants of another kind than their field's."""
         for name, kind in self._typed:
             held = getattr(self, name)
-            if not isinstance(held, kind) and not (kind is float and isinstance(held, int)):
+            fits = isinstance(held, kind) or (kind is float and isinstance(held, int))
+            if not fits or (isinstance(held, bool) and kind is not bool):
                 said = "a compile-time integer" if kind is int else f"a compile-time {kind.__name__}"
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 

@@ -41,6 +41,7 @@ MISTAKES = [
     ("x * np.ones(2)", "write elements, or `cl.vector"),
     ('o[0] = x * "a"', "`*` is not defined for a run-time f32 and 'a'"),
     ('o[0] = "a" + n', "`+` is not defined for 'a' and a run-time i32"),
+    ("cl.cp_async_wait_group(True)", "`n` of cp.async.wait_group is a compile-time integer, not True"),
     ("cl.dim(12, 5)", "12 is not what this dim promises: a multiple of 5"),
     ("cl.dim(12, max=5)", "12 is not what this dim promises: 1 or more and 5 or less"),
     ("cl.dim(n, min=1.5)", "min is 1.5, must be a whole number"),
