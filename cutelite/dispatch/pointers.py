@@ -12,25 +12,27 @@ from typing import Any
 import numpy as np
 
 import cutelite_rt as rt
+from cutelite.dispatch.device import host_array
 from cutelite.dispatch.mistakes import without_our_frames
 from cutelite_rt.errors import ArgumentError, brief
 from cutelite_rt.signature.bind import home_of
 
 
 class HostPointers(np.ndarray[Any, Any]):
-    """Addresses of NumPy arrays, with the arrays themselves (`pointees`), for the simulator."""
+    """Addresses of arrays in host memory, for the simulator, with the arrays (`pointees`), also as NumPy's (`behind`)."""
 
     pointees: tuple[Any, ...] = ()
+    behind: tuple[Any, ...] = ()
 
     def __array_finalize__(self, of: Any) -> None:
-        self.pointees = getattr(of, "pointees", ())
+        self.pointees, self.behind = getattr(of, "pointees", ()), getattr(of, "behind", ())
 
 
 @without_our_frames
 def pointers(arrays: Iterable[Any]) -> Any:
     """Return the addresses of `arrays` as an array that keeps them alive: an argument for `Tensor[Pointer[f32], (N,)]`.
 
-    arrays  NumPy arrays, for the simulator; or arrays of torch, CuPy, JAX or cutelite_rt on one GPU
+    arrays  arrays of any library: in host memory, for the simulator, or on one GPU
     Result  (len(arrays),) of i64 on the same device: a NumPy array, or a `cutelite_rt.DeviceArray` whose copy has ended
     Errors  `ArgumentError` for arrays on several devices, and for objects that are no arrays
     """
@@ -50,5 +52,5 @@ def pointers(arrays: Iterable[Any]) -> Any:
         there.pointees = arrays
         return there
     here = found.view(HostPointers)
-    here.pointees = arrays
+    here.pointees, here.behind = arrays, tuple(host_array(view) for _, view in views)
     return here

@@ -139,7 +139,7 @@ class SimLaunch:
             if isinstance(array, np.ndarray):
                 name = param.hint or f"argument {function.params.index(param)}"
                 buffers.add(name, array, isinstance(param.type, TensorMap))
-                for i, behind in enumerate(getattr(array, "pointees", ())):  # the arrays whose addresses it has
+                for i, behind in enumerate(getattr(array, "behind", ())):  # the arrays whose addresses it has
                     buffers.add(f"{name.removesuffix('.addresses')}[{i}]", behind)
         buffers.place()
         for param in function.params:

@@ -92,14 +92,16 @@ def read(array: object, stream: int | None = None) -> ArrayView:
     """
     reader = _READERS.get(type(array))
     if reader is None:
-        if adapt := adapter(type(array)):
-            adapted = adapt(array)
-            if type(adapted) is type(array):
-                name = type(array).__name__
-                raise UnreadableArray(f"the function registered for {name} must return an array, not another {name}")
+        adapted, passed = array, []
+        while adapt := adapter(type(adapted)):  # which may return an object that another function is registered for
+            passed.append(type(adapted))
+            adapted = adapt(adapted)
+            said = f"the function registered for {passed[-1].__name__}"
+            if type(adapted) in passed:
+                raise UnreadableArray(f"{said} must return an array, not another {type(adapted).__name__}")
             if not is_array(adapted):
-                said = f"returned a {type(adapted).__name__}, which is not an array"
-                raise UnreadableArray(f"the function registered for {type(array).__name__} {said}")
+                raise UnreadableArray(f"{said} returned a {type(adapted).__name__}, which is not an array")
+        if passed:
             view = read(adapted, stream)
             return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))

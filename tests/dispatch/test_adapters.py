@@ -66,6 +66,30 @@ def test_an_adapter_that_returns_its_own_class_is_refused(registered: None) -> N
         twice[1](Column(column), column)
 
 
+def test_adapters_that_return_each_others_classes(registered: None) -> None:
+    class Table(Column):
+        pass
+
+    rt.register_array(Table, lambda table: Column(table.values))
+    values = np.zeros(32, np.float32)
+    twice[1](np.ones(32, np.float32), Table(values))
+    assert (values == 2).all()
+    rt.register_array(Column, lambda column: Table(column.values))
+    with pytest.raises(rt.ArgumentError, match="registered for Table must return an array, not another Column"):
+        twice[1](Column(values), values)
+
+
+def test_their_addresses_are_taken(registered: None) -> None:
+    @cl.kernel(block=1)
+    def kernel(xs: Tensor[cl.Pointer[f32], (N,)]) -> None:
+        for i in range(N):
+            xs[i][1] = f32(i)
+
+    columns = [Column(np.full(2, 7, np.float32)) for _ in range(3)]
+    kernel[1](cl.pointers(columns))
+    assert [column.values.tolist() for column in columns] == [[7, 0], [7, 1], [7, 2]]
+
+
 def test_without_an_adapter_they_are_refused() -> None:
     with pytest.raises(rt.ArgumentError, match=r"`a` must be an array of torch, CuPy, JAX or NumPy"):
         twice[1](Column(np.zeros(32, np.float32)), np.zeros(32, np.float32))
