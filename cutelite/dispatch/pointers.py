@@ -19,7 +19,7 @@ from cutelite_rt.signature.bind import home_of
 
 
 class HostPointers(np.ndarray[Any, Any]):
-    """Addresses of arrays in host memory, for the simulator, with the arrays (`pointees`), also as NumPy's (`behind`)."""
+    """Addresses of arrays in host memory, for the simulator, with the arrays: `pointees`, and as NumPy's `behind`."""
 
     pointees: tuple[Any, ...] = ()
     behind: tuple[Any, ...] = ()

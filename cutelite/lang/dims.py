@@ -19,7 +19,8 @@ def dim(x: Any, divisible_by: int = 1, *, min: int = 1, max: int | None = None) 
 
     A dim made in a loop is a different one in each iteration; layouts with it cannot be used after the loop.
 
-    x             an i32 or i64, the same in all threads that use the layout together; an int that keeps the promises, or a dim, is returned as is
+    x             an i32 or i64, the same in all threads that use the layout together; a dim, or an int that keeps the
+                  promises, is returned as is
     divisible_by  a known factor of the value, as for `cl.dims`
     min, max      known bounds of the value. The simulator checks all three; on a GPU they are promises
     Errors        `dim` if `x` is not an integer of these types, or an int that breaks a promise
