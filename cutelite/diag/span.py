@@ -46,7 +46,11 @@ class Span(NamedTuple):
         """Return this span with the caller `call`, which may have one too; for a span in the library, `call` itself."""
         if call is None:
             return self
-        return call if self.filename.startswith(LIBRARY) else Span(*self[:6], call)  # `_replace` takes twice as long
+        return self.inlined_to(call) or Span(*self[:6], call)  # `_replace` takes twice as long
+
+    def inlined_to(self, call: Span | None) -> Span | None:
+        """Return what all spans of this one's file become if they are inlined at `call`; None if each is its own."""
+        return call if self.filename.startswith(LIBRARY) else None
 
     def first_line(self) -> Span:
         """Return only its first line, which is enough to point at a compound statement."""

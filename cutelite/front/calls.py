@@ -149,21 +149,23 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     while isinstance(function, functools.partial):
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
-    function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
+    if type(function) is not types.FunctionType:
+        function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
     if isinstance(function, Closure):
         bound = bind(function.code, function.defaults, function.kwdefaults, args, kwargs)
         return _inline(frame, function.code, function.globals, function.cells, bound)
     if isinstance(function, types.MethodType) and is_inlined(function.__func__):
         args, function = [function.__self__, *args], function.__func__
     elif not isinstance(function, type | types.FunctionType | Runtime):
-        own = class_attribute(type(function), "__call__")
+        kind: Any = type(function)
+        own = _called(kind)
         if is_inlined(own):
             args, function = [function, *args], own
     if is_inlined(function):
-        return _call_python(frame, function, args, kwargs)
+        return call_python(frame, function, args, kwargs)
     if isinstance(function, type) and (init := initialiser(function)) is not None:
         made = frame.evaluation.mutables.made(frame.native(object.__new__, function), frame.share)
-        _call_python(frame, init, [made, *args], kwargs)
+        call_python(frame, init, [made, *args], kwargs)
         return made
     return _native(frame, function, args, kwargs)
 
@@ -184,9 +186,10 @@ def evaluate_in(evaluation: Evaluation) -> Callable[[Any, list[Any], dict[str, A
 
 def is_inlined(function: Any) -> bool:
     """Tell whether calls of `function` are evaluated as part of the kernel."""
-    function = getattr(function, "__cutelite_function__", function)
-    if not isinstance(function, types.FunctionType):
-        return False
+    if type(function) is not types.FunctionType:
+        function = getattr(function, "__cutelite_function__", function)
+        if not isinstance(function, types.FunctionType):
+            return False
     return _is_ours(function.__module__ or "", function.__code__.co_filename)
 
 
@@ -200,7 +203,7 @@ def _is_ours(module: str, filename: str) -> bool:
     return not of_python
 
 
-def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call_python(frame: Frame, function: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Inline a Python function."""
     if function.__globals__.get("__name__") in HOST_CALLS:
         raise _of_arrays(function.__name__, frame.builder.span)
@@ -213,6 +216,12 @@ def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kw
 def class_attribute(cls: type, name: str) -> Any:
     """Look an attribute up in a class and its bases, in their order; None without."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _called(cls: Any) -> Any:
+    """Return what is called where an object of a class is."""
+    return class_attribute(cls, "__call__")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -295,6 +304,11 @@ def _inline(
 
 def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
     """Return the value of a call; fix the variables that the callee shares with functions it made, as they are now."""
+    assert frame.state is not None
+    if len(returns) == 1 and not callee.own and not isinstance(returns[0].value, Conflict):
+        ((state, value, _),) = returns
+        frame.builder.block, frame.state.share, frame.state.facts = state.block, state.share, state.facts
+        return value
     names = frozenset(("", *callee.own))
     states = []
     for state, value, span in returns:
@@ -304,7 +318,6 @@ def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
     merged = merge(frame.builder, states, names)
     for name, cell in callee.own.items():
         cell.detach(merged.locals.get(name, UNBOUND))
-    assert frame.state is not None
     frame.state.share, frame.state.facts = merged.share, merged.facts
     value = merged.locals[""]
     if isinstance(value, Conflict) and not _is_dropped(frame):
@@ -331,6 +344,8 @@ def bind(
 ) -> dict[str, Any]:
     """Bind arguments to parameters by Python's rules. Errors: `call`."""
     name, count = code.co_name, code.co_argcount
+    if len(args) == count and not kwargs and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
+        return dict(zip(code.co_varnames, args, strict=False))
     names = code.co_varnames[:count]
     kwonly = code.co_varnames[count : count + code.co_kwonlyargcount]
     bound = dict(zip(names, args, strict=False))

@@ -76,7 +76,8 @@ class Frame:
         self.certain_failure = -1  # the block of a failure that happens whenever a thread comes to it
         self.yielded: list[Any] | None = [] if code.is_genexpr else None
         self.regions = Regions(cfg, self.builder, self, evaluation.memory, key, evaluation.mutables)
-        self._spans = evaluation.spans_of(code, call)
+        self._only_span = code.span.inlined_to(call)
+        self._spans = evaluation.spans_of(code, call) if self._only_span is None else {}
 
     def run(self, bound: dict[str, Any], share: Share, facts: dict[Value, bool]) -> list[Returned]:
         """Evaluate with these arguments from the builder's block on, and return every way in which it returns."""
@@ -89,14 +90,14 @@ class Frame:
         return self.regions.run(State(dict(bound), [], where, self.builder.block, share, facts))
 
     def run_block(self, block: Block, state: State) -> None:
-        evaluation, builder, spans = self.evaluation, self.builder, self._spans
+        evaluation, builder, spans, only = self.evaluation, self.builder, self._spans, self._only_span
         outer, caller = (self.state, self.block, self.instr), evaluation.frame
         self.state, self.block, evaluation.frame = state, block, self
         builder.block = state.block
         try:
-            doubtful = any(isinstance(x, Conflict) for x in state.stack)
-            for instr in self.cfg.instrs(block):
-                builder.span = spans.get(instr.offset) or self.span_of(instr)
+            doubtful = Conflict in map(type, state.stack)
+            for instr in self.code.instrs[block.start : block.stop]:
+                builder.span = only or spans.get(instr.offset) or self.span_of(instr)
                 self.instr, self.calls = instr, 0
                 if doubtful:
                     self._check_operands(instr, state)
@@ -123,7 +124,7 @@ class Frame:
                 raise x.error("this expression", self.builder.span)
 
     def span_of(self, instr: Instr) -> Span:
-        span = self._spans.get(instr.offset)
+        span = self._only_span or self._spans.get(instr.offset)
         if span is None:
             span = self._spans[instr.offset] = instr.span.inlined_at(self.call)
         return span

@@ -195,7 +195,7 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
         kind: Any = type(obj)
         getter = _property_of(kind, name)
         if getter is not None and calls.is_inlined(getter):
-            return calls.call(frame, getter, [obj], {})
+            return calls.call_python(frame, getter, [obj], {})
     return frame.native(_getattr, frame, obj, name)
 
 

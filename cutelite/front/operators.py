@@ -266,6 +266,8 @@ def negated(known: Any) -> Any:
 
 def _identical(a: Any, b: Any) -> Any:
     """Return ``a is b``. Of a run-time bool, ``is True`` and ``is False`` ask for the value."""
+    if a is None or b is None:
+        return a is b
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Scalar) and isinstance(y, bool):
             return (x if y else logical_not(x)) if x.dtype == boolean else False

@@ -115,25 +115,31 @@ class Regions:
         while at < indices.stop:
             loop = self.loop_at.get(at)
             if at in self.pending:
-                outer = self.iteration
-                for number, states in enumerate(self._groups(at, self.pending.pop(at))):
-                    self.iteration = (*outer, -1 - at, number) if at in self.cfg.ways_out else outer
-                    state = merge(self.builder, states, self.cfg.live_in[at])
-                    if loop:
-                        self.host.run_loop(loop, state)
-                    else:
-                        self.host.run_block(self.cfg.blocks[at], state)
-                self.iteration = outer
+                states = self.pending.pop(at)
+                if at in self.cfg.ways_out:
+                    outer = self.iteration
+                    for number, group in enumerate(self._groups(at, states)):
+                        self.iteration = (*outer, -1 - at, number)
+                        self._execute(at, loop, group)
+                    self.iteration = outer
+                else:
+                    self._execute(at, loop, states)
             at = loop.blocks.stop if loop else at + 1
 
+    def _execute(self, at: int, loop: Loop | None, states: list[State]) -> None:
+        """Execute a block, or the loop of which it is the header, in the state that these make together."""
+        state = merge(self.builder, states, self.cfg.live_in[at])
+        if loop:
+            self.host.run_loop(loop, state)
+        else:
+            self.host.run_block(self.cfg.blocks[at], state)
+
     def _groups(self, at: int, states: list[State]) -> list[list[State]]:
-        """Return the states that meet at a block: all, but of a way out of a loop those alone that can.
+        """Return the states that meet at a way out of a loop: those that can.
 
         Iterations of an unrolled loop differ in functions, texts, objects: what comes before a `break` is executed for
         each of them, as the rest of the body is.
         """
-        if at not in self.cfg.ways_out:
-            return [states]
         of: dict[tuple[int, ...], list[State]] = {}
         for state in states:
             of.setdefault(state.iteration, []).append(state)

@@ -84,29 +84,28 @@ class Builder:
         if self.rounded and getattr(op, "fusible", False):
             op.rounded = True  # type: ignore[attr-defined]
         self.check(op)
-        op.results = tuple(Value(t, op) for t in op.result_types())
+        op.results = tuple([Value(t, op) for t in op.result_types()])
         if op.elementwise:
-            shape = next((v.shape for v in op.operands if v.shape is not None), None)
-            if shape is not None:
-                op.results[0].shape = shape
+            for value in op.operands:
+                if value.shape is not None:
+                    op.results[0].shape = value.shape
+                    break
         self.block.ops.append(op)
         return op.results[0] if len(op.results) == 1 else (op.results or None)
 
     def check(self, op: Op) -> None:
         """Check that `op` could be appended. Errors: `CompileError`."""
-        for problem in self._problems(op):
-            raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)
-
-    def _problems(self, op: Op) -> Iterator[Problem]:
         if self.target is not None and op.feature is not None and not self.target.has(op.feature):
-            yield Problem(
-                "",
-                f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks",
-                f"compile for {_with(op.feature)}, which has it",
-            )
+            title = f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks"
+            raise self._refused(op, Problem("", title, f"compile for {_with(op.feature)}, which has it"))
         if op._typed:
-            yield from op.misplaced()
-        yield from op.verify()
+            for problem in op.misplaced():
+                raise self._refused(op, problem)
+        for problem in op.verify():
+            raise self._refused(op, problem)
+
+    def _refused(self, op: Op, problem: Problem) -> CompileError:
+        return CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)
 
 
 def _with(feature: str) -> str:
