@@ -16,7 +16,7 @@ from cutelite.ir.op import Op
 from cutelite.ir.types import InFlight, Scalar, Type, Vec, elem_of, tf32
 from cutelite.lower.templates import Hole, pieces
 from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
-from cutelite.lower.writer import Writer, zero
+from cutelite.lower.writer import Writer
 
 ATTRIBUTES = {"plain": "#1", "convergent": "#2", "pure": "#3", "pure convergent": "#4"}
 """The attribute groups that calls of inline assembly refer to; `function` writes their definitions."""
@@ -280,10 +280,9 @@ class _Call:
             return names
         n = self.form.group
         if count(value.type) is None:
-            vectors = any(count(v.type) is not None for v in self.op.operands)
-            return names + [names[0] if vectors else zero(leaf(value.type))] * (n - 1)
+            return names * n
         part = names[self.start : self.start + n]
-        return part + [zero(leaf(value.type))] * (n - len(part))
+        return part + part[-1:] * (n - len(part))  # not zeros: ptxas 13.0 drops an `and.b16` before {x, 0}
 
 
 def _quoted(text: str) -> str:

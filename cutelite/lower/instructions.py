@@ -8,7 +8,7 @@ from cutelite.ir.op import Op
 from cutelite.ir.types import Type
 from cutelite.lower.templates import Hole, Piece, pieces
 from cutelite.lower.types import count, leaf, suffix, vector
-from cutelite.lower.writer import Writer, zero
+from cutelite.lower.writer import Writer
 
 
 def write(w: Writer, op: Op, form: Llvm, contract: str) -> None:
@@ -108,12 +108,11 @@ class _Copies:
             if elem == "i1":
                 names, elem = tuple(w.convert("zext", name, "i1", "i8") for name in names), "i8"
             return _Operand([w.pack(names, elem)], elem, len(names))
-        if count(t) is None:  # every copy takes the scalar; if the copy is a vector, as its first element
-            rest = names[0] if self.length is not None else zero(elem)
-            return _Operand([w.pack([names[0]] + [rest] * (group - 1), elem)] * self.copies, elem, group)
+        if count(t) is None:  # every copy takes the scalar; if the copy is a vector, as each of its elements
+            return _Operand([w.pack(names * group, elem)] * self.copies, elem, group)
         if group == 1:
             return _Operand(list(names), elem, 1)
-        padded = [*names, *[zero(elem)] * (self.copies * group - len(names))]
+        padded = [*names, *names[-1:] * (self.copies * group - len(names))]
         return _Operand([w.pack(padded[i : i + group], elem) for i in range(0, len(padded), group)], elem, group)
 
     def write(self) -> None:

@@ -367,7 +367,7 @@ class Division(Binary):
         )
         return Ptx(
             f"{{ .reg .pred go, more, odd; .reg .{f} rest, b, step, twice, sign; "
-            f"abs.{f} rest, $a; abs.{f} b, $b; mov.{f} step, b; "
+            f"copysign.{f} rest, {zero}, $a; abs.{f} b, $b; mov.{f} step, b; "  # ptxas drops the `abs` of some -0.0
             f"setp.gt.{f} go, b, {zero}; setp.lt.and.{f} go, rest, {inf}, go; @!go mov.{f} rest, {nan}; "
             f"setp.lt.and.{f} go, b, {inf}, go; @!go bra DONE; "
             f"UP: add.{f} twice, step, step; setp.le.{f} more, twice, rest; @more mov.{f} step, twice; @more bra UP; "

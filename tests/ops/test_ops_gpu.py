@@ -95,6 +95,20 @@ def test_accurate_functions_of_two_arguments_too(name: str, t: Scalar) -> None:
     assert_same(on_gpu(function, t, x, y), evaluate(function, (t, t), x, y), x, y)
 
 
+def test_what_assemblers_dropped() -> None:
+    """The sign of a remainder of -0.0 that was selected, and an `and` of half a register whose other half is empty."""
+    x = sample(f32)[:4096]
+
+    def remainder(a: Any) -> Any:
+        return math.remainder(cl.where(a > 1.0, cl.f32(3634.5), cl.f32(-0.0)), math.trunc(a))
+
+    def narrow(a: Any) -> Any:
+        return convert(convert(abs(convert(a, f16, saturate=True)), e4m3), f32)
+
+    for body in (remainder, narrow):
+        assert_same(on_gpu(body, f32, x), evaluate(body, (f32,), x), x)
+
+
 FAST: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "exp": lambda x, y: (2 + 1.2 * x, 0),
     "log": lambda x, y: (3, 2.0**-21.4),
