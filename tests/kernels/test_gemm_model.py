@@ -11,8 +11,9 @@ import pytest
 
 from cutelite import bf16, f32
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, both, full, swapped
-from cutelite.kernels.gemm.fits import SHARED, held, made_for, single
+from cutelite.kernels.gemm.fits import SHARED, held, made_for, single, stored, wide
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, is_late, microseconds, table_of, worth
+from cutelite.kernels.gemm.tiling import Tiling
 from tests.bench.gemm_fit import Fit
 
 LAB = Path(__file__).parents[2] / "docs" / "lab"
@@ -85,6 +86,18 @@ def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     assert of_three is not None and of_one_step is not None
     assert of_three.buffers == 3 and of_one_step.stages == short.stages
     assert not any(single(x, problem, 32) for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
+
+
+def test_results_leave_in_rows_of_64_bytes_or_more_and_two_of_eight_share_a_bank_at_most() -> None:
+    """TMA stores 64 rows of 16 bytes at a time as fast as 64 of 128."""
+    problem = Problem(bf16, bf16, f32, bf16)
+    found = {wide(x, problem): Tiling(x, problem).ring for x in CONFIGS if not x.swapped and x.splits == 1}
+    assert {64, 80, 88, 152, 184} < set(found)
+    for columns, ring in found.items():
+        assert stored(columns, 2) == columns or stored(columns, 2) * 2 >= 64
+        for column in range(0, columns, 8):
+            units = [ring(row, column, 1) * 2 // 16 % 8 for row in range(8)]
+            assert max(map(units.count, units)) <= (1 if columns % 16 or columns % 32 == 0 else 2)
 
 
 @pytest.mark.parametrize(

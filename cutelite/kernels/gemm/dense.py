@@ -34,6 +34,7 @@ from cutelite.kernels.gemm.fits import (
     single,
     span,
     steps_ahead,
+    stored,
     threads_of,
     wide,
 )
@@ -187,7 +188,7 @@ def types(plan: Plan) -> tuple[Any, ...]:
 def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
     """The type of a TMA tensor, with batches if there are any, declared the other way round if not K-major."""
     shape, (high, wide) = ((rows, columns), box) if major == "K" else ((columns, rows), (box[1], box[0]))
-    wide = span(wide, dtype.bytes)
+    wide = stored(wide, dtype.bytes)
     lead = len(batches)
     return TmaTensor[dtype, (*batches, *shape), (*(1,) * lead, high, wide), (*(None,) * (1 + lead), 1)]
 

@@ -21,6 +21,16 @@ def span(extent: int, bytes: int) -> int:
     return next(row for row in (128, 64, 32, 16) if extent * bytes % row == 0) // bytes
 
 
+def stored(extent: int, bytes: int) -> int:
+    """Return the elements of a row that TMA stores at once of a piece of results with rows of this extent.
+
+    Rows lie as in memory where no swizzle of 64 bytes and more divides them: what is stored in boxes of 16 or 32 bytes
+    takes up to twice as long. An odd number of 16 bytes, as most such rows are, has no bank conflicts; others have two.
+    """
+    wide = span(extent, bytes)
+    return wide if wide * bytes >= 64 or extent > MOST else extent
+
+
 def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
     """Return the box of one copy, (rows, columns along K), for an operand's tile that `shares` blocks share.
 

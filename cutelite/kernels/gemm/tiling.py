@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.gemm.configs import ALONE, Config, Launched, Problem
-from cutelite.kernels.gemm.fits import wide
+from cutelite.kernels.gemm.fits import span, stored, wide
 from cutelite.records import dataclass
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
@@ -78,7 +78,10 @@ class Tiling:
     @property
     def ring(self) -> Any:
         """The layout of pieces of results in shared memory, those of both warpgroups."""
-        pieces = 64, wide(self.config, self.problem), 2 * self.config.buffers
+        across, bytes = wide(self.config, self.problem), self.problem.d.bytes
+        pieces = 64, across, 2 * self.config.buffers
+        if self.along == "K" and span(across, bytes) != stored(across, bytes):
+            return cl.make_layout(pieces, stride=(across, 1, 64 * across))
         return cl.make_smem_layout(self.problem.d, pieces, self.along)
 
     def over(self, storage: Any) -> Any:
