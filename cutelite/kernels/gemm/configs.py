@@ -188,7 +188,6 @@ CONFIGS = [
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
     Config((128, 192), pingpong=True),
     Config((128, 192), pingpong=True, cluster=(1, 2)),
-    Config((128, 160), pingpong=True, piece=32),
     Config((128, 128), pingpong=True, cluster=(1, 2), stages=5),
     Config((128, 128), pingpong=True, cluster=(2, 1), stages=5),
     Config((128, 96), cluster=(1, 1), stages=6, piece=32, buffers=1),
@@ -238,7 +237,7 @@ def slim(
     sectors = 8 if turned or part % 16 else 16  # columns of results whose rows fill sectors of 32 bytes
     pieces = [p for p in range(max(8, most // 8 * 8), 0, -8) if part % p == 0 and p % sectors == 0] or [8]
     if pieces[0] <= 16 and part > 112 and together == 1:
-        pieces.insert(0, part // 2 if part % 16 == 0 else part)
+        pieces.insert(0, part)
     several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (part // pieces[0]) % 2 == 0 else (1,)
     ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
     deep = {way: deepest(high, wide, *way) for way in ways}

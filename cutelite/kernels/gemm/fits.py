@@ -24,8 +24,8 @@ def span(extent: int, bytes: int) -> int:
 def stored(extent: int, bytes: int) -> int:
     """Return the elements of a row that TMA stores at once of a piece of results with rows of this extent.
 
-    Rows lie as in memory where no swizzle of 64 bytes and more divides them: what is stored in boxes of 16 or 32 bytes
-    takes up to twice as long. An odd number of 16 bytes, as most such rows are, has no bank conflicts; others have two.
+    Where no swizzle of 64 bytes or more divides rows, they lie one behind the other, and leave whole: in boxes of 16
+    or 32 bytes that a swizzle permutes they take up to twice as long. Of eight rows two share a bank at most.
     """
     wide = span(extent, bytes)
     return wide if wide * bytes >= 64 or extent > MOST else extent
@@ -232,12 +232,12 @@ def brings(config: Config, problem: Problem) -> bool:
 
 
 def stores(config: Config, problem: Problem) -> bool:
-    """Tell whether pieces of the tile's results can leave: whole swizzles, and rows of 16 bytes in shared memory."""
+    """Tell whether pieces of the tile's results can leave: whole patterns of a swizzle, or rows of 16 bytes."""
     piece, each = wide(config, problem), config.own[1]
     out = 4 if config.splits > 1 else problem.d.bytes
     if problem.direct and config.splits == 1 and not config.swapped and sums_of_thread(config) > 192:
         return False  # for what stores and loads elements there are no registers left
-    if problem.columns(each) % piece or (piece * out % 16 and not problem.turned):
+    if problem.columns(each) % piece or (piece % 8 if problem.turned else piece * out % 16):
         return False
     whole = problem.turned or problem.finish is not None or config.together > 1
     return whole or each % 64 > 0 or piece * out <= 128

@@ -68,7 +68,7 @@ class Numbers(NamedTuple):
     scant: float = 0.3
     l2: float = 2.249e-08
     hidden: float = 0.176
-    partial: float = 1.675
+    partial: float = 0.5
     shallow: float = 0.3151
     second: float = 1.6
     second_byte: float = 4.086e-07
