@@ -29,6 +29,7 @@ from cutelite.interop.torch_levels import (
     selected,
 )
 from cutelite_rt import ArgumentError
+from cutelite_rt.arrays.memory import imagined_addresses
 
 Function = Callable[..., Any]
 Results = str | tuple[str, ...] | Function | None
@@ -44,10 +45,12 @@ def traced(*tensors: Any) -> bool:
     So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`,
     where new tensors hold none either.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return True
     if left_out():
         return False
+    if torch.compiler.is_compiling():
+        return True
     check_tangents(*tensors)
     return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
@@ -89,6 +92,7 @@ def custom_op(
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
     results: Results = None,
+    checked: bool = False,
 ) -> Any: ...
 @overload
 def custom_op(
@@ -99,6 +103,7 @@ def custom_op(
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
     results: Results = None,
+    checked: bool = False,
 ) -> Callable[[Function], Any]: ...
 def custom_op(
     name: str,
@@ -109,6 +114,7 @@ def custom_op(
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
     results: Results = None,
+    checked: bool = False,
 ) -> Any:
     """Make an operator as `torch.library.custom_op` does, whose fake implementation is `function` without launches.
 
@@ -118,6 +124,8 @@ def custom_op(
     results       what serves as fake implementation where the function looks at what is in a tensor or where it is: the
                   name of an argument that the result is like, in shape and dtype, a tuple of names if it gives more, or
                   a function of the operator's arguments that allocates its results
+    checked       the function looks at where tensors are, but not at what is in them: it is run on fake tensors too, to
+                  refuse what it refuses of real ones. `results` is then for extents that are symbols
     Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`. A derivative that gives
                   None for a tensor that needs a gradient is refused, which torch takes as a gradient of nothing
 
@@ -136,8 +144,11 @@ def custom_op(
 
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
-            with diverted(nothing):
-                found = giving(*args, **kwargs)
+            symbolic, known = with_extents(args)
+            with diverted(nothing), imagined_addresses():
+                found = function(*known, **kwargs) if checked else None
+                if told.returns and (symbolic or not checked):
+                    found = giving(*args, **kwargs)
             check_places(f"{made._qualname}: ", args, found)
             return found
 
@@ -150,6 +161,28 @@ def custom_op(
         return made
 
     return decorate if function is None else decorate(function)
+
+
+library_op = functools.partial(custom_op, checked=True)
+"""`custom_op` for functions of `cutelite.kernels` and `cutelite.models`."""
+
+
+def with_extents(args: Any) -> tuple[bool, Any]:
+    """Tell whether extents of tensors among arguments are symbols, and return the arguments with those of this time."""
+    found = [with_extents(x) if isinstance(x, list | tuple) else _with_extents(x) for x in args]
+    return any(symbolic for symbolic, _ in found), type(args)(x for _, x in found)
+
+
+def _with_extents(x: Any) -> tuple[bool, Any]:
+    if isinstance(x, torch.SymInt):
+        return True, x.node.hint
+    if not isinstance(x, torch.Tensor):
+        return False, x
+    extents = [*x.shape, *x.stride()]
+    if not any(isinstance(extent, torch.SymInt) for extent in extents):
+        return False, x
+    extents = [extent.node.hint if isinstance(extent, torch.SymInt) else extent for extent in extents]
+    return True, torch.empty_strided(extents[: x.dim()], extents[x.dim() :], dtype=x.dtype, device=x.device)
 
 
 def without_views(function: Function) -> Function:
@@ -213,6 +246,11 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
         f"{operator._qualname}.out", into, mutates_args=(*changed, *names), schema=f"({', '.join(told)}) -> ()"
     )
 
+    def check_into(*args: Any) -> None:
+        with diverted(nothing), imagined_addresses():
+            into(*with_extents(args)[1])
+        check_places(f"{made._opoverload}: ", args, None)
+
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[None, None]:
         for name, dim in zip(names, in_dims[first : first + count], strict=True):
             if dim is None:
@@ -221,7 +259,7 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
             made(*selected(args, in_dims, i))
         return None, None
 
-    made.register_fake(lambda *args: None)
+    made.register_fake(check_into)
     made.register_vmap(over_batch)
     for device in "CPU", "CUDA":
         refuse_gradients(made, f"Autograd{device}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
-from math import inf, prod
+from math import inf, isinf, prod
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from cutelite_rt.signature.bind import plain_number
 HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
+MOST_OF_F32 = (2 - 2**-23) * 2.0**127
 MOST = 10_000  # arrays whose facts are kept
 E = TypeVar("E", bound=Exception)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +41,7 @@ class ArrayError(Misfit):
 def as_number(
     name: str, x: Any, *, whole: bool = False, above: float = -inf, least: float = -inf, most: float = inf
 ) -> Any:
-    """Return a number of Python, NumPy or torch as Python's: an int if it is to be `whole`, else a float.
+    """Return a number of Python, NumPy or torch as Python's: an int if it is to be `whole`, else a float of f32.
 
     above, least, most  what it has to be: greater, not less, not greater
     Errors  `Misfit`, which has the name
@@ -48,13 +49,16 @@ def as_number(
     torch = sys.modules.get("torch")
     symbolic = torch is not None and isinstance(x, torch.SymInt)  # an extent of a traced tensor: it is fixed here
     found = int(x) if symbolic else plain_number(x)
-    fits = isinstance(found, Integral if whole else Real) and not isinstance(found, bool)
+    fits, held = isinstance(found, Integral if whole else Real) and not isinstance(found, bool), True
     if fits:
         with suppress(OverflowError):
             found = int(found) if whole else float(found)
-        fits = all((above == -inf or found > above, least == -inf or found >= least, most == inf or found <= most))
+        held = whole or isinf(found) or not abs(found) > MOST_OF_F32
+        fits = held and all(
+            (above == -inf or found > above, least == -inf or found >= least, most == inf or found <= most)
+        )
     if not fits:
-        wanted = "a whole number" if whole else "a number"
+        wanted = "a whole number" if whole else "a number" if held else "a number that f32 holds"
         ends = [f"above {above:g}"] * (above > -inf) + [f"from {least:g}"] * (least > -inf)
         said = " ".join([wanted, *ends, *[f"to {most:g}"] * (most < inf)])
         raise Misfit(f"{name} is {x!r}, but must be {said}")

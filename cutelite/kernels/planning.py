@@ -46,7 +46,7 @@ def apart_with_out(function: F) -> F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         torch = sys.modules.get("torch")
-        traced = torch is not None and torch.compiler.is_compiling()
+        traced = torch is not None and torch.compiler.is_dynamo_compiling()
         return (apart if traced and kwargs.get("out") is not None else function)(*args, **kwargs)
 
     return call  # type: ignore[return-value]
@@ -66,7 +66,7 @@ def planned(function: F) -> F:
         torch = sys.modules.get("torch")
         if torch is None:
             return function(*args, **kwargs)
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling():
             return (function if kwargs.get("out") is None else apart)(*args, **kwargs)
         if found is None:
             from cutelite.interop.planned import planned as on_tensors

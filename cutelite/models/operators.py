@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import library_op as custom_op
 from cutelite.interop.torch_transforms import autocast, batched
-from cutelite.kernels.arguments import ArrayError
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
+from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
@@ -45,14 +46,14 @@ def joined(weights: Sequence[Tensor]) -> Tensor | None:
     """Return all rows of the weights as one matrix on their memory; None if they are not contiguous."""
     if len(weights) == 1:
         return weights[0].detach()
-    first, at = weights[0], weights[0].data_ptr()
-    allocation = first.untyped_storage().data_ptr()
+    first, at = weights[0], weights[0].storage_offset()
+    allocation = first.untyped_storage()._cdata
     for weight in weights:
         alike = weight.dtype == first.dtype and weight.shape[1:] == first.shape[1:]
-        here = weight.data_ptr() == at and weight.untyped_storage().data_ptr() == allocation
+        here = weight.storage_offset() == at and weight.untyped_storage()._cdata == allocation
         if not (alike and here and weight.is_contiguous()):
             return None
-        at += weight.numel() * weight.element_size()
+        at += weight.numel()
     rows = sum(len(weight) for weight in weights)
     return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
 
@@ -65,6 +66,19 @@ def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add
 def of_weights(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """Return a tensor without contents for the products of x, (..., K), and all rows of `weights`."""
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+
+
+def check_layers(x: Tensor, weights: Sequence[Tensor], gate: bool = False) -> None:
+    """Check that x, (..., M, K), fits the matrices of layers; with `gate` those of a gate and of what it multiplies.
+
+    Errors  `ArrayError`
+    """
+    given = Arguments()
+    given.array("x", x, FLOATS, "... M K")
+    if not weights or (gate and len(weights) != 2):
+        raise ArrayError(f"weights are {len(weights)} matrices, but must be {'two' if gate else 'one or more'}")
+    for i, weight in enumerate(weights):
+        given.array(f"weights[{i}]", weight, "x", "N K" if gate else f"N{i} K")
 
 
 def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
@@ -85,7 +99,11 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     bias     (N,)
     add      (..., N): a residual, added before the result is rounded
     """
+    check_layers(x, weights)
     out = _products(x, weights, bias, add)
+    for name, given in (("bias", bias), ("add", add)):
+        if given is not None:
+            Arguments().array(name, given, FLOATS if name == "bias" else code_of(x), tuple(given.shape))
     add, bias = None if add is None else whole(add), None if bias is None else whole(bias)
     every, start = joined(weights), 0
     for weight in weights if every is None else [every]:
@@ -106,6 +124,7 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tenso
     weights     two of (N, K), N a multiple of 8; two GEMMs and another kernel if they are not contiguous in memory
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
     """
+    check_layers(x, weights, gate=True)
     whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
     if whole is not None:
         early = x.numel() <= FEW * x.shape[-1]
@@ -213,6 +232,8 @@ def rotated_linear_backward(
 )
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
     """Return the gradients of x and of all weights, as one matrix; those that `needs` does not ask for are empty."""
+    check_layers(x, weights)
+    Arguments().array("grad", grad, code_of(x), (*x.shape[:-1], sum(map(len, weights))))
     of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
     rows = grad.flatten(0, -2)
     if needs[0]:
@@ -264,6 +285,10 @@ def gated_mlp(
     x        (..., K);  weights  two of (N, K);  down  (L, N);  add  (..., L)
     Gives    the result, and for derivatives gate and up beside each other, (..., 2 N), and what ``down`` multiplies
     """
+    check_layers(x, weights, gate=True)
+    Arguments().array("down", down, code_of(x), ("L", len(weights[0])))
+    if add is not None:
+        Arguments().array("add", add, code_of(x), (*x.shape[:-1], len(down)))
     whole, n = joined(weights), len(weights[0])
     if whole is not None and n % PIECES[-1] == 0:
         halves = x.new_empty((*x.shape[:-1], 2 * n))

@@ -10,7 +10,9 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt.arrays import views
@@ -177,6 +179,34 @@ def _named_reader(kind: type) -> Callable[[Any], ArrayView] | None:
     return None
 
 
+class _Imagined(threading.local):
+    """Addresses of tensors that hold no data. `memories`: those seen, by number; None: they have none."""
+
+    memories: dict[int, int] | None = None
+
+    def address(self, tensor: Any) -> int:
+        """Return a made-up address: memories are far apart, and each begins at a multiple of any alignment."""
+        assert self.memories is not None
+        memory = self.memories.setdefault(tensor.untyped_storage()._cdata, len(self.memories) + 1)
+        return (memory << 44) + int(tensor.storage_offset() * tensor.itemsize)
+
+
+_imagined = _Imagined()
+
+
+@contextmanager
+def imagined_addresses() -> Iterator[None]:
+    """Read torch's tensors in this thread as if those without data, fake ones and those on 'meta', were in memory.
+
+    So arguments can be checked of calls that compute nothing.
+    """
+    before, _imagined.memories = _imagined.memories, {}
+    try:
+        yield
+    finally:
+        _imagined.memories = before
+
+
 _torch_codes: dict[object, str] = {}
 
 
@@ -186,6 +216,9 @@ def _read_torch(tensor: Any) -> ArrayView:
         torch = sys.modules["torch"]
         _torch_codes.update((getattr(torch, name), code) for name, code in BY_NUMPY.items() if hasattr(torch, name))
         code = _code(_torch_codes, tensor.dtype, f"a torch tensor of {tensor.dtype}")
+    if _imagined.memories is not None:
+        pointer = _imagined.address(tensor)
+        return ArrayView(pointer, tuple(tensor.shape), tensor.stride(), code, ("cpu", 0), tensor, "torch")
     if tensor.is_cuda:
         where = ("cuda", tensor.get_device())
     elif tensor.is_cpu:

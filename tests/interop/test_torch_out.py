@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -14,9 +14,12 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_map_only
 
 import cutelite as cl
+from cutelite.dispatch.divert import diverted
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import backward_call
 from cutelite.kernels.attention import operators as attention
@@ -28,7 +31,8 @@ from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import cross_entropy, gates, norm, softmax
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.elementwise import elementwise
-from tests.kernels.test_bad_arguments import RIGHT
+from cutelite.models import operators as models
+from tests.kernels.test_bad_arguments import RIGHT, only_checked
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NO_WINDOW = "", None, None, None, None
@@ -97,6 +101,89 @@ def test_results_go_to_the_tensors_that_are_given(name: str) -> None:
     into(*given, *buffers)
     for buffer, right in zip(buffers, rights, strict=True):
         assert torch.equal(buffer.view(torch.uint8), right.contiguous().view(torch.uint8))
+
+
+INT = torch.int32
+FURTHER: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
+    "attention_backward": lambda: (
+        attention.attention_backward,
+        (random(1, 8, 2, 16), None, *(random(1, 8, 2, 16),) * 4, random(1, 2, 8, dtype=torch.float32), *NO_WINDOW,
+         "bshd", False),
+    ),
+    "decode of pages": lambda: (
+        attention.decode,
+        (random(2, 1, 2, 64), *(random(4, 16, 1, 64),) * 2, torch.tensor([3, 5], dtype=INT, device=DEVICE),
+         torch.tensor([[0], [1]], dtype=INT, device=DEVICE), random(2, dtype=torch.float32), "bottom-right",
+         *(None,) * 3, torch.tensor([0, 1], dtype=INT, device=DEVICE)),
+    ),
+    "dense": lambda: (models.dense, (random(5, 32), [random(16, 32), random(24, 32)], random(40), random(5, 40))),
+    "gated MLP": lambda: (models.gated_mlp, (random(5, 32), [random(16, 32)] * 2, random(32, 16), None, "silu")),
+    "norm_backward": lambda: (
+        rows.norm_backward,
+        (random(4, 24), random(4, 24), random(24), *(random(4, dtype=torch.float32),) * 2, None, True, 0.0),
+    ),
+    "rope_": lambda: (
+        rows.rope_,
+        (random(1, 5, 3, 16), random(1, 5, 1, 16), *(random(8, 8),) * 2,
+         torch.tensor([[0, 1, 2, 3, 4]], device=DEVICE), False, False),
+    ),
+    "route_backward": lambda: (
+        moe.route_backward,
+        (random(5, 2, dtype=torch.float32), random(5, 8), random(5, 2, dtype=torch.float32),
+         torch.zeros(5, 2, dtype=torch.int64, device=DEVICE), True),
+    ),
+    "rope_append": lambda: (
+        rows.rope_append,
+        (random(2, 1, 4, 16), *(random(2, 1, 2, 16),) * 2, *(random(1, 8),) * 2, random(2, 2, 12, 16),
+         random(2, 2, 12, 16), torch.tensor(3, device=DEVICE)),
+    ),
+}  # fmt: skip
+
+
+def others(x: Any) -> Iterator[tuple[str, Any]]:
+    """What may come instead of an argument: some of it is right."""
+    if isinstance(x, list):
+        yield "none of them", []
+        yield from ((what, [*x[:-1], other]) for what, other in others(x[-1]))
+    elif isinstance(x, torch.Tensor):
+        yield "of other numbers", x.to(torch.int16)
+        yield "a mode more", x[None]
+        yield "with gaps", torch.stack([x, x], -1)[..., 0]
+        if x.dim():
+            yield "a mode less", x[0]
+            yield "no elements", x[..., :0]
+            yield "a row less", x[1:]
+    elif isinstance(x, int | float) and not isinstance(x, bool):
+        yield from ((str(other), type(x)(other)) for other in (-1, 0, 1 << 40))
+    elif isinstance(x, str):
+        yield "another word", "nope"
+
+
+@pytest.mark.parametrize("name", [*CASES, *FURTHER])
+def test_fake_tensors_are_taken_where_others_are(name: str) -> None:
+    """They become what others do, or are refused in the same words."""
+    operator, given = (CASES | FURTHER)[name]()
+    wrong = []
+    for place, x in enumerate(given):
+        for what, other in (("as it is", x), *others(x)):
+            asked = (*given[:place], other, *given[place + 1 :])
+            with diverted(only_checked):
+                real = told(operator, asked)
+            with FakeTensorMode() as mode:
+                fake = told(operator, tree_map_only(torch.Tensor, mode.from_tensor, asked))
+            if real != fake:
+                wrong.append(f"{place}, {what}: {real}, but of fake tensors {fake}")
+    assert not wrong, "\n".join(wrong)
+
+
+def told(operator: Any, given: tuple[Any, ...]) -> Any:
+    """Shapes, strides and dtypes of the results of a call, or the words of its refusal."""
+    try:
+        found = operator(*given)
+    except (ValueError, TypeError) as error:
+        return str(error)
+    made = [] if found is None else [found] if isinstance(found, torch.Tensor) else found
+    return [(tuple(x.shape), x.stride(), x.dtype) for x in made]
 
 
 FIXED = {"attention": {16}, "attention_varlen": {16}, "decode": {16}, "experts": {4}}

@@ -404,7 +404,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "an endless cap": (lambda: heads(softcap=float("inf")), "softcap is inf, but must be a number above 0"),
     "the step before the first": (lambda: stepped(step=0), "step is 0, but must be a whole number from 1"),
     "a beta of 1": (lambda: stepped(betas=(0.9, 1.0)), "betas is 1.0, but must be a number from 0"),
-    "endless steps": (lambda: histogram(ones(3), 4, -1e39, float("inf")), "there are no 4 steps of a size that f32"),
+    "endless steps": (lambda: histogram(ones(3), 4, -1e38, float("inf")), "there are no 4 steps of a size that f32"),
     "steps of nothing": (lambda: histogram(ones(3), 4, 0.0, 1e-40), "there are no 4 steps of a size that f32 holds"),
     "one beta": (lambda: stepped(betas=0.9), "betas is 0.9, but must be two numbers"),
     "a rate that is none": (lambda: stepped(lr="1"), "lr is '1', but must be a number"),

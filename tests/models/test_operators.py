@@ -65,11 +65,11 @@ def test_dense_layers_of_one_input(together: bool) -> None:
 
 def test_derivatives_of_layers_within_transforms() -> None:
     """Of a norm that gives its input too, and of dense layers whose heads are turned; traced by torch.compile too."""
-    x, weight, angles = random(2, 64, 32), random(32), random(64, 8)
+    x, weight, cosines, sines = random(2, 64, 32), random(32), random(64, 8), random(64, 8)
     weights = [random(16 * heads, 32) for heads in (2, 1, 1)]
     functions: list[tuple[Any, Any]] = [
         (lambda x: sum(each.float().square().sum() for each in Beside.apply(x, weight, 1e-6, 0.0)[:2]), x[:, :4]),
-        (lambda x: sum(each.float().square().sum() for each in Turned.apply(angles, angles, 1, x, *weights)), x),
+        (lambda x: sum(each.float().square().sum() for each in Turned.apply(cosines, sines, 1, x, *weights)), x),
     ]
     for function, given in functions:
         needy = given.clone().requires_grad_()

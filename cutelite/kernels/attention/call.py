@@ -165,7 +165,7 @@ def checked(
     for name, x, of_name in zip("qkv", (q, k, v), modes, strict=False):
         given.array(name, x, code if name == "q" else "q", of_name, rows=True)
     if sinks is not None:
-        given.array("sinks", sinks, "f32", "H")
+        given.array("sinks", sinks, "f32", "H", dense=True)
     out = empty(q, (*q.shape[:3], v.shape[3]), made) if out is None else out
     given.array("out", out, made or "q", modes[3], written=True)
     check_given_apart(own, q=q, k=k, v=v)

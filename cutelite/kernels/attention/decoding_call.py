@@ -83,7 +83,7 @@ def attend_decode(
     if starts is not None:
         given.array("starts", starts, "i32", "B")
     if sinks is not None:
-        given.array("sinks", sinks, "f32", "H")
+        given.array("sinks", sinks, "f32", "H", dense=True)
     (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)

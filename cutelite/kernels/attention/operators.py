@@ -24,7 +24,8 @@ from torch import Tensor
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
-from cutelite.interop.torch import custom_op, out_form, traced
+from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import out_form, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast

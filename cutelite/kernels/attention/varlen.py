@@ -75,7 +75,7 @@ def attend_varlen(
         given.array(name, x, HALVES if x is q else "q", modes, rows=True)
     check_starts(given, cu_seqlens_q, cu_seqlens_k)
     if sinks is not None:
-        given.array("sinks", sinks, "f32", "H")
+        given.array("sinks", sinks, "f32", "H", dense=True)
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)

@@ -19,7 +19,8 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form, to_be_cast
+from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import out_form, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import needs_gradient, wants_operator
 from cutelite.kernels.gemm import call
@@ -40,7 +41,7 @@ class How(NamedTuple):
 
 def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
     """Tell whether a call goes through an operator. Errors: ValueError for a gradient that does not exist."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return not callable(how.activation)
     given = [x for x in (a, b, *how[:4]) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op, out_form
+from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import out_form
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient

@@ -15,6 +15,7 @@ from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
+    Arguments,
     as_number,
     check_underived,
     in_words_of_caller,
@@ -26,7 +27,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.arrays import DTYPES, Rows
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
 
@@ -191,8 +192,14 @@ def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool 
     gradient  (tokens, k), f32, row-major
     Gives     (tokens, experts), of the logits' dtype
     """
-    rows, k = Rows(logits, "logits", most=MOST_EXPERTS), int(made.index.shape[1])
-    out = empty(logits, (rows.m, rows.n))
+    given, rows = Arguments(), Rows(logits, "logits", most=MOST_EXPERTS)
+    given.array("logits", logits, tuple(DTYPES), "T EXPERTS")
+    given.array("gradient", gradient, "f32", "T K", dense=True)
+    given.array("made.weights", made.weights, "f32", "T K", dense=True)
+    given.array("made.index", made.index, tuple(INDICES), "T K", dense=True)
+    k, out = int(made.index.shape[1]), empty(logits, (rows.m, rows.n))
+    if not k:
+        raise cl.ArgumentError("made.index has no choices of experts: they are what `route` gave")
     if rows.m and not left_out():
         kernel = routing_backward(rows.dtype, INDICES[code_of(made.index)], rows.n, k, normalise)
         kernel[-(-rows.m // WARPS), WARPS * WARP](gradient, rows.matrix, made.weights, made.index, out)

@@ -12,10 +12,18 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import as_number, check_underived, in_words_of_caller, instance, results, underived
+from cutelite.kernels.arguments import (
+    Arguments,
+    as_number,
+    check_underived,
+    in_words_of_caller,
+    instance,
+    results,
+    underived,
+)
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived
+from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived, flat
 from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
@@ -222,9 +230,12 @@ def norm_backward(
     w, _, kind = weights(rows, weight, None)
     dx = empty(total, tuple(total.shape))
     more = None if add is None else Rows(add, "add").like(rows, "add")
+    for name, each in (("mean", mean), ("rstd", rstd)):
+        if each is not None or name == "rstd":
+            Arguments().array(f"normed.{name}", each, "f32", tuple(total.shape[:-1]))
     inputs, sums = 2 + (more is not None), (w is not None) + bias
     p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
-    flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
+    vectors = [None if each is None else flat(each, rows.m) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
     groups = min(GROUPS, rows.m) if p.loops else teams + min(rows.m, p.kinds) - 1 if teams else 0
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
@@ -233,7 +244,7 @@ def norm_backward(
         gradients.matrix,
         rows.matrix,
         w,
-        *flat,
+        *vectors,
         None if more is None else more.matrix,
         dx.reshape((rows.m, rows.n)),
         *((None, None) if p.loops else (dw, db)),
@@ -241,7 +252,7 @@ def norm_backward(
     if p.loops and rows.m and (bias or w is not None):
         size = SUMMING * (ACCESS // rows.dtype.bytes)
         kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
-        kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *flat, dw, db)
+        kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *vectors, dw, db)
     return Gradients(dx, *summed(dx if weight is None else weight, kind, dw, db))
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from cutelite.interop.torch import custom_op, out_form
+from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import out_form
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import embedding as tables

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import library_op as custom_op
 from cutelite.kernels.arguments import ArrayError
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import gates
@@ -109,7 +109,7 @@ def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
 rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
 
 
-@torch.library.custom_op("cutelite::rope_", mutates_args={"q", "k"})
+@custom_op("cutelite::rope_", mutates_args={"q", "k"})
 def rope_(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> None:
@@ -139,4 +139,4 @@ def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scal
 
 def whole(x: Tensor) -> Tensor:
     """The tensor with elements of a head side by side: gradients of sums have strides of 0."""
-    return x if x.stride(-1) == 1 else x.contiguous()
+    return x if x.stride()[-1:] == (1,) else x.contiguous()

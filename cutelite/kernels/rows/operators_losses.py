@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import library_op as custom_op
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.arrays import code_of

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import check_places, custom_op
+from cutelite.interop.torch import check_places
+from cutelite.interop.torch import library_op as custom_op
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits

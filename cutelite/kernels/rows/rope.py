@@ -176,6 +176,8 @@ def rope(
     given.array("sines", sines, "cosines", "POSITIONS R/2")
     if positions is not None:
         given.array("positions", positions, PLACES, "... T")
+        if len(positions.shape) > 2:
+            given.array("positions", positions, PLACES, "B T")
     turned, half = [q] if k is None else [q, k], int(cosines.shape[-1])
     n = int(q.shape[-1])
     kind, table = (DTYPES.get(code_of(x)) for x in (q, cosines))
@@ -196,9 +198,10 @@ def rope(
     tokens = int(q.shape[-3])
     if cosines.shape[0] < (tokens if positions is None else min(tokens, 1)):
         raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, and q has {tokens} tokens: a row for each")
-    if q.shape[0] * q.shape[-3] * q.shape[-2] == 0:
-        return (made[0], None) if k is None else (made[0], made[1])
-    launch(turned, made, cosines, sines, positions, kind, table, interleaved, inverse)
+    some = [(x, y) for x, y in zip(turned, made, strict=True) if 0 not in x.shape]  # others have no tokens or no heads
+    if some:
+        ins, to = ([each[i] for each in some] for i in range(2))
+        launch(ins, to, cosines, sines, positions, kind, table, interleaved, inverse)
     return (made[0], None) if k is None else (made[0], made[1])
 
 
