@@ -168,24 +168,9 @@ def rope(
         beside = q[..., :1, :] if k is None else k  # the operator turns two
         made_q, made_k = operators.rope(q, beside, cosines, sines, positions, interleaved, inverse)
         return made_q, None if k is None else made_k
-    given = Arguments()
-    given.array("q", q, FLOATS, "... T H N", rows=True)
-    if k is not None:
-        given.array("k", k, "q", "... T HK N", rows=True)
-    given.array("cosines", cosines, FLOATS, "POSITIONS R/2")
-    given.array("sines", sines, "cosines", "POSITIONS R/2")
-    if positions is not None:
-        given.array("positions", positions, PLACES, "... T")
-        if len(positions.shape) > 2:
-            given.array("positions", positions, PLACES, "B T")
-    turned, half = [q] if k is None else [q, k], int(cosines.shape[-1])
-    n = int(q.shape[-1])
+    check(q, k, cosines, sines, positions)
+    turned, n, half = [q] if k is None else [q, k], int(q.shape[-1]), int(cosines.shape[-1])
     kind, table = (DTYPES.get(code_of(x)) for x in (q, cosines))
-    for name, x in (("q", q), ("k", k)):
-        if x is not None and (len(q.shape) not in (3, 4) or tuple(x.shape[:-2]) != tuple(q.shape[:-2])):
-            raise cl.ArgumentError(f"{name} has shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
-    if not 1 <= half <= n // 2:
-        raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}; heads have {n} elements")
     if out is None:
         made = [empty(x, tuple(x.shape)) if 2 * half == n else copied(x) for x in turned]
         turned = turned if 2 * half == n else made
@@ -203,6 +188,26 @@ def rope(
         ins, to = ([each[i] for each in some] for i in range(2))
         launch(ins, to, cosines, sines, positions, kind, table, interleaved, inverse)
     return (made[0], None) if k is None else (made[0], made[1])
+
+
+def check(q: Any, k: Any, cosines: Any, sines: Any, positions: Any) -> None:
+    """Check the arguments of `rope`. Errors: `cl.ArgumentError`."""
+    given = Arguments()
+    given.array("q", q, FLOATS, "... T H N", rows=True)
+    if k is not None:
+        given.array("k", k, "q", "... T HK N", rows=True)
+    given.array("cosines", cosines, FLOATS, "POSITIONS R/2")
+    given.array("sines", sines, "cosines", "POSITIONS R/2")
+    if positions is not None:
+        given.array("positions", positions, PLACES, "... T")
+        if len(positions.shape) > 2:
+            given.array("positions", positions, PLACES, "B T")
+    n, half = int(q.shape[-1]), int(cosines.shape[-1])
+    for name, x in (("q", q), ("k", k)):
+        if x is not None and (len(q.shape) not in (3, 4) or tuple(x.shape[:-2]) != tuple(q.shape[:-2])):
+            raise cl.ArgumentError(f"{name} has shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
+    if not 1 <= half <= n // 2:
+        raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}; heads have {n} elements")
 
 
 def outs(out: Any, like: list[Any]) -> list[Any]:
