@@ -29,7 +29,7 @@ from cutelite.builds.artifact import BITCODE, artifact, assembled, early, librar
 from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
-from cutelite.builds.hooks import Hooks
+from cutelite.builds.hooks import HookError, Hooks
 from cutelite.builds.refusals import stage, warned
 from cutelite.builds.source import Source
 from cutelite.config import Config
@@ -92,6 +92,9 @@ def _verified_late(unverified: list[tuple[Function, str]], build: Build) -> Iter
 
     try:
         yield check
+    except HookError:  # what passes made was verified before the hook changed it
+        unverified.clear()
+        raise
     finally:
         check()
 

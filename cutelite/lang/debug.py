@@ -60,10 +60,10 @@ def assert_(condition: Any, message: str = "assertion failed") -> None:
         if not condition:
             raise mistake("assertion", "an assertion fails at compile time", message)
         return
-    builder = builder_here("assert_")
+    builder, holding = builder_here("assert_"), truth(condition)
     if builder.function.attrs.get("assertions"):
         holds, fails = builder.new_block(), builder.new_block()
-        builder.emit(CondBr(truth(condition).value, Jump(holds), Jump(fails)))
+        builder.emit(CondBr(holding.value, Jump(holds), Jump(fails)))
         builder.block = fails
         builder.emit(AssertFail(message))
         builder.block = holds

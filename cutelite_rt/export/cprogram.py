@@ -57,7 +57,7 @@ def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace:
     Errors  ValueError for a name that is none in C, and for two parameters with the same name in C
     """
     checked_name(name)
-    leaves = arguments_of(name, signature)
+    leaves = arguments_of(name, signature, name)
     arguments = ", ".join((f"{name}_program *program", "CUstream stream", *(leaf.declared for leaf in leaves)))
     declarations = (
         f"/* {name}: {len(steps)} launches. 0: success; -1: arguments that do not fit; else a CUresult. */\n"

@@ -21,6 +21,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact
@@ -42,7 +43,7 @@ _TAKEN = frozenset(
     nullptr or or_eq reinterpret_cast requires static_assert static_cast thread_local throw try typeid typeof unix using
     virtual wchar_t xor xor_eq
     EOF errno stdin stdout stderr
-    kernel launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
+    kernel program launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
     i64 u64 memcpy
     """.split()  # noqa: SIM905
 )
@@ -87,9 +88,12 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     return CStub(name, header, f'#include "{name}.h"\n\n{shared()}\n{_text("export/c", "tvm_ffi.c")}\n{body}')
 
 
-def arguments_of(kernel: str, signature: Signature) -> list[Argument]:
-    """Return the arguments of the C functions. Errors: ValueError for two arguments with the same name."""
-    found = [Argument.of(leaf) for leaf in signature.leaves()]
+def arguments_of(kernel: str, signature: Signature, own: str) -> list[Argument]:
+    """Return the arguments of the C functions, whose names begin with `own` and an underscore.
+
+    Errors  ValueError for two arguments with the same name
+    """
+    found = [Argument.of(leaf, own) for leaf in signature.leaves()]
     names = [argument.c_name for argument in found]
     if len({*names}) != len(names):
         raise ValueError(f"{kernel} has parameters that C would have one name for: {', '.join(names)}")
@@ -142,6 +146,14 @@ def shared() -> str:
     return source
 
 
+@cache
+def declared_names() -> frozenset[str]:
+    """Return the names of functions, types and numbers of the C that all share: an argument would hide them."""
+    text = shared() + _text("export/c", "stub.h")
+    found = re.findall(r"(\w+)\(|\}\s*(\w+);|\btypedef [^;{]*\b(\w+);|\b([A-Z_][A-Z0-9_]{2,}|\w+_t)\b", text)
+    return frozenset(name for names in found for name in names if name)
+
+
 class Argument(NamedTuple):
     """One argument of the C functions: a leaf, and its name in C."""
 
@@ -149,9 +161,10 @@ class Argument(NamedTuple):
     c_name: str
 
     @classmethod
-    def of(cls, leaf: Leaf) -> Argument:
+    def of(cls, leaf: Leaf, own: str) -> Argument:
         c_name = leaf.name.replace(".", "_")
-        return cls(leaf, c_name + "_" * (c_name in _TAKEN or not c_name.isascii()))
+        taken = c_name in _TAKEN or c_name in declared_names() or c_name.startswith(f"{own}_")
+        return cls(leaf, c_name + "_" * (taken or not c_name.isascii()))
 
     @property
     def declared(self) -> str:
@@ -172,7 +185,7 @@ class _Part:
     def __init__(self, name: str, variant: Variant) -> None:
         self.name, self.variant, self.signature = name, variant, variant.signature
         self.kernel, self.grid = self.signature.kernel, self.signature.grid
-        self.arguments = arguments_of(self.kernel, self.signature)
+        self.arguments = arguments_of(self.kernel, self.signature, self.name)
         leaves = tuple(argument.leaf for argument in self.arguments)
         dims, grid = self.signature.dims, self.grid
         try:

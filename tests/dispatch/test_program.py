@@ -365,15 +365,15 @@ def test_workspaces_share_bytes_when_they_are_not_alive_together() -> None:
 @pytest.mark.skipif(not (COMPILER and INCLUDE), reason="needs a C compiler and cuda.h")
 def test_exported_to_c(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
     @cl.program
-    def both(a: Any, b: Any, x: Any, out: Any) -> None:
-        kernels.copied[1, 128](a, b)
-        _step(x[8:], out, 3.0)
+    def both(program: Any, fit_array: Any, both_rule: Any, out: Any) -> None:
+        kernels.copied[1, 128](program, fit_array)
+        _step(both_rule[8:], out, 3.0)
 
     shapes = ((40, 128), "u2"), ((40, 128), "u2"), ((72,), "f4"), ((64,), "f4")
     examples = [np.zeros(shape, dtype) for shape, dtype in shapes]
     examples[:2] = (each.view(numpy_dtype(cl.bf16)) for each in examples[:2])
     stub = both.export(tmp_path, *examples, arch=["sm_90a"])
-    assert "int both_run(both_program *program, CUstream stream, const cutelite_tensor *a," in stub.header
+    assert "int both_run(both_program *program, CUstream stream, const cutelite_tensor *program_," in stub.header
     library = tmp_path / "both.so"
     command = [str(COMPILER), *STRICT, "-Wl,-Bsymbolic", "-I", str(INCLUDE), str(tmp_path / "both.c")]
     subprocess.run([*command, str(HERE / "fakecuda.c"), "-o", str(library)], check=True)

@@ -93,6 +93,19 @@ def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
     hooks.append(cl.after_stage("lower")(nonsense))
     with pytest.raises(ToolchainError, match="the hook nonsense changed what came after lower"):
         fresh(doubled).compile()
+    for stages, hook, said in (
+        (("front", "passes"), drops_the_first, "used where it is not defined.*drops_the_first.* left IR that breaks"),
+        (("assemble",), lambda event: b"junk", "returned b'junk' after assemble, which is no cubin"),
+    ):
+        for name in stages:
+            cl.remove_hook(hooks.pop())
+            hooks.append(cl.after_stage(name)(hook))
+            with pytest.raises(TypeError, match=f"(?s){said}"):
+                fresh(doubled).compile()
+
+
+def drops_the_first(event: cl.StageEvent) -> None:
+    event.artefact.blocks[0].ops.pop(0)
 
 
 def nonsense(event: cl.StageEvent) -> str:

@@ -104,6 +104,7 @@ class State:
         ("cl.printf(a)", "printf takes a text known at compile time"),
         ("y = {f'{a}': 1}[f'{a}']", "keys and members of sets are told apart"),
         ("cl.assert_(a > 0, f'{a}')", "a text with run-time numbers in it"),
+        ("cl.assert_(cl.make_rmem_tensor(cl.f32, (2,)))", "is neither true nor false"),
     ],
 )
 def test_mistakes(body, message):
