@@ -11,9 +11,9 @@
 
 It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
 through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory, reached by
-their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. Such a class may have methods, for
-what `allocate` returns. What a thread writes through one member and another reads through the other must be ordered, as
-any accesses to the same bytes; the checker reports where it is not.
+their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. Such a class may have methods and
+constants (`STAGES = 4`); what `allocate` returns is an instance of it. What a thread writes through one member and
+another reads through the other must be ordered, as any accesses to the same bytes; the checker reports where it is not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import typing
 from collections.abc import Callable
 from dataclasses import make_dataclass
 from functools import lru_cache
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
@@ -175,12 +174,13 @@ _STRINGS = (
 
 @lru_cache
 def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
-    """Return a frozen class with the names of the fields, and the fields."""
+    """Return a frozen class with the names of the fields, derived from `cls` for its methods, and the fields."""
     try:
         hints = typing.get_type_hints(cls)
     except NameError as error:
         problem = f"an annotation of {cls.__name__} cannot be evaluated: {error}"
         raise CompileError(Mistake("annotation", problem, help=_STRINGS)) from error
+    hints = {name: field for name, field in hints.items() if typing.ClassVar not in (field, typing.get_origin(field))}
     for name, field in hints.items():
         nested = isinstance(field, type) and issubclass(field, SharedStorage)
         if not (nested or isinstance(field, SmemField | UnionField)):
@@ -188,8 +188,4 @@ def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
             raise CompileError(Mistake("annotation", f"{text}, but shared storage holds Smem[dtype, shape]"))
         if name in vars(cls):
             raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__} is memory: it has no value yet"))
-    own = [
-        vars(base) for base in reversed(cls.__mro__) if issubclass(base, SharedStorage) and base is not SharedStorage
-    ]
-    methods = {n: x for base in own for n, x in base.items() if isinstance(x, FunctionType | property)}
-    return make_dataclass(cls.__name__, list(hints), frozen=True, namespace=methods), tuple(hints.values())
+    return make_dataclass(cls.__name__, list(hints), bases=(cls,), frozen=True), tuple(hints.values())

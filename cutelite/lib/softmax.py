@@ -27,7 +27,7 @@ from cutelite.records import dataclass
 
 INF = float("inf")
 LN2 = 0.6931471805599453
-GROWN = {2: 2.0**14, 1: 448.0}
+GROWN = {4: 2.0**14, 2: 2.0**14, 1: 448.0}
 """The largest sum of a block's powers in a thread's columns of a row, by a power's bytes: each is at most that, and f16
 and e4m3 hold it. Above it, the block is computed again."""
 LAZY = 8.0

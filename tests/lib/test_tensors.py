@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -216,9 +216,20 @@ def test_shared_storage_nests_and_members_of_a_union_share_their_bytes() -> None
 class Counted(cl.SharedStorage):
     first: cl.Smem[f32, (1,)]
     data: cl.Smem[f32, (4,), cl.align(256)]
+    FACTOR: ClassVar[int] = 2
+    LAST = 3
+
+    @staticmethod
+    def by(factor: Any, x: Any) -> Any:
+        return factor * x
 
     def doubled(self, i: int) -> Any:
-        return 2 * self.data[i]
+        return self.by(self.FACTOR, self.data[i])
+
+
+class Derived(Counted):
+    def doubled(self, i: int) -> Any:
+        return super().doubled(i)
 
 
 class Inner(cl.SharedStorage):
@@ -250,12 +261,13 @@ def test_unions_nest() -> None:
 
 @cl.kernel(block=1)
 def doubles(x: Tensor[f32, (1,)]) -> None:
-    storage = Counted.allocate()
-    storage.data[3] = x[0]
-    x[0] = storage.doubled(3)
+    storage = Derived.allocate()
+    storage.data[storage.LAST] = x[0]
+    if isinstance(storage, Counted):
+        x[0] = storage.doubled(3)
 
 
-def test_storage_has_methods() -> None:
+def test_storage_is_an_instance_of_its_class() -> None:
     x = np.full(1, 4, np.float32)
     doubles[1](x)
     assert x[0] == 8 and "tensor<f32,smem,(4):(1),256>" in str(doubles.compile().ir)
