@@ -302,6 +302,19 @@ class _Translation:
         self.tested = self.value_before().span
         self.out.append(Instr(op, self.raw.target, self.raw.offset, self.tested))
 
+    def to_bool(self, _: int) -> None:
+        """Translate 3.13's test of the truth, which the jump or `not` behind it makes here. `not not x` is it alone."""
+        behind = self.raws[self.by_offset[self.raw.offset] + 1].name
+        if behind != "UNARY_NOT" and not behind.startswith("POP_JUMP_IF"):
+            self.emit("UNARY", "not")
+            self.emit("UNARY", "not")
+
+    def compare(self, arg: int) -> None:
+        """Translate 3.13's comparison, which has taken in a test of the truth behind it where bit 4 is set."""
+        self.emit("COMPARE", _COMPARE[arg >> 5])
+        if arg & 16:
+            self.to_bool(0)
+
     def value_before(self) -> _Raw:
         """Return the instruction that left the value taken here: its span is an expression's in all versions."""
         at = self.by_offset[self.raw.offset] - 1
@@ -600,11 +613,11 @@ _SINCE_3_12: dict[str, _Rule] = {
 }
 
 _SINCE_3_13: dict[str, _Rule] = {
-    "TO_BOOL": _skip,  # the jump or `not` behind it tests the truth
+    "TO_BOOL": _Translation.to_bool,
     "LOAD_FAST_LOAD_FAST": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
     "STORE_FAST_LOAD_FAST": _all(_high(_local("STORE")), _low(_Translation.load_fast)),
     "STORE_FAST_STORE_FAST": _all(_high(_local("STORE")), _low(_local("STORE"))),
-    "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 5]),
+    "COMPARE_OP": _Translation.compare,
     "CALL_KW": _Translation.call_kw,
     "SET_FUNCTION_ATTRIBUTE": _Translation.set_function_attribute,
     "CONVERT_VALUE": lambda t, arg: t.emit("CONVERT", _CONVERSIONS[arg]),

@@ -83,6 +83,25 @@ def test_short_circuit_values():
     same(f, *pairs())
 
 
+def test_not_not_is_a_bool():
+    """CPython 3.13 makes one test of the truth of it, or makes it a part of the comparison before."""
+
+    class Less:
+        def __init__(self, x):
+            self.x = x
+
+        def __lt__(self, other):
+            return self.x
+
+    def f(a, b):
+        n = 0
+        while not not n < 3:
+            n += not not a
+        return (not not a) * 5, (not not b) and b, not not Less(a) < Less(b), n, [not not x for x in (a, 7)]
+
+    same(f, *pairs(1, 2, 9))
+
+
 def test_short_circuit_of_truths_and_numbers():
     def f(a, b):
         first = ((a > b) and 2) or 3
