@@ -43,8 +43,8 @@ _TAKEN = frozenset(
     nullptr or or_eq reinterpret_cast requires static_assert static_cast thread_local throw try typeid typeof unix using
     virtual wchar_t xor xor_eq
     EOF errno stdin stdout stderr
-    kernel program launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
-    i64 u64 memcpy
+    kernel program launch stream shape memory strides told unsure later on parameters bad by_rule call deferred
+    leaf_words i64 u64 memcpy
     """.split()  # noqa: SIM905
 )
 
