@@ -17,6 +17,7 @@ accessed by elements there; blocks and warps share no sector.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from cutelite.ir.types import i32, u32
@@ -33,6 +34,14 @@ from cutelite.layout import ceil_div, make_layout
 from cutelite.lib.reduce import WARP, Team
 from cutelite.lib.row_words import Packed
 from cutelite.records import dataclass
+
+
+@cache  # the words of a row ask for it hundreds of times a kernel
+def _chunk(n: int, unit: int, granule: int, cluster: int, aligned: bool) -> int:
+    """Return the elements of each of the blocks that share a row, and what its first `unit` has before it."""
+    block = max(unit, granule)
+    return -(-(n if aligned else n + unit - 1) // (cluster * block)) * block
+
 
 COPIED = 16  # bytes; sizes of bulk copies are multiples of this
 SECTOR = 2  # vectors: what memory reads and writes at once, 32 bytes where a vector has 16
@@ -86,8 +95,8 @@ class RowPartition:
     @property
     def chunk(self) -> int:
         """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
-        unit = max(self.vector if self.shift is None else self.sector, self.granule)
-        return -(-self.covered // (self.team.cluster * unit)) * unit
+        unit = 1 if self.shift is None else self.unit
+        return _chunk(self.n, self.vector * unit, self.granule, self.team.cluster, self.shift is None)
 
     @property
     def pieces(self) -> int:
