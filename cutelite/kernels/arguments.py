@@ -18,6 +18,7 @@ import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arrays import code_of, empty, strides_of
 from cutelite.kernels.lent import is_jax
+from cutelite_rt.arrays import memory
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import plain_number
 
@@ -79,11 +80,20 @@ def check_for_hopper(why: str, **given: Any) -> None:
             raise ValueError(f"{name}= is for Hopper: {why}")
 
 
-def instance(name: str, x: Any, kind: type) -> Any:
-    """Return `x`, which has to be of a class, or None. Errors: `Misfit`."""
-    if x is not None and not isinstance(x, kind):
-        raise Misfit(f"{name} is {x!r}, but must be a {kind.__name__} of {kind.__module__}, or None")
+def instance(name: str, x: Any, kind: type, *, needed: bool = False) -> Any:
+    """Return `x`, which has to be of a class, or unless it is `needed` None. Errors: `Misfit`."""
+    if not isinstance(x, kind) and (needed or x is not None):
+        end = "" if needed else ", or None"
+        raise Misfit(f"{name} is {x!r}, but must be a {kind.__name__} of {kind.__module__}{end}")
     return x
+
+
+def as_flag(name: str, x: Any) -> bool:
+    """Return True or False, which may be NumPy's, 1 or 0. Errors: `Misfit`, also for what Python takes as either."""
+    found = plain_number(x)
+    if not isinstance(found, Integral) or found not in (0, 1):
+        raise Misfit(f"{name} is {x!r}, but must be True or False")
+    return bool(found)
 
 
 class Arguments:
@@ -273,11 +283,18 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
 
 
 def in_words_of_caller(function: F) -> F:
-    """Name the function's arguments in errors of kernels' arguments. What is `underived` does so by itself."""
-    names = tuple(inspect.signature(function).parameters)
+    """Name the function's arguments in errors of kernels' arguments. What is `underived` does so by itself.
+
+    Keyword arguments that are annotated as `bool` are checked.
+    """
+    parameters = inspect.signature(function).parameters
+    names, flags = tuple(parameters), [name for name, x in parameters.items() if x.annotation in ("bool", bool)]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        for name in flags:
+            if name in kwargs and type(kwargs[name]) is not bool:
+                kwargs[name] = as_flag(name, kwargs[name])
         try:
             return function(*args, **kwargs)
         except cl.ArgumentError as error:
@@ -494,7 +511,7 @@ def is_array(name: str, value: Any) -> None:
     if torch is not None and isinstance(value, torch.Tensor) and (value.is_nested or value.layout is not torch.strided):
         kind = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
         raise ArrayError(f"{name} is a tensor of layout {kind}, but must be strided: pass `to_dense()`, or `values()`")
-    written = hasattr(value, "__setitem__")  # so it is no number of NumPy
-    if not (hasattr(value, "shape") and hasattr(value, "dtype") and written):
+    written = hasattr(value, "__setitem__") and not isinstance(value, type)  # so it is no number of NumPy
+    if not (hasattr(value, "shape") and hasattr(value, "dtype") and written and memory.is_array(value)):
         kind = "None" if value is None else "an int" if type(value) is int else f"a {type(value).__name__}"
         raise ArrayError(f"{name} is not an array, but {kind}")

@@ -71,7 +71,7 @@ def test_what_is_refused() -> None:
         attention(q, k, k, score_mod=lambda s, b, h, i, j: s + table[j])
     with pytest.raises(Exception, match=r"v has .*SK"):
         jax.jit(attention)(q, k, k[:, :20])
-    with pytest.raises(ValueError, match="layout is one of"):
+    with pytest.raises(ValueError, match=r"layout is .*, but must be one of"):
         attention(q, k, k, layout="sbhd")
 
 

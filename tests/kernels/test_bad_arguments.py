@@ -323,6 +323,35 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+OTHERWISE: tuple[Any, ...] = ("nope", -1, 1.5, [1], {}, np.zeros(3), int)
+"""What may come instead of an argument that is no array; none of it is right for all."""
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_other_arguments_that_do_not_fit_are_named(name: str) -> None:
+    function, given = RIGHT[name]
+    wrong = []
+    for word, parameter in inspect.signature(function).parameters.items():
+        if isinstance(given.get(word), np.ndarray) or word in INTERNAL:
+            continue
+        for other in OTHERWISE:
+            arrays = {each: x.copy() if isinstance(x, np.ndarray) else x for each, x in given.items()}
+            try:
+                with diverted(only_checked):
+                    function(**arrays | {word: other})
+            except (ValueError, TypeError, cl.CompileError) as error:
+                if not re.search(rf"\b{word}\b|with a gate", str(error)):
+                    wrong.append(f"{word} as {other!r}: {type(error).__name__}: {str(error)[:150]}")
+            else:
+                if "bool" in str(parameter.annotation):
+                    wrong.append(f"{word} as {other!r}: it is taken")
+    assert not wrong, "\n".join(wrong)
+
+
+INTERNAL = "early", "squares"
+"""Arguments that models give, with others that fit."""
+
+
 def only_checked(kernel: Any, launch: cl.Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Check the arguments of a launch, those that TMA must be able to read included, and launch nothing."""
     checked = kernel._checked(launch, args, kwargs)

@@ -8,14 +8,14 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, Misfit, check_apart, contiguous, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, check_heads, positive, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, modes_of, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
@@ -51,9 +51,7 @@ def attention_backward(
                     each head of q
     Errors          ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    of_q, of_k, of_v, of_out = MODES[layout]
+    of_q, of_k, of_v, of_out = modes_of(layout)
     modes = {"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}
     _, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, dq, dk, dv)]
@@ -111,6 +109,8 @@ def checked(
             given.array(name, x, "f32", of_sums)
     if out is None:
         return given, tuple(empty(x, tuple(x.shape)) for x in arrays[:3])
+    if not isinstance(out, list | tuple) or len(out) != 3:
+        raise Misfit(f"out is {out!r}, but must be the arrays (dq, dk, dv), or None")
     for name, x in zip("qkv", out, strict=True):
         given.array(f"d{name} of out", x, "q", modes[name], written=True)
         views = {other: rt.read(each) for other, each in read.items() if each is not None}

@@ -12,12 +12,14 @@ from cutelite.kernels.arguments import (
     HALVES,
     Arguments,
     ArrayError,
+    as_flag,
     as_number,
     check_for_hopper,
     check_given_apart,
     check_underived,
     in_words_of_caller,
     instance,
+    one_of,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
@@ -35,7 +37,6 @@ MODES = {
     "bhsd": ("B H SQ D", "B HK SK D", "B HK SK DV", "B H SQ DV"),
 }
 """Of q, k, v and out, by the names of layouts."""
-LAYOUTS = tuple(MODES)
 DIMS = range(8, 257, 8)
 """Of heads: columns of queries and keys, and of values."""
 FAR = 1 << 30
@@ -46,6 +47,7 @@ ALIKE_IN_L2 = 4 * 2**20
 """The same where all tiles take as long, so that they are best taken head by head."""
 
 
+@in_words_of_caller
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
@@ -175,10 +177,8 @@ def checked(
 
 
 def modes_of(layout: str) -> tuple[str, ...]:
-    """Return the modes of q, k, v and out. Errors: ValueError for a layout that there is not."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    return MODES[layout]
+    """Return the modes of q, k, v and out. Errors: `Misfit` for a layout that there is not."""
+    return MODES[one_of("layout", layout, MODES)]
 
 
 def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int, dims: range = DIMS) -> None:
@@ -248,8 +248,10 @@ def seen(causal: bool | str, window: Window, more: int) -> Seen:
     more    the offset unless `causal` is 'top-left'
     Errors  ValueError for a value of `causal`, or a window, that there is not
     """
-    if isinstance(causal, str) and causal not in ("top-left", "bottom-right"):
-        raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
+    if isinstance(causal, str):
+        one_of("causal", causal, ("top-left", "bottom-right"))
+    elif type(causal) is not bool:
+        causal = as_flag("causal", causal)
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise ValueError(f"window is (left, right), not {window!r}")
     left, right = (None if x is None else as_number("window", x, whole=True, least=0, most=FAR - 1) for x in window)

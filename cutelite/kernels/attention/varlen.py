@@ -23,6 +23,7 @@ from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.planning import planned
 
 
+@in_words_of_caller
 def attention_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     causal: bool | str = False, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

@@ -12,7 +12,16 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, in_words_of_caller, one_of, underived
+from cutelite.kernels.arguments import (
+    FLOATS,
+    Arguments,
+    ArrayError,
+    contiguous,
+    in_words_of_caller,
+    instance,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
@@ -69,6 +78,7 @@ def gemm(
     Errors      ValueError for shapes that do not fit, a `cl.ArgumentError` too; that for a GPU without tensor memory
     """
     check_operands(a, b, precision)
+    finish = instance("finish", finish, Finish)
     shape = result_shape(a, b, finish is not None and finish.paired)
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
     check_result(a, out, shape, False, finish is not None)
@@ -123,6 +133,7 @@ def gemm_scaled(
     for name, scales, rows in (("scale_a", scale_a, m), ("scale_b", scale_b, n)):
         wanted = -(-rows // ATOM[0]), -(-deep // ATOM[1]), 32, 16
         given.array(name, scales, "u8", wanted, dense=True, why=": as `arranged` makes it")
+    finish = instance("finish", finish, Finish)
     paired = finish is not None and finish.paired
     out = empty(a, (m, n // 2 if paired else n), "bf16") if out is None else out
     given.array("out", out, FLOATS, (m, out.shape[1] if finish else n), written=True, rows=True)
@@ -177,6 +188,7 @@ def gemm_grouped(
     finish  a function of the sums, as Hopper's takes it; its rows end where the group does
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
+    finish = instance("finish", finish, Finish)
     given, paired = Arguments(), finish is not None and finish.paired
     given.array("a", a, ("bf16", "f16", "e4m3", "e5m2"), "M K", rows=True)
     given.array("b", b, "a", "E N K", rows=True)
@@ -211,6 +223,7 @@ def gemm_fp8_block(
     config   None: chosen by the sizes alone
     Errors   `cl.ArgumentError` for arrays that do not fit
     """
+    finish = instance("finish", finish, Finish)
     if finish is not None and finish.paired:
         raise ValueError("results of gemm_fp8_block have a column for each of the product: finish= is not paired")
     out = fp8_block.checked(a, b, scale_a, scale_b, out)

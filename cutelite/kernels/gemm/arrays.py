@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, check_apart, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, check_apart, is_array, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite_rt.dtype import DTYPES
 
@@ -30,8 +30,8 @@ def check_operands(a: Any, b: Any, precision: str | None, prepared: Any = None) 
 
     Errors  `cl.ArgumentError`, ValueError
     """
-    if precision not in (None, "tf32"):
-        raise ValueError(f"precision is None or 'tf32', not {precision!r}")
+    if precision is not None:
+        one_of("precision", precision, ("tf32",))
     given = Arguments()
     if prepared is not None:
         given.array("a", a, (*HALVES, *FP8, *BYTES), "... M K")

@@ -187,7 +187,7 @@ def multiply(
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
-    if config is None or config == "tuned":
+    if config is None or (isinstance(config, str) and config == "tuned"):
         config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")

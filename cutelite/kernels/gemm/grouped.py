@@ -143,7 +143,7 @@ _picked: dict[Any, Config] = {}
 def launched(choice: Choice, *given: Any) -> None:
     """Launch a configuration: the given one, or the one that the model picks."""
     problem, a, b, ends, *_ = given
-    if choice != "tuned":
+    if not isinstance(choice, str) or choice != "tuned":
         instance("config", choice, Config)
         if choice is not None and choice.stream:
             raise ValueError(f"{choice}: groups have no stream=")

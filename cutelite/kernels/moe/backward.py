@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, underived
+from cutelite.kernels.arguments import Arguments, instance, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe import wgrad
@@ -94,6 +94,7 @@ def experts_backward(
     matrices  False: those of the matrices are not wanted, and empty
     Memory    ``pairs * (4 * inner + hidden)`` elements, while it runs
     """
+    instance("order", order, Sorted, needed=True)
     dtype, (x, gate_up, down, _, weights) = checked(x, gate_up, down, order.place, weights)
     (tokens, k), inner = order.place.shape, down.shape[2]
     pairs, width = tokens * k, 2 * inner

@@ -34,6 +34,7 @@ MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
+@in_words_of_caller
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 

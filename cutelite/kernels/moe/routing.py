@@ -19,6 +19,7 @@ from cutelite.kernels.arguments import (
     as_number,
     check_underived,
     in_words_of_caller,
+    instance,
     is_array,
     one_of,
     results,
@@ -27,7 +28,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import DTYPES, Rows
+from cutelite.kernels.rows.arrays import DTYPES, Rows, flat
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
 
@@ -103,6 +104,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
+@in_words_of_caller
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
@@ -192,6 +194,7 @@ def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool 
     gradient  (tokens, k), f32, row-major
     Gives     (tokens, experts), of the logits' dtype
     """
+    instance("made", made, Routed, needed=True)
     given, rows = Arguments(), Rows(logits, "logits", most=MOST_EXPERTS)
     given.array("logits", logits, tuple(DTYPES), "T EXPERTS")
     given.array("gradient", gradient, "f32", "T K", dense=True)
@@ -318,6 +321,7 @@ def settle(found: Any, counts: Any, ends: Any) -> None:
 
 
 @untraced
+@in_words_of_caller
 def sort(index: Any, experts: int) -> Sorted:
     """Sort all choices by expert.
 
@@ -339,10 +343,10 @@ def sort(index: Any, experts: int) -> Sorted:
         ends[...] = 0
         return Sorted(rows, place, ends)
     blocks = -(-pairs // (THREADS * EACH))
-    launch, flat = cl.Launch(blocks, THREADS, pdl=True), index.reshape((pairs,))
+    launch, every = cl.Launch(blocks, THREADS, pdl=True), flat(index, pairs)
     counts = None
     if blocks > 1:
         counts = empty(index, (blocks, experts), "i32")
-        counting(kind, experts)[launch](flat, counts)
-    placing(kind, experts, k)[launch](flat, counts, rows, place.reshape((pairs,)), ends)
+        counting(kind, experts)[launch](every, counts)
+    placing(kind, experts, k)[launch](every, counts, rows, place.reshape((pairs,)), ends)
     return Sorted(rows, place, ends)

@@ -84,7 +84,7 @@ def linear_cross_entropy(
     dx, dw = (empty(x, (m, k)), empty(x, (n, k), sums)) if wanted else (None, None)
     each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
     how = {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
-    how["ignore"] = as_number("ignore", ignore, whole=True)
+    how["ignore"] = as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
 
     def work(part: slice, logits: Any) -> None:
         if gradient is None:

@@ -221,7 +221,7 @@ def norm_backward(
     how     the `Plan`: which threads work on a row; default: by its length
     add     (..., n): added to the gradient of x, as that of `total` is
     """
-    _, total, mean, rstd, _ = normed
+    _, total, mean, rstd, _ = instance("normed", normed, Normed, needed=True)
     if (made := derived(dy, total, weight, add)) is not None:
         dx, dw, db = made.norm_backward(dy, total, weight, mean, rstd, add, bias, float(offset))
         return Gradients(dx, None if weight is None else dw, db if bias else None)

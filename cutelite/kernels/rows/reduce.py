@@ -13,7 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import in_words_of_caller, is_array, one_of, results
+from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
@@ -115,6 +115,7 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     """
     is_array("x", x)
     one_of("operation", operation, OPERATIONS)
+    mode = None if mode is None else as_number("mode", mode, whole=True)
     if mode not in (None, 0, 1, -1) or (mode is not None and len(x.shape) != 2):
         raise cl.ArgumentError(
             f"there is no {operation!r} of mode {mode} of x, of shape {tuple(x.shape)}: "
