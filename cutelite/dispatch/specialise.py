@@ -123,7 +123,8 @@ class Specialisations:
             attrs = spec.attrs | {"simulated": True}
             if not spec.options.record:  # a recorded kernel needs the same ops as on a GPU
                 attrs["assertions"] = True
-            with together("pipeline") as pipeline:  # imported late: a kernel from the disk cache does not need it
+            # imported late: a kernel from the disk cache does not need it
+            with collector.rarely(), together("pipeline") as pipeline:
                 ir: Function = pipeline.for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
             return ir
 

@@ -1,8 +1,8 @@
 # ruff: noqa: E501 (a row is a line)
 """Equivalent mutants: those that are as right as the original, each with the reason.
 
-A row names kernels ('' for all, '-name' for all but that one), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text
-of its line (or of a line that called it; pieces of several such lines are joined by " < ", and by " <! " if the second
+A row names kernels ('' for all, '-name' for all but that one), kinds of mutations, an op, a piece of the mutation's detail (of several kinds,
+of that of `weaken`), and a piece of the text of its line (or of a line that called it; pieces of several such lines are joined by " < ", and by " <! " if the second
 line itself called the function of the first). If only some of the mutants
 that match are equivalent, `only` gives their numbers among these, counted from 0 on (or from -1 down). Rows have no
 numbers of lines or mutants, because those change with every edit. `python -m tests.mutate.matrix` checks that every
@@ -11,6 +11,7 @@ survivor has a row, and every row a survivor.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -22,6 +23,11 @@ class Row(NamedTuple):
     line: str
     reason: str
     only: tuple[int, ...] = ()
+
+    def of_each_kind(self) -> Iterator[Row]:
+        kinds = self.kind.split()
+        for kind in kinds:
+            yield self._replace(kind=kind, detail=self.detail if kind == "weaken" or len(kinds) == 1 else "")
 
 
 ARRIVE, EXPECT = "mbarrier.arrive", "mbarrier.arrive.expect_tx"
@@ -173,7 +179,7 @@ POINTERS = "gemm_pointers"
 OWN_MAP = "the block alone uses the descriptor, so that its scope holds all accesses"
 ELECTED = "the same elected lane has waited for the copies, and changes the descriptor"
 
-ROWS: tuple[Row, ...] = (
+_TABLE: tuple[Row, ...] = (
     Row(POINTERS, "weaken", "tensormap.cp_fenceproxy", "", ".update(", OWN_MAP),
     Row(POINTERS, "weaken", "fence.proxy.tensormap", "", ".update(", OWN_MAP),
     Row(POINTERS, "drop", "bar.warp.sync", "", ".update(", ELECTED, (0,)),
@@ -184,8 +190,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(ATTENTION, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", LOADS_DONE),
     Row(ATTENTION, "drop", "bar.warp.sync", "", "warp_arrives(signals.powers[t]) < softmax = step(", WHOLE_STORES),
-    Row(ATTENTION, "drop", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
-    Row(ATTENTION, "pending", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
+    Row(ATTENTION, "drop pending", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
     Row(ATTENTION, "drop", "bar.sync", "", "out.acquire()", TWO_BUFFERS, (0, 1)),
     Row(ATTENTION, "late", "bar.sync", "behind tensor.store_all", "out.acquire()", TWO_BUFFERS, (0, 1)),
     Row(
@@ -207,8 +212,7 @@ ROWS: tuple[Row, ...] = (
     Row(BLACKWELL, "drop", "bar.warp.sync", "", "sums.consumer_release(", WHOLE_LOADS),
     Row(BLACKWELL, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", READ_ALL),
     Row(UNPAIRED, "drop", "bar.sync", "", "TmemAllocator", READ_ALL, (1,)),
-    Row("blackwell_library_grouped", "drop", BULK_WAIT, "", "ring.tail()", BY_ROWS),
-    Row("blackwell_library_grouped", "pending", BULK_WAIT, "", "ring.tail()", BY_ROWS),
+    Row("blackwell_library_grouped", "drop pending", BULK_WAIT, "", "ring.tail()", BY_ROWS),
     Row(CLUSTERED, "drop", "mbarrier.wait", "", UMMA_TAIL, IN_ORDER, (0, 1)),
     Row(CLUSTERED, "weaken", "mbarrier.wait", RELAXED, UMMA_TAIL, HAS_READ),
     Row(CLUSTERED, "stage", "tensor.ptr", "", UMMA_TAIL, IN_ORDER, (1,)),
@@ -276,15 +280,7 @@ ROWS: tuple[Row, ...] = (
         "it is for loops: here a block takes one tile",
         (0,),
     ),
-    Row(
-        "rows_sort",
-        "drop",
-        "bar.sync",
-        "",
-        "cl.block_scan(",
-        "it is for loops: here a block scans once",
-        (0,),
-    ),
+    Row("rows_sort", "drop", "bar.sync", "", "cl.block_scan(", "it is for loops: here a block scans once", (0,)),
     Row("rows_scan", "weaken", "ld.strong", "'cluster', not 'gpu'", "cl.look_back(", FEW_TILES, (1, 2, 3, 5, 6, 7)),
     Row("rows_scan", "weaken", "ld.strong", "'cta', not 'gpu'", "cl.look_back(", FEW_TILES, (1, 2, 3, 5, 6, 7)),
     Row("", "late", EXPECT, "behind cp.async.bulk", "", STILL_OPEN),
@@ -300,7 +296,7 @@ ROWS: tuple[Row, ...] = (
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
         "gemm",
-        "early",
+        "early drop",
         "cp.async.bulk.commit_group",
         "",
         "sums.write(",
@@ -344,8 +340,7 @@ ROWS: tuple[Row, ...] = (
     Row("matrices_through_tma", "weaken", BULK_WAIT, "reads alone", "wait_group(0)", LAST),
     Row("matrices_through_tma", "early", BULK_WAIT, "", "", "it waits for a store, and the load is to another place"),
     Row("matrices_through_tma", "late", "bar.sync", "behind ldmatrix", "", "what is overwritten comes behind it still"),
-    Row("votes_in_both", "drop", INIT_FENCE, "", "", NO_ASYNC),
-    Row("votes_in_both", "late", INIT_FENCE, "", "", NO_ASYNC),
+    Row("votes_in_both", "drop late", INIT_FENCE, "", "", NO_ASYNC),
     Row("votes_in_both", "weaken", "mbarrier.wait", "reach is 'cta'", "full[0].wait(", BY_COPIES),
     Row(
         "votes_in_both", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, "it keeps rounds apart, which share no memory", (-1,)
@@ -371,37 +366,22 @@ ROWS: tuple[Row, ...] = (
     Row(f"{MIXED} {FP8}", "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
     Row(CHAINS, "weaken", "wgmma.mma_async", "without its fence", ".keep(1)", IN_FLIGHT),
     Row("gemm", "pending", BULK_WAIT, "leaves 1 ", "sums.prepare(", "the last store is of the other buffer"),
-    Row("gemm_streamed", "drop", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
-    Row("gemm_streamed", "pending", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
+    Row("gemm_streamed", "drop pending", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
     Row("gemm_streamed", "weaken", "st.strong", "scope_of_order", "parts.added(", AGAIN),
-    Row("gemm", "drop", BULK_WAIT, "", "sums.write(", WAITED, (0,)),
-    Row("gemm", "pending", BULK_WAIT, "", "sums.write(", WAITED, (0,)),
-    Row(
-        "gemm",
-        "drop",
-        "cp.async.bulk.commit_group",
-        "",
-        "sums.write(",
-        "the last piece's closes the group of both",
-        (-2,),
-    ),
+    Row("gemm", "drop pending", BULK_WAIT, "", "sums.write(", WAITED, (0,)),
     Row("gemm_cluster", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),
-    Row(UNFETCHED, "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row(UNFETCHED, "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
+    Row(UNFETCHED, "drop count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(PINGPONG, "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row(PINGPONG, "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
-    Row("gemm_loaded", "drop", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
-    Row("gemm_loaded", "weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
+    Row("gemm_loaded", "drop weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
     *(
         Row("gemm_gated", kind, BULK_WAIT, "", line, STORED_SINCE)
         for kind in ("drop", "pending")
         for line in ("piece.result(", "piece.store(piece.others", "sums.ring.tail()")
     ),
-    Row("gemm_finished gemm_gated", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
-    Row("gemm_finished gemm_gated", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
-    Row("gemm_finished gemm_gated", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished gemm_gated", "drop weaken early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row(f"{EXPERTS} experts_narrow", "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
     Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row(
@@ -421,8 +401,7 @@ ROWS: tuple[Row, ...] = (
         "# of nothing",
         "the ring has one buffer: all groups are waited for",
     ),
-    Row("experts_kept experts_narrow", "drop", "fence.proxy.async", "", "pipe.finish(", COME, (-1,)),
-    Row("experts_kept experts_narrow", "weaken", "fence.proxy.async", "", "pipe.finish(", COME, (-1,)),
+    Row("experts_kept experts_narrow", "drop weaken", "fence.proxy.async", "", "pipe.finish(", COME, (-1,)),
     Row("experts_kept experts_narrow", "drop", "bar.warp.sync", "", "pipe.finish(", COME, (-1,)),
     Row("experts_kept experts_narrow", "weaken", ARRIVE, RELAXED, "pipe.finish(", COME, (-1,)),
     Row(
@@ -451,8 +430,7 @@ ROWS: tuple[Row, ...] = (
     Row(PREPARE, "count", "mbarrier.init", "one more", "PipelineTmaAsync.create(1", ONCE, (1,)),
     Row(PREPARE, "count", "mbarrier.init", "one less", "PipelineTmaAsync.create(1", ONCE),
     Row(PREPARE, "drop", INIT_FENCE, "", "PipelineTmaAsync.create(1", ONE_OF_TWO),
-    Row(PREPARE, "drop", "mbarrier.wait", "", "pipe.producer_acquire(state)", FIRST_TURN),
-    Row(PREPARE, "weaken", "mbarrier.wait", RELAXED, "pipe.producer_acquire(state)", FIRST_TURN),
+    Row(PREPARE, "drop weaken", "mbarrier.wait", RELAXED, "pipe.producer_acquire(state)", FIRST_TURN),
     Row(
         "rows_reduced rows_all",
         "drop",
@@ -569,40 +547,21 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
-    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
-    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
-    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
-    Row(DENSE_FORWARD, "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(DENSE_FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(DENSE_FORWARD, "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(FORWARD, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
+    Row(DENSE_FORWARD, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
     Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
     Row(DENSE_FORWARD, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE),
     Row(RAGGED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
     Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(
         BY_TMA,
-        "drop",
-        "mbarrier.wait",
-        "",
-        "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
-        VALUES_BEFORE,
-    ),
-    Row(
-        BY_TMA,
-        "weaken",
+        "drop weaken",
         "mbarrier.wait",
         RELAXED,
         "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
         VALUES_BEFORE,
     ),
-    Row(
-        FORWARD,
-        "stage",
-        "add",
-        "",
-        "return state.advance() < bring(v, storage.v",
-        NO_STATE,
-    ),
+    Row(FORWARD, "stage", "add", "", "return state.advance() < bring(v, storage.v", NO_STATE),
     *(
         Row(
             f"{LOADED} {EXTENDED} {ORDERED}",
@@ -693,8 +652,7 @@ ROWS: tuple[Row, ...] = (
         "tiles have blocks for which warpgroups take turns, so that all have read a place before one goes a tile further",
         (-1,),
     ),
-    Row(TERMS, "drop", "mbarrier.wait", "", "here.terms.skip(states.terms)", HELD_BACK),
-    Row(TERMS, "weaken", "mbarrier.wait", RELAXED, "here.terms.skip(states.terms)", HELD_BACK),
+    Row(TERMS, "drop weaken", "mbarrier.wait", RELAXED, "here.terms.skip(states.terms)", HELD_BACK),
     Row(TERMS, "weaken", ARRIVE, RELAXED, "here.terms.skip(states.terms)", "it has read nothing of them"),
     Row(
         TERMS,
@@ -769,8 +727,7 @@ ROWS: tuple[Row, ...] = (
     Row("multicast", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED),
     Row("multicast", "drop", CLUSTER_WAIT, "", MEET, ALL_IN, (-1,)),
     Row("multicast", "weaken", ARRIVE, RELAXED, "empty[s].remote(other).arrive()", UNUSED),
-    Row("multicast", "drop", "mbarrier.wait", "", EMPTY, UNUSED),
-    Row("multicast", "weaken", "mbarrier.wait", "", EMPTY, UNUSED),
+    Row("multicast", "drop weaken", "mbarrier.wait", "", EMPTY, UNUSED),
     Row("multicast", "stage", "tensor.ptr", "", EMPTY, UNUSED, (-1,)),
     Row(
         "st_async",
@@ -787,11 +744,9 @@ ROWS: tuple[Row, ...] = (
     Row("pipeline_cp_async", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_order", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_multicast", "drop", INIT_FENCE, "", CREATE, TWICE, (0,)),
-    Row(ALONE, "drop", "mbarrier.wait", "", TAIL, NO_CLUSTER),
-    Row(ALONE, "weaken", "mbarrier.wait", "", TAIL, NO_CLUSTER),
+    Row(ALONE, "drop weaken", "mbarrier.wait", "", TAIL, NO_CLUSTER),
     Row(ALONE, "stage", "add", "", TAIL, NO_CLUSTER),
-    Row("pipeline_multicast", "drop", "mbarrier.wait", "", TAIL, LATER_STAGE, (0,)),
-    Row("pipeline_multicast", "weaken", "mbarrier.wait", "", TAIL, LATER_STAGE, (0,)),
+    Row("pipeline_multicast", "drop weaken", "mbarrier.wait", "", TAIL, LATER_STAGE, (0,)),
     Row("pipeline_multicast", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),
     Row("pipeline_order", "drop", "bar.sync", "", CREATE, "the block meets again before the first turn"),
     Row(
@@ -868,12 +823,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(IN_ONE, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
-    Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
-    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
-    Row(BACKWARD, "late", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
-    Row(ALL_SEEN, "drop", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
-    Row(ALL_SEEN, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(", QUERIES_BEFORE),
-    Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
+    Row(BACKWARD, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
+    Row(ALL_SEEN, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.tell(", QUERIES_BEFORE),
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
     *(
@@ -939,25 +890,10 @@ ROWS: tuple[Row, ...] = (
         "values.consumer_release(self.kv_state) < replace(self, group=1)",
         READS_DONE,
     ),
-    Row(
-        COVERED,
-        "weaken",
-        ARRIVE,
-        RELAXED,
-        "rows.consumer_release(state)",
-        READS_DONE,
-    ),
+    Row(COVERED, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(f"{COVERED} {APART} {WIDE} {ORDERED_WIDE}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(f"{WIDE} {ORDERED_WIDE}", "late", "wgmma.fence_operand", "", "", REGISTERS),
-    Row(
-        COVERED,
-        "drop",
-        "wgmma.commit_group",
-        "",
-        "dv = multiply(",
-        LARGER_GROUP,
-        (1,),
-    ),
+    Row(COVERED, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP, (1,)),
     Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(COVERED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
@@ -974,15 +910,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         f"{CHOSEN} {SKIPPING}",
-        "drop",
-        "mbarrier.wait",
-        "",
-        "ds_pipe.producer_acquire(ds_state)",
-        THREE_HELD,
-    ),
-    Row(
-        f"{CHOSEN} {SKIPPING}",
-        "weaken",
+        "drop weaken",
         "mbarrier.wait",
         RELAXED,
         "ds_pipe.producer_acquire(ds_state)",
@@ -992,16 +920,8 @@ ROWS: tuple[Row, ...] = (
         Row(NARROWER, kind, "mbarrier.wait", detail, "ds_pipe.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
-    Row(
-        LOADED,
-        "late",
-        "wgmma.wait_group",
-        "",
-        "dp",
-        "what it moves over, a copy has brought",
-    ),
+    Row(APART, "drop early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
+    Row(LOADED, "late", "wgmma.wait_group", "", "dp", "what it moves over, a copy has brought"),
     *(
         Row(
             f"{WIDE} {ORDERED_WIDE}", kind, "mbarrier.wait", detail, f"p_pipe.producer_acquire( < {HAS_DV}", WHOLE_GROUP
@@ -1061,22 +981,8 @@ ROWS: tuple[Row, ...] = (
             (ORDERED_WIDE, "tiles = tiles.advance() < Turns("),
         )
     ),
-    Row(
-        ORDERED_WIDE,
-        "weaken",
-        ARRIVE,
-        RELAXED,
-        "number, tiles = cl.u32(0), tiles.advance()",
-        QUERIES_BEFORE,
-    ),
-    Row(
-        ORDERED_WIDE,
-        "drop",
-        "bar.warp.sync",
-        "",
-        "number, tiles = cl.u32(0), tiles.advance()",
-        QUERIES_BEFORE,
-    ),
+    Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
+    Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
     *(
         Row(
             kernels,
@@ -1184,15 +1090,10 @@ ROWS: tuple[Row, ...] = (
         "the next place is told later, when all queries of the first tile are loaded: these three blocks need no turn",
         (0,),
     ),
-    Row(
-        IN_ONE,
-        "weaken",
-        "red",
-        "",
-        "cl.red(",
-        "there is one block: nobody else adds",
-    ),
+    Row(IN_ONE, "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )
+
+ROWS = tuple(row for rows in _TABLE for row in rows.of_each_kind())
 
 
 def row_of(kernel: str, kind: str, op: str, detail: str, lines: tuple[str, ...], which: tuple[int, int]) -> Row | None:
