@@ -25,7 +25,7 @@ from cutelite.target import Target
 from cutelite.toolchain import find, ptxas
 from cutelite.toolchain.assemble import level_flags
 from cutelite.tuples import NamedTuple
-from cutelite_rt.export.cstub import saved
+from cutelite_rt.export.cstub import C_WORDS, saved
 
 C_NAMES = {
     "i32": "int", "u32": "unsigned int", "i64": "long long", "u64": "unsigned long long", "f32": "float",
@@ -81,14 +81,13 @@ def device_function(
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"device_function takes a Python function, not {function!r}")
-    if name is not None and not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-        raise TypeError(f"device_function takes the name of a symbol of C, not {name!r}")
     target, chosen = Target.parse(arch), Options(**checked(options, "device_function"))
     types, out = _types(function)
+    symbol = function.__name__ if name is None else name
+    if not (isinstance(symbol, str) and symbol.isascii() and symbol.isidentifier()) or symbol in C_WORDS:
+        raise TypeError(f"device_function takes the name of a symbol of C, not {symbol!r}: `name=` gives another")
     attrs: dict[str, Any] = {"fmad": chosen.fmad, "device": "void" if out is None else out.name}
-    attrs |= {"name": name or function.__name__} | {
-        key: True for key in ("assertions", "debug") if getattr(chosen, key)
-    }
+    attrs |= {"name": symbol} | {key: True for key in ("assertions", "debug") if getattr(chosen, key)}
     times: dict[str, float] = {}
     with stage("front", times):
         made = build(function, {key: t for key, (t, _) in types.items()}, {}, attrs, target)
@@ -144,7 +143,7 @@ def _refused(function: FunctionType, what: str) -> CompileError:
 
 def _header(name: str, arch: str, types: Types, out: Scalar | None) -> str:
     result = "void" if out is None else C_NAMES[out.name]
-    taken = ", ".join(f"{c}{parameter}" for parameter, (_, c) in types.items())
+    taken = ", ".join(f"{c}{named}{'_' * (named in C_WORDS)}" for named, (_, c) in types.items())
     guard = f"{name.upper()}_CUTELITE_H"
     return (
         f"/* The device function `{name}`, compiled by cutelite for {arch}. Pointers lead to global memory. */\n"

@@ -31,10 +31,9 @@ from cutelite_rt.signature.data import Nested, Unsupported
 from cutelite_rt.signature.kinds import Array, Leaf, Signature
 from cutelite_rt.signature.table import Table
 
-# Keywords of C and C++, macros that compilers begin with, and names that our functions use.
-_TAKEN = frozenset(
+C_WORDS = frozenset(
     """
-    auto break case char const continue default do double else enum extern float for goto if inline int long
+auto break case char const continue default do double else enum extern float for goto if inline int long
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     asm bool true false NULL class new delete this template typename namespace private public protected operator
     _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local alignas alignof
@@ -43,6 +42,12 @@ _TAKEN = frozenset(
     nullptr or or_eq reinterpret_cast requires static_assert static_cast thread_local throw try typeid typeof unix using
     virtual wchar_t xor xor_eq
     EOF errno stdin stdout stderr
+    """.split()  # noqa: SIM905
+)
+"""Keywords of C and C++, and macros that compilers begin with: no names of functions and parameters."""
+
+_TAKEN = C_WORDS | frozenset(  # and names that our functions use
+    """
     kernel program launch stream shape memory strides told unsure later on parameters bad by_rule call deferred
     leaf_words i64 u64 memcpy
     """.split()  # noqa: SIM905

@@ -341,11 +341,13 @@ def test_a_device_function_is_linked_again(tmp_path: Path, ptxas: str) -> None:
 
 
 def test_device_functions_without_results_and_of_any_block() -> None:
-    def put(out: cl.Pointer[cl.bf16], x: f32) -> None:
-        out[cl.linear_thread_idx()] = x.to(cl.bf16)
+    def put(out: cl.Pointer[cl.bf16], double: f32) -> None:
+        out[cl.linear_thread_idx()] = double.to(cl.bf16)
 
     made = cl.device_function(put, arch="sm_80", opt=1)
-    assert "%ntid.x" in made.ptx and ".target sm_80" in made.ptx and "(void *out, float x);" in made.header
+    assert "%ntid.x" in made.ptx and ".target sm_80" in made.ptx and "(void *out, float double_);" in made.header
+    with pytest.raises(TypeError, match="the name of a symbol of C, not 'double'"):
+        cl.device_function(put, name="double")
 
 
 @pytest.mark.parametrize(
