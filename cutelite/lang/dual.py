@@ -153,14 +153,18 @@ class Dual(Differentiable):
             return result
         if name in FLAT:
             return Dual(result, 0.0)
-        if name not in PARTIALS:
+        rows = SEVERAL.get(name) or (PARTIALS.get(name),)
+        if rows == (None,):
             text = f"cl.math.{name} has no derivative here"
-            raise mistake("no-derivative", text, help=f"those with one: {', '.join(PARTIALS)}")
-        slope: Any = 0.0
-        for i, x in enumerate(xs):
-            if isinstance(x, Dual):
-                slope = plus(slope, times(x.slope, PARTIALS[name][i](result, *values)))
-        return Dual(result, slope)
+            raise mistake("no-derivative", text, help=f"those with one: {', '.join((*PARTIALS, *SEVERAL))}")
+        found = []
+        for part, partials in zip(result if isinstance(result, tuple) else (result,), rows, strict=True):
+            slope: Any = 0.0
+            for x, partial in zip(xs, partials or (), strict=False):
+                if isinstance(x, Dual):
+                    slope = plus(slope, times(x.slope, partial(result, *values)))
+            found.append(part if partials is None else Dual(part, slope))
+        return tuple(found) if isinstance(result, tuple) else found[0]
 
 
 def parts(x: Any) -> tuple[Any, Any]:
@@ -217,7 +221,11 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "rsqrt": (lambda y, x: -0.5 * y / x,),
     "rcp": (lambda y, x: -(y * y),),
     "divide": (lambda y, a, b: 1.0 / b, lambda y, a, b: -y / b),
-    "fmod": (lambda y, a, b: 1.0, lambda y, a, b: -_math().trunc(a / b)),
+    "fmod": (lambda y, a, b: 1.0, lambda y, a, b: -_math().rint((a - y) / b)),
+    "remainder": (lambda y, a, b: 1.0, lambda y, a, b: -_math().rint((a - y) / b)),
+    "ldexp": (
+        lambda y, x, n: _math().ldexp(full_like(x, 1.0) if isinstance(x, Vector) else to_dtype(1.0, x.dtype), n),
+    ),
     "cbrt": (lambda y, x: 1.0 / (3.0 * y * y),),
     "rcbrt": (lambda y, x: -y / (3.0 * x),),
     "hypot": tuple(lambda y, *xs, i=i: xs[i] / y for i in range(8)),
@@ -262,6 +270,15 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "maximum": (lambda y, a, b: (a >= b).to(real(y)), lambda y, a, b: (a < b).to(real(y))),
 }
 """Derivatives of functions of `cl.math` by each of their arguments, computed from the result and the arguments."""
+
+SEVERAL: dict[str, tuple[tuple[Partial, ...] | None, ...]] = {
+    "sincos": ((lambda y, x: y[1],), (lambda y, x: -y[0],)),
+    "sincospi": ((lambda y, x: y[1] * python_math.pi,), (lambda y, x: y[0] * -python_math.pi,)),
+    "modf": ((lambda y, x: 1.0,), (lambda y, x: 0.0,)),
+    "frexp": ((lambda y, x: where(x == 0.0, 1.0, y[0] / x),), None),
+    "remquo": ((lambda y, a, b: 1.0, lambda y, a, b: -_math().rint((a - y[0]) / b)), None),
+}
+"""The same for each result of functions with several; None for integers."""
 
 FLAT = ("floor", "ceil", "trunc", "rint", "round", "logb")
 """Functions that are constant between jumps: their derivative is 0."""

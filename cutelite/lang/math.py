@@ -277,6 +277,8 @@ def ldexp(x: N, n: Any) -> N:
     """
     if _literal(x, n):
         return _by_python("ldexp", x, n)  # type: ignore[no-any-return]
+    if (dual := differentiable(x)) is not None:
+        return dual.apply("ldexp", ldexp, x, n)  # type: ignore[no-any-return]
     if _literal(x):
         raise mistake("ldexp", "the first argument of ldexp is a literal: its type is not known", help="cl.f32(x)")
     (y,) = _floats(x)
