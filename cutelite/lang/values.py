@@ -167,12 +167,20 @@ def _compare(predicate: str) -> Callable[[Any, Any], Any]:
     return operator
 
 
+def _counted(x: Any) -> Any:
+    """Return a bool as 0 or 1, an i32 at run time; any other number as it is."""
+    if isinstance(x, bool):
+        return int(x)
+    return to_dtype(x, i32) if isinstance(x, RuntimeNumber) and x.dtype == boolean else x
+
+
 def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         left, right = (x.item() if holds_literal(x) else x for x in ((other, self) if swap else (self, other)))
         if not is_number(left) or not is_number(right):
             return NotImplemented
-        value, whole = as_value(left), isinstance(right, int) and not isinstance(right, bool)
+        left, right = _counted(left), _counted(right)
+        value, whole = as_value(left), isinstance(right, int)
         if isinstance(right, Runtime | DimExpr):
             right = wrap(as_value(right))
             value, whole = as_value(left, right.dtype) if isinstance(left, int) else value, right.dtype.is_int

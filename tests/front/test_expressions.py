@@ -67,7 +67,24 @@ def test_comparisons():
 def test_bools_are_numbers():
     def f(a, b):
         p, q = a > b, a != 0
-        return p + q, p * 3, p & q, p | q, p ^ q, p == q, p != q, -p, p and q, p or q, not p, int(p), p < q, 1 + p
+        shifted = p << 3, (q << 1 | p) >> p, a << q, 5 >> p, a << True, p << q
+        return (
+            *shifted,
+            p + q,
+            p * 3,
+            p & q,
+            p | q,
+            p ^ q,
+            p == q,
+            p != q,
+            -p,
+            p and q,
+            p or q,
+            not p,
+            int(p),
+            p < q,
+            1 + p,
+        )
 
     same(f, *pairs())
 
