@@ -46,11 +46,12 @@ def _check_shape(function: Function, block: Block, known: set[int], stage: str) 
 
 def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: Interval, stage: str) -> None:
     for value in op.operands:
-        if value not in defined or not dominates(defined[value], here):
+        known = defined.get(value)
+        if known is not here and (known is None or not dominates(known, here)):
             raise _broken(function, op, f"{value!r} is used where it is not defined", stage)
     for problem in op.verify():
         raise _broken(function, op, f"{problem.field}: {problem.message}", stage)
-    expected, actual = op.result_types(), tuple(value.type for value in op.results)
+    expected, actual = op.result_types(), tuple([value.type for value in op.results])
     if expected != actual:
         raise _broken(function, op, f"its results are {actual}, not {expected}", stage)
 

@@ -217,10 +217,9 @@ def liveness(order: list[Block], sums: Mapping[Op, Contracted]) -> dict[Block, s
         defined = set(block.params)
         used: set[Value] = set()
         for op in block.ops:
-            operands = (*op.operands, *sums[op].factors) if op in sums else op.operands
-            used.update(value for value in operands if value not in defined)
+            used.update(op.operands, sums[op].factors if op in sums else ())
             defined.update(op.results)
-        uses[block], own[block] = used, defined
+        uses[block], own[block] = used - defined, defined  # a value is used behind its definition only
     live_in: dict[Block, set[Value]] = {block: set(uses[block]) for block in order}
     live_out: dict[Block, set[Value]] = {block: set() for block in order}
     changed = True
