@@ -9,6 +9,7 @@ scalars.py      numbers and compile-time constants                   several.py 
 contract.py     layouts and dims as data, for the runtime            specialise.py   specialisations, kept and on disk
 compiled.py     the result of a compile                              compiling.py    listeners, and the off switch
 fingerprint.py  what a kernel's code depends on                      purity.py       modules that only compute
+asking.py       what a kernel would know of functions, uncompiled
 launcher.py     launches by machine code, after the first eight      building.py     builds that launcher
 export.py       a kernel, its signatures and launcher as a file      export_program.py  programs as C
 checking.py     checks and timelines of launches                     dynamo.py       keeps torch.compile out of launches

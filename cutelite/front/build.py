@@ -44,7 +44,7 @@ def build(
     args   parameter -> an IR type (a run-time argument), `Constant` or `Struct`
     dims   every named dim that layouts of `args` mention -> i32 or i64
     attrs  attributes of the function: block, cluster, fmad, assertions, debug, ... (see `ir.function`); and `name`,
-           with `{parameter}` for the value of a Constexpr
+           with `{parameter}` for the value of a Constexpr; and `asked`, a list that gets what the function returns
     Errors `CompileError` at the user's line; `InternalError` for a bug in cutelite
     """
     entry = Block(label="entry")
@@ -96,6 +96,9 @@ def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder) -
     frame = Frame(Evaluation(builder), code, graph, function.__globals__, cells, None, ())
     for state, value, span in frame.run(bound, WHOLE, {}):
         builder.block, builder.span = state.block, span
+        if "asked" in builder.function.attrs:
+            builder.function.attrs["asked"].append(value)
+            continue
         if (returned := builder.function.attrs.get("device", "void")) != "void":
             builder.emit(Ret(_returned(value, SCALARS[returned], span)))
             continue

@@ -12,7 +12,8 @@ from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.lazy import Lazy
-from cutelite.lang.values import RuntimeNumber, Scalar, Vector
+from cutelite.lang.math import rcp
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, full
 
 
 class Biased(Lazy):
@@ -63,6 +64,11 @@ class Biased(Lazy):
         factor = float(other) if isinstance(other, int) else other
         bias = self.bias * factor if self.adds else self.bias
         return Biased(self.products, self.factor * factor, bias, self.asked)
+
+    def start(self, unit: Any) -> Any:
+        """Return the addend, divided by `unit`, in the shape of the products, which may begin with it."""
+        bias = self.bias * rcp(unit, fast=True)
+        return bias.broadcast_to(self.shape) if isinstance(bias, Vector) else full(self.shape, bias, f32)
 
     @property
     def adds(self) -> bool:

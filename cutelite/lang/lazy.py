@@ -20,6 +20,7 @@ class Lazy(Vector):
     """
 
     __slots__ = ("_found", "_place")
+    lazy = True
     __hash__ = Vector.__hash__
 
     def __init__(self) -> None:

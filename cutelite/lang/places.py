@@ -140,15 +140,22 @@ class Places(Either):
         once = Places(self.base, (*numbers,), (len(numbers),), self.step)
         return once, tuple(numbers[offset] for offset in offsets)
 
+    def onto(self, x: Vector) -> Vector:
+        """Return the sum with a vector of f32, without registers for the indices: `x` plus base, plus offsets."""
+        offsets = vector(*self._spread(x.shape), dtype=f32).reshape(x.shape)
+        found: Vector = x + self.base + (offsets if isinstance(self.step, float) else offsets * self.step)
+        return found
+
     def times(self, other: Any) -> Any:
-        """Return the product with a literal, or of floats with a run-time scalar of f32; None for anything else."""
+        """Return the product with a literal, or of floats with a run-time scalar; None for anything else."""
         if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
             offsets = tuple(x * other for x in self.offsets)
             if self.dtype == i32 and max(map(abs, (other, *offsets))) > MOST:
                 return None  # the product may wrap around
             return self._over(self.base * other, offsets, self.step, self._then(lambda x: x * other))
-        if isinstance(other, Scalar) and other.dtype == f32 and self.dtype == f32:
-            return self._over(self.base * other, self.offsets, self.step * other)
+        if isinstance(other, Scalar) and self.dtype == f32 and (other.dtype == f32 or other.dtype.is_int):
+            factor = to_dtype(other, f32)
+            return self._over(self.base * factor, self.offsets, self.step * factor)
         return None
 
 

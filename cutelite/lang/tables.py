@@ -34,12 +34,13 @@ class Table:
     Fewer indices than there are modes give a table of the other modes.
 
     given   the indices of the first modes
+    ends    vectors of indices may be too large, and then are those of the last element
     """
 
-    __slots__ = ("given", "tensor")
+    __slots__ = ("ends", "given", "tensor")
 
-    def __init__(self, tensor: Tensor, given: tuple[Any, ...] = ()) -> None:
-        self.tensor, self.given = tensor, given
+    def __init__(self, tensor: Tensor, given: tuple[Any, ...] = (), ends: bool = False) -> None:
+        self.tensor, self.given, self.ends = tensor, given, ends
 
     @property
     def shape(self) -> Any:
@@ -57,7 +58,7 @@ class Table:
         if len(coord) > self.tensor.ndim:
             raise mistake("rank", f"{len(coord)} indices into an array of {self.tensor.ndim} modes")
         if len(coord) < self.tensor.ndim:
-            return Table(self.tensor, coord)
+            return Table(self.tensor, coord, self.ends)
         vectors = [x for x in coord if isinstance(x, Vector)]
         coord = tuple(
             x if isinstance(x, Vector) else _from_end(x, x, extent)
@@ -74,7 +75,7 @@ class Table:
             picks = tuple(None if places is None else places[i] for places in spread)
             if picks not in loaded:
                 at = tuple(
-                    x if pick is None else _from_end(x, x[pick], extent)
+                    x if pick is None else self._place(x, x[pick], extent)
                     for x, pick, extent in zip(coord, picks, self.tensor.shape, strict=True)
                 )
                 loaded[picks] = self.tensor[at if len(at) > 1 else at[0]]
@@ -82,6 +83,11 @@ class Table:
         found = vector(*items, dtype=self.tensor.dtype)
         found.value.shape = shape
         return found
+
+    def _place(self, x: Vector, index: Any, extent: Any) -> Any:
+        """Return an element of the vector `x` as an index from the start, not behind the last one."""
+        found = _from_end(x, index, extent)
+        return minimum(found, extent - 1) if self.ends else found
 
 
 def _from_end(x: Any, index: Any, extent: Any) -> Any:
@@ -131,13 +137,13 @@ class Holder:
     function: Any
 
 
-def bound(holder: Any, tensors: tuple[Tensor, ...]) -> Any:
+def bound(holder: Any, tensors: tuple[Tensor, ...], ends: bool = False) -> Any:
     """Return a dataclass whose functions have a `Table` of the tensor in place of each `Captured`, or its number."""
 
     def place(x: Any) -> Any:
         if not isinstance(x, Captured):
             return x
-        return Table(tensors[x.index]) if x.ndim else tensors[x.index][0]
+        return Table(tensors[x.index], ends=ends) if x.ndim else tensors[x.index][0]
 
     held = {field.name: getattr(holder, field.name) for field in fields(holder)}
     return replace(holder, **{name: replaced(x, place) for name, x in held.items() if callable(x)})

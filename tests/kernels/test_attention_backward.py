@@ -19,11 +19,12 @@ from cutelite.kernels.attention import (
 )
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
+from cutelite.kernels.attention.backward_plan import Addend, Config, Plan, added_by, chosen
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import seen
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.attention.tiles import Given
+from cutelite.kernels.functions import lifted
 from cutelite.toolchain import find
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -156,6 +157,14 @@ def ending(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + 1.0 / (70 - q_idx) - 1.0 / (140 - kv_idx)
 
 
+def halved(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (score - (q_idx - kv_idx) * 0.1 * (h + 1)) / 2
+
+
+def near_or_far(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score - 3 + 4 / (1 + abs(q_idx - kv_idx))
+
+
 def bent(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score * abs(score) * 0.25 + score / ((q_idx - kv_idx) * (q_idx - kv_idx) + 2)
 
@@ -166,11 +175,28 @@ def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 def test_mods_are_differentiated() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 64)
-    compare(q, k, v, do, score_mod=tabled)
+    for mod in (tabled, halved, near_or_far):
+        compare(q, k, v, do, score_mod=mod)
     compare(4 * q, k, v, do, softcap=8.0, mask_mod=near)
     q, k, v, do = inputs(70, 140, 2, 1, 136)
     compare(q, k, v, do, score_mod=ending)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
+
+
+@pytest.mark.parametrize(
+    ("mod", "known"),
+    [
+        *((slope, (1.0, True)), (halved, (0.5, True)), (lambda s, b, h, q, k: 3 * s - 1, (3.0, True))),
+        *((tabled, (1.0, False)), (near_or_far, (1.0, False)), (lambda s, b, h, q, k: s + OF_KEYS[h] * q, (1.0, True))),
+        *((bent, None), (lambda s, b, h, q, k: -s, None), (lambda s, b, h, q, k: s * h, None)),
+        *((lambda s, b, h, q, k: s + cl.where(s > 1.0, 1.0, 0.0), None), (lambda s, b, h, q, k: 1.0 * q, None)),
+    ],
+)
+def test_functions_that_add_to_scores_are_known(mod: Any, known: Any) -> None:
+    problem = Problem(cl.f16, 64, 64, score_mod=lifted(mod, []))
+    assert added_by(problem, 0.1) == (known and Addend(*known))
+    assert added_by(problem, 2.0**-29) is None  # logsumexps divided by it would leave f16's range
+    assert added_by(replace(problem, softcap=3.0), 0.1) is None
 
 
 def test_block_masks_leave_out_queries_that_see_nothing() -> None:
@@ -280,15 +306,15 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // plan.config.rows) + ragged
     base = np.empty((1, 1, blocks * plan.of_rows[1], plan.of_rows[2]), BF16 if plan.extended else np.float32)
-    sums = np.empty((1, 1, blocks, plan.count, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, plan.adders), np.int32) if ordered else None
+    sums = np.empty((1, 1, blocks, plan.count, 64 * plan.columns), np.float32), turns
     counter, (dq, dk, dv), none = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v)), (None, None)
     given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
     arrays, rows = (dk, dv) if ragged else none, (q, k, v, do)
     for kernel, grid, block, args in (
-        (prepare(plan), blocks, 256, (o, do, lse, None, base, sums, turns, given, starts, 140)),
-        (gradients(plan), 2, plan.threads, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, none)),
-        (finish(plan, 2), blocks, 256, (dq, sums, 0.1, dq if ragged else None, starts)),
+        (prepare(plan), blocks, 256, (o, do, lse, None, base, *sums, given, starts, 140)),
+        (gradients(plan), 2, plan.threads, (*rows, base, *sums, counter, (dk, dv), given, starts, arrays, none)),
+        (finish(plan, 2), blocks, 256, (dq, sums[0], 0.1, dq if ragged else None, starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered or ragged or dim > 64 else 2, notes=False)
         assert not report.kinds, str(report)
@@ -309,7 +335,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     """ptxas neither spills nor serialises products."""
     problem = Problem(cl.bf16, dim, dim_v, **how)
-    plan = Plan(chosen(problem), problem)
+    plan = Plan(chosen(problem), problem, added=added_by(problem, 1.0))
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = gradients(plan).compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
@@ -12,7 +13,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, Misfit, check_apart, c
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, chosen, parted
+from cutelite.kernels.attention.backward_plan import LEAST, WORKERS, Config, Plan, added_by, banded, chosen, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, modes_of, positive, seen
@@ -138,8 +139,8 @@ def differentiate(
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     softcap = positive("softcap", softcap)
-    if score_mod is None and softcap is None and code_of(by_head[0]) == "f16" and scale < 2.0**-26:
-        score_mod = same  # logsumexps divided by such a scale may leave the range of `FACTORS`
+    if score_mod is None and softcap is None and code_of(by_head[0]) == "f16" and scale < LEAST:
+        score_mod = same
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None, score_mod, mask_mod
     problem = Problem(
@@ -153,12 +154,13 @@ def differentiate(
         for x in by_head[5:]:
             x[...] = 0
         return
+    plan = Plan(config, problem, arrays=bool(captured), added=added_by(problem, scale))
     parts, group = 1, heads // kv_heads
     if not starts and group > 1:
-        tiles, steps = -(-sk // Plan(config, problem).keys) * batch * kv_heads, -(-sq // config.rows) * group
+        tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // config.rows) * group
         places = clusters_at_once(1, by_head[0])
         parts = parted(tiles, group, steps, places, problem.causal)
-    plan = Plan(config, problem, parts > 1, bool(captured))
+    plan = replace(plan, split=parts > 1)
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
     launch(

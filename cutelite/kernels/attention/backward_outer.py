@@ -77,7 +77,7 @@ def prepare(plan: Plan) -> Any:
                 if plan.extended:
                     held, whole = cl.make_rmem_tensor(kind, (count,)), base[batch, head, m * BM + r, None]
                     held.store(cl.full((count,), 0.0, kind))
-                    split(cl.where(known == -INF, NOTHING[dtype], known / given.scale), held, 0)
+                    split(cl.where(known == -INF, NOTHING[dtype], known / (given.scale * plan.factor)), held, 0)
                     split(total, held, count // 2)
                     for j in cl.static_range(2):
                         cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(held, (8,), (j,)).load())

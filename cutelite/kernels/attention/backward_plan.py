@@ -2,13 +2,21 @@
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
-from typing import Any
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
+from cutelite.dispatch.asking import asked
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
+from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, called
+from cutelite.kernels.functions import captured_types
+from cutelite.lang.biased import Biased, biased
+from cutelite.lang.places import Places, places
+from cutelite.lang.tables import bound
 from cutelite.lib.epilogue import piece_copy
 from cutelite.records import dataclass
 
@@ -23,6 +31,8 @@ FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)
 bf16 has the range of an f32, so that three have all its bits. f16 has not: these five have the bits above 2^-48 of
 numbers below 2^31.
 """
+LEAST = 2.0**-26
+"""Logsumexps divided by a smaller scale may leave the range of `FACTORS` for f16, and by 2^26 are lost in it."""
 IN_L2 = 24 * 2**20
 """Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
@@ -46,6 +56,43 @@ def chosen(problem: Problem) -> Config:
     if problem.dim > 128:
         return Config(held=2)
     return Config(128, held=2) if problem.dim <= 64 else Config(stages=3 if problem.dim <= 96 else 2)
+
+
+class Addend(NamedTuple):
+    """The facts known of a `score_mod` that multiplies scores by a literal, and adds what does not depend on them.
+
+    factor   the literal
+    linear   what it adds is linear in the indices, or the same for all: registers need not hold it
+    """
+
+    factor: float
+    linear: bool
+
+
+def added_by(problem: Problem, scale: float) -> Addend | None:
+    """Return what is known of a `score_mod` that adds to scores of this scale; None if it does more."""
+    if problem.score_mod is None or problem.softcap is not None:
+        return None
+    found = asked_of(replace(problem, mask_mod=None))
+    lost = found is not None and problem.dtype == f16 and not LEAST <= scale * found.factor <= 1 / LEAST
+    return None if lost else found
+
+
+@lru_cache(maxsize=256)
+def asked_of(problem: Problem) -> Addend | None:
+    """Return the same for any scale."""
+
+    @cl.kernel(block=GROUP)
+    def probe(tables: tables_of(problem.score_mod)) -> Any:
+        own, s, at = bound(problem, tables), cl.full((2, 2, 1), 0.0, f32), i32(cl.thread_idx.x)
+        indices = places(at, (0, 8), (1, 2, 1)), places(at, (0, 1), (2, 1, 1))
+        found = called(own, biased(s, 1.0), at, at, *indices, s)
+        if not isinstance(found, Biased) or not found.literal:
+            return None
+        return Addend(found.factor, isinstance(found.bias, Places) or not isinstance(found.bias, cl.Vector))
+
+    found: Addend | None = asked(probe, tuple((1,) * (x.ndim or 1) for x in captured_types(problem.score_mod)))
+    return found
 
 
 def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int:
@@ -85,18 +132,30 @@ class Plan(OfProblem):
     split   heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
             kernel adds up: where there are few tiles (`parted`)
     arrays  functions captured some
+    added   what is known of a `score_mod` that adds to scores; None: it does more
     """
 
     config: Config
     problem: Problem
     split: bool = False
     arrays: bool = False
+    added: Addend | None = None
 
     @property
     def wide(self) -> bool:
         """Tell whether one warpgroup has dv of all keys, another dk, and a third one dq."""
         problem = self.problem
-        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and problem.score_mod is None)
+        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and not self.curved)
+
+    @property
+    def curved(self) -> bool:
+        """Tell whether a `score_mod` does more than add to scores (`Addend`)."""
+        return self.problem.score_mod is not None and self.added is None
+
+    @property
+    def factor(self) -> float:
+        """The literal by which functions multiply scores, if they are not `curved`."""
+        return 1.0 if self.added is None else self.added.factor
 
     @property
     def apart(self) -> bool:
@@ -105,12 +164,22 @@ class Plan(OfProblem):
         Those are beside a wide dk, and of 128 queries beside a `mask_mod` or what functions load from arrays.
         """
         problem = self.problem
-        return problem.dim > 128 or (self.by_rows and (self.arrays or problem.mask_mod is not None))
+        return problem.dim > 128 or (self.by_rows and (problem.mask_mod is not None or (self.arrays and self.curved)))
+
+    @property
+    def begins(self) -> bool:
+        """Tell whether products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
+        return self.added is not None and not self.added.linear
+
+    @property
+    def early(self) -> bool:
+        """Tell whether registers hold that for the next block beside the products of a block."""
+        return self.begins and not (self.apart or self.wide or self.by_rows)
 
     @property
     def extended(self) -> bool:
         """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
-        return not (self.problem.modifies or self.wide)
+        return not (self.curved or self.problem.softcap is not None or self.wide)
 
     @property
     def width(self) -> int:

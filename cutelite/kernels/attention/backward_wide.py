@@ -58,8 +58,10 @@ class Wide(Worker):
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
         lse = self.loaded(state, 0)
-        s = cl.wgmma.wait_group(0, multiply(q, self.own(0), cl.wgmma.zeros_accumulator(plan.width), False))
-        p, rates, total = self.powers(s, lse, state, place)
+        begun, scores = self.begun(place), self.scores(place)
+        s = cl.wgmma.zeros_accumulator(plan.width) if begun is None else begun
+        s = cl.wgmma.wait_group(0, multiply(q, self.own(0), s, begun is not None))
+        p, rates, total = scores.powers(s, lse, lambda: self.loaded(state, 1))
         held = cl.wgmma.fence_operand(p.to(f16), held=False)
         at_once = isinstance(rates, float)  # else dP has registers only when P is stored
         dp = self.start_dp(do) if at_once else None
@@ -73,7 +75,7 @@ class Wide(Worker):
             dp, *own = cl.wgmma.wait_group(1, dp, keep=self.start_own(do, of_p, own))
         else:
             dp = cl.wgmma.wait_group(0, dp)
-        ds = self.score_gradients(held, dp, rates, total())
+        ds = scores.gradients(held, dp, rates, total())
         ds_pipe.producer_acquire(ds_state)
         plan.put(ds, of_ds, self.group)
         cl.fence_proxy_async("shared::cta")

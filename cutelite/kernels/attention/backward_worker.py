@@ -12,28 +12,11 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_powers import ROWS_OF_THREAD, Powers, columns
 from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
-from cutelite.kernels.attention.capped import tanh_of_scores
-from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, roughly
+from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
-from cutelite.lang.given import given_by
-from cutelite.lang.places import places
 from cutelite.records import dataclass
-
-LOG2E = 1 / LN2
-NEVER = 1 << 30
-"""A column beyond every block."""
-HIDDEN = -1e18
-"""The tanh of a score that a query does not see: its power is 0, and its derivative is finite."""
-
-ROWS_OF_THREAD = (0, 8), (1, 2, 1)
-"""Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
-
-
-def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return the same of the columns of an accumulator with `n` of them."""
-    return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
-
 
 EVERYONE = cl.NamedBarrier(1, WORKERS * GROUP)
 """The named barrier of the computing warpgroups, without `Adder`."""
@@ -125,11 +108,7 @@ class Block:
 
 
 class Worker(Block):
-    """A computing warpgroup.
-
-    The elements of its scores are (2, 2, n): pairs of neighbouring columns, rows r and r + 8, and every eighth column.
-    Rows are keys, but queries in `Wide`.
-    """
+    """A computing warpgroup."""
 
     def compute(self, tiles: Any) -> None:
         """Compute tiles until none is left."""
@@ -152,6 +131,14 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
 
+    def scores(self, place: Any) -> Powers:
+        """Return what is done to the scores of a block of queries."""
+        return Powers.of(self.plan, self.given, self.sequence, self.key, place)  # type: ignore[no-any-return]
+
+    def begun(self, place: Any) -> Any:
+        """Return the accumulator from which a block of scores begins; None for zeros."""
+        return self.scores(place).start() if self.plan.begins else None
+
     def await_keys(self) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
         plan, tile = self.plan, self.tile
@@ -168,17 +155,6 @@ class Worker(Block):
         if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
             self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
         return q, do
-
-    def score_gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale.
-
-        p, rates  of `powers`; `total`: see `of_rows`
-        """
-        n = p.n
-        p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
-        dp = dp if total is None else dp - total
-        ds = p.to(f32) * dp * rates if isinstance(rates, float) else rates * dp
-        return ds.reshape((n,)).to(self.plan.problem.dtype)
 
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of a block's queries, for each element of scores.
@@ -201,107 +177,6 @@ class Worker(Block):
             return lambda: self.of_rows(state, which)
         found = self.of_rows(state, which)
         return lambda: found
-
-    def powers(self, s: Any, lse: Callable[[], Any], state: Any, place: Any) -> tuple[Any, Any, Callable[[], Any]]:
-        """Return probabilities, 0 where a query does not see a key, and what `score_gradients` needs beside them.
-
-        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it; and
-        the sums of rows, which are loaded while powers are computed. Probabilities are 2 to the power `Plan.lift` times
-        as large.
-
-        lse, and what returns the sums   of `loaded`
-        """
-        (m, head, _), plan, given, sequence, wide = place, self.plan, self.given, self.sequence, self.plan.wide
-        problem, n, rates = plan.problem, 2 * s.n, 1.0
-        low, (spot, *_) = m * plan.config.rows, cl.wgmma.coordinates(8)
-        rows, first = (low + spot[0], self.key + spot[1]) if wide else (self.key + spot[0], low + spot[1])
-        row, column = places(rows, *ROWS_OF_THREAD), places(first, *columns(n))
-        query, key = (row.from_zero(), column.from_zero()) if wide else (column.from_zero(), row.from_zero())
-        there = query, key
-        if plan.arrays:  # indices into arrays that functions captured, behind which there is nothing
-            there = query.within(0, sequence.queries - 1), key.within(0, sequence.keys - 1)
-        unit: Any = given.scale * LOG2E
-        s, cap = s.reshape((2, 2, n // 8)), problem.softcap
-
-        def seen(always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
-            """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
-            if problem.mask_mod is not None:
-                found, every = problem.mask_mod(sequence.number, head, *there), cl.full(s.shape, True, cl.boolean)
-                sees = every & given_by("mask_mod", found, every, problem.mask_mod)
-                values = tuple(cl.where(sees, x, hidden) for x in values)
-            if always or self.masked(low):
-                sees = self.seeing(row, first, n)
-                values = tuple(cl.where(sees, x, hidden) for x in values)
-            return values
-
-        if cap is not None:
-            s = tanh_of_scores(s.reshape((n // 2,)), given.scale / cap).reshape(s.shape)
-            if problem.score_mod is None:
-                (s,) = seen(False, HIDDEN, s)
-            rates, unit = 1.0 - s * s, cap * LOG2E
-        if problem.score_mod is not None:
-            score, at = s * (given.scale if cap is None else cap), (sequence.number, head)
-            if plan.arrays and self.behind(low):
-                s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at, *there)
-            else:  # differences of indices are known, and equal ones looked up once
-                s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *at, query, key)
-                if plan.arrays:
-                    s = cl.wgmma.fence_operand(s.reshape((n // 2,)), held=False).reshape(s.shape)
-            rates, unit = rates * more, LOG2E
-        known = lse()
-        s = s * unit if known is None else s * unit - known
-        total = self.loaded(state, 1)
-        p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
-        if isinstance(rates, float):
-            (p,) = seen(False, 0.0, p)
-            return p.reshape((n // 2,)), rates, total
-        rates = p * rates  # two numbers for a score wait for dP, not three
-        if problem.score_mod is not None:
-            # a branch holds all of both in registers, for which 64 scores a thread leave no room
-            p, rates = seen(plan.wide or plan.by_rows, 0.0, p, rates)
-        return p.reshape((n // 2,)), rates, total
-
-    @property
-    def modified(self) -> bool:
-        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
-        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
-
-    def masked(self, low: Any) -> Any:
-        """Return whether some query of the block that begins at `low` does not see some key of this warpgroup's."""
-        plan, sequence, given = self.plan, self.sequence, self.given
-        offset = plan.tiles.offset(sequence, given)
-        masked = self.behind(low) if self.modified else self.key + plan.width > sequence.keys
-        if plan.problem.right:
-            masked = masked or low + offset + given.right < self.key + plan.width - 1
-        if plan.problem.left:
-            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
-        return masked
-
-    def behind(self, low: Any) -> Any:
-        """Return whether some of the block's queries or of this warpgroup's keys are not there."""
-        behind = self.key + self.plan.width > self.sequence.keys
-        return behind or low + self.plan.config.rows > self.sequence.queries
-
-    def seeing(self, row: Any, first: Any, n: int) -> Any:
-        """Return for each element of scores whether its query is there and sees its key, but for a `mask_mod`.
-
-        row    the indices of its rows; `first`: that of its first column, of `n`
-        """
-        problem, given, sequence, wide = self.plan.problem, self.given, self.sequence, self.plan.wide
-        left, right = (given.left if problem.left else None), (given.right if problem.right else None)
-        offset = self.plan.tiles.offset(sequence, given)
-        # a row sees so many columns before its own place, and behind it
-        before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
-        count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-        own, column, sees = own - first, places(i32(0), *columns(n)), None
-        if before is not None or self.modified or not wide:
-            least = i32(0) if before is None else own - before
-            sees = column >= (cl.where(row < count, least, NEVER) if self.modified or not wide else least)
-        if behind is not None or self.modified or wide:
-            most = end - 1 - first
-            ends = column <= (most if behind is None else min(own + behind, most))
-            sees = ends if sees is None else sees & ends
-        return sees
 
     def start_dq(self, state: Any, part: Any) -> Any:
         """Start a part of dS @ K: 64 rows of a larger block, or as many columns as `Plan.columns` of all."""

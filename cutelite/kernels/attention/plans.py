@@ -24,10 +24,10 @@ class OfProblem:
         """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
-    def with_arrays(self, tables: Any) -> Any:
-        """Return the plan whose functions have these arrays in place of those that they captured."""
+    def with_arrays(self, tables: Any, ends: bool = False) -> Any:
+        """Return the plan whose functions have these arrays in place of those that they captured (`Table`: `ends`)."""
         plan: Any = self
-        return replace(plan, problem=bound(plan.problem, tables), arrays=True) if tables else plan
+        return replace(plan, problem=bound(plan.problem, tables, ends), arrays=True) if tables else plan
 
     def box(self, heads: Any, length: Any, dim: int, rows: int, columns: int = BOX) -> Any:
         """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes (rows, columns)."""

@@ -175,14 +175,9 @@ class Scores:
         found = self.called(biased(self.products.reshape(self.shape), 1.0))
         if not isinstance(found, Biased) or not found.literal:
             return None
-        if not found.adds:
-            return Added(found.factor, None)
         if in_exponents and isinstance(found.bias, Places) and (linear := self.linear(found.bias)) is not None:
             return Added(found.factor, None, linear)
-        part = cl.math.rcp(self.scale * (LN2 * found.factor), fast=True)
-        bias = found.bias.times(part) if isinstance(found.bias, Places) else found.bias * part
-        whole = isinstance(bias, cl.Vector)
-        return Added(found.factor, bias.broadcast_to(self.shape) if whole else cl.full(self.shape, bias, f32))
+        return Added(found.factor, found.start(self.scale * (LN2 * found.factor)) if found.adds else None)
 
     def linear(self, bias: Places) -> Callable[..., Any] | None:
         """Return the function that returns a bias as terms of exponents (`Added.read`); None where they are too many.

@@ -1,0 +1,192 @@
+"""From products of queries and keys to powers and their gradients, in the registers of a computing warpgroup.
+
+In    a block of products, and where it is
+Out   what functions add before products begin; powers after functions and masks; gradients of the products
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from collections.abc import Callable
+from typing import Any
+
+import cutelite as cl
+from cutelite import f32, i32
+from cutelite.kernels.attention.backward_plan import Plan
+from cutelite.kernels.attention.backward_tiles import Sequence
+from cutelite.kernels.attention.capped import tanh_of_scores
+from cutelite.kernels.attention.scores import LN2, called, roughly
+from cutelite.kernels.attention.tiles import Given
+from cutelite.lang.biased import biased
+from cutelite.lang.given import given_by
+from cutelite.lang.places import Places, places
+from cutelite.records import dataclass
+
+LOG2E = 1 / LN2
+NEVER = 1 << 30
+"""A column beyond every block."""
+HIDDEN = -1e18
+"""The tanh of a score that a query does not see: its power is 0, and its derivative is finite."""
+
+ROWS_OF_THREAD = (0, 8), (1, 2, 1)
+"""Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
+
+
+def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """Return the same of the columns of an accumulator with `n` of them."""
+    return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
+
+
+@dataclass(frozen=True)
+class Powers:
+    """A block of scores of a computing warpgroup, and what functions and masks make of it.
+
+    Its elements are (2, 2, n): pairs of neighbouring columns, rows r and r + 8, and every eighth column. Rows are keys,
+    but queries in `Wide`.
+
+    head   of queries
+    low    the first query; `key`: the first of the warpgroup's keys
+    row    indices of this thread's rows; `first`: that of its first column, of `n`
+    """
+
+    plan: Plan
+    given: Given
+    sequence: Sequence
+    head: Any
+    low: Any
+    key: Any
+    row: Any
+    first: Any
+    n: int
+
+    @classmethod
+    def of(cls, plan: Plan, given: Given, sequence: Sequence, key: Any, place: Any) -> Any:
+        """Return the block of these keys and of a block of queries (`Block.first`)."""
+        low, (spot, *_) = place[0] * plan.config.rows, cl.wgmma.coordinates(8)
+        rows, first = (low + spot[0], key + spot[1]) if plan.wide else (key + spot[0], low + spot[1])
+        n = plan.width if plan.wide else plan.config.rows
+        return cls(plan, given, sequence, place[1], low, key, places(rows, *ROWS_OF_THREAD), first, n)
+
+    @property
+    def places(self) -> tuple[Any, Any, Any, Any]:
+        """The arguments of functions: sequence, head, and the indices of queries and keys."""
+        row, column = self.row.from_zero(), places(self.first, *columns(self.n)).from_zero()
+        return self.sequence.number, self.head, *((row, column) if self.plan.wide else (column, row))
+
+    def biased(self) -> Any:
+        """Return what `score_mod` makes of zeros, where it only adds (`Plan.added`)."""
+        like = cl.full((2, 2, self.n // 8), 0.0, f32)
+        return called(self.plan.problem, biased(like, 1.0), *self.places, like)
+
+    def start(self) -> Any:
+        """Return the accumulator from which products begin, as it brings what `score_mod` adds to them."""
+        return self.biased().start(self.given.scale * self.plan.factor).reshape((self.n // 2,))
+
+    def powers(self, s: Any, lse: Any, sums: Callable[[], Any]) -> tuple[Any, Any, Any]:
+        """Return probabilities, 0 where a query does not see a key, and what `gradients` needs beside them.
+
+        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it; and
+        what `sums` gives, which is called while powers are computed. Probabilities are 2 to the power `Plan.lift` times
+        as large.
+
+        lse   returns logsumexps in powers of 2; or None, where products subtract them
+        """
+        plan, given, problem, n = self.plan, self.given, self.plan.problem, self.n
+        rates: Any = plan.factor
+        unit: Any = given.scale * (rates * LOG2E)
+        s, cap = s.reshape((2, 2, n // 8)), problem.softcap
+        if cap is not None:
+            s = tanh_of_scores(s.reshape((n // 2,)), given.scale / cap).reshape(s.shape)
+            if problem.score_mod is None:
+                (s,) = self.seen(False, HIDDEN, s)
+            rates, unit = 1.0 - s * s, cap * LOG2E
+        if plan.curved:
+            score = s * (given.scale if cap is None else cap)
+            s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *self.places)
+            rates, unit = rates * more, LOG2E
+        known = lse()
+        s = s * unit if known is None else s * unit - known
+        if plan.added is not None and not plan.begins:
+            bias = self.biased().bias * LOG2E
+            s = bias.onto(s) if isinstance(bias, Places) else s + bias
+        total = sums()
+        p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
+        if isinstance(rates, float):
+            (p,) = self.seen(False, 0.0, p)
+        else:
+            rates = p * rates  # two numbers for a score wait for dP, not three
+            if plan.curved:
+                # a branch holds all of both in registers, for which 64 scores a thread leave no room
+                p, rates = self.seen(plan.wide or plan.by_rows, 0.0, p, rates)
+        return p.reshape((n // 2,)), rates, total
+
+    def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale.
+
+        p, rates   of `powers`
+        total      sums of rows; or None, where products subtract them
+        """
+        n = p.n
+        p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
+        dp = dp if total is None else dp - total
+        ds = p.to(f32) * dp * rates if isinstance(rates, float) else rates * dp
+        return ds.reshape((n,)).to(self.plan.problem.dtype)
+
+    def seen(self, always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
+        """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
+        mask_mod = self.plan.problem.mask_mod
+        if mask_mod is not None:
+            found, every = mask_mod(*self.places), cl.full(values[0].shape, True, cl.boolean)
+            sees = every & given_by("mask_mod", found, every, mask_mod)
+            values = tuple(cl.where(sees, x, hidden) for x in values)
+        if always or self.masked:
+            sees = self.sees
+            values = tuple(cl.where(sees, x, hidden) for x in values)
+        return values
+
+    @property
+    def modified(self) -> bool:
+        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
+        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
+
+    @property
+    def masked(self) -> Any:
+        """Tell whether some of the queries do not see some of the keys."""
+        plan, sequence, given, low = self.plan, self.sequence, self.given, self.low
+        offset = plan.tiles.offset(sequence, given)
+        masked = self.behind if self.modified else self.key + plan.width > sequence.keys
+        if plan.problem.right:
+            masked = masked or low + offset + given.right < self.key + plan.width - 1
+        if plan.problem.left:
+            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
+        return masked
+
+    @property
+    def behind(self) -> Any:
+        """Tell whether some of the queries or of the keys are not there."""
+        behind = self.key + self.plan.width > self.sequence.keys
+        return behind or self.low + self.plan.config.rows > self.sequence.queries
+
+    @property
+    def sees(self) -> Any:
+        """For each element whether its query is there and sees its key, but for a `mask_mod`."""
+        row, first, problem, given, sequence, wide = (
+            self.row,
+            self.first,
+            self.plan.problem,
+            self.given,
+            self.sequence,
+            self.plan.wide,
+        )
+        left, right = (given.left if problem.left else None), (given.right if problem.right else None)
+        offset = self.plan.tiles.offset(sequence, given)
+        # a row sees so many columns before its own place, and behind it
+        before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
+        count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
+        own, column, sees = own - first, places(i32(0), *columns(self.n)), None
+        if before is not None or self.modified or not wide:
+            least = i32(0) if before is None else own - before
+            sees = column >= (cl.where(row < count, least, NEVER) if self.modified or not wide else least)
+        if behind is not None or self.modified or wide:
+            most = end - 1 - first
+            ends = column <= (most if behind is None else min(own + behind, most))
+            sees = ends if sees is None else sees & ends
+        return sees
