@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import cutelite_rt as rt
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -74,7 +76,7 @@ def lent(array: Any) -> Any:
     """The same memory as an array of NumPy, torch or CuPy."""
     jax = sys.modules["jax"]
     if isinstance(array, jax.core.Tracer):
-        raise TypeError("this array is one of jax.jit, which has no memory yet: call a kernel by cutelite.interop.jax")
+        rt.read(array)  # raises `rt.UnreadableArray`, which says what to do
     if all(device.platform == "cpu" for device in array.devices()):
         import numpy
 

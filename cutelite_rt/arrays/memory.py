@@ -276,6 +276,11 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     name = type(array).__name__
     try:
         kind, ordinal = (int(part) for part in array.__dlpack_device__())
+    except AttributeError as problem:  # of JAX's tracers
+        text = "call a kernel by cutelite.interop.jax, and functions of cutelite.kernels by the modules called on_jax"
+        raise UnreadableArray(
+            f"this {name} stands for an array without data, within jax.jit or the like: {text}"
+        ) from problem
     except (TypeError, ValueError) as problem:
         raise UnreadableArray(f"this {name} does not tell its device: {problem}") from problem
     on_cuda = kind in (dlpack.CUDA, dlpack.CUDA_MANAGED)

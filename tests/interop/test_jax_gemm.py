@@ -33,7 +33,7 @@ def test_what_jax_does_not_allow() -> None:
     with pytest.raises(TypeError, match="leave out= out"):
         gemm(a, a, a)
     narrow, one = a.astype(jnp.float8_e4m3fn), jnp.ones((64, 1))
-    with pytest.raises(TypeError, match=r"jax\.jit, which has no memory yet"):
+    with pytest.raises(TypeError, match=r"a cannot be read: .* array without data, within jax.jit"):
         jax.jit(lambda x: fp8_block.gemm(x, x, one, one[:1]))(narrow)
     with pytest.raises(ValueError, match="within JAX's transforms a GEMM has no"):
         jax.jit(lambda x: gemm(x, x, gate="silu"))(a)

@@ -366,8 +366,8 @@ tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
 @untraced
-@takes_jax()
 @underived()
+@takes_jax()
 @planned
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.

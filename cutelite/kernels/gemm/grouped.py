@@ -213,8 +213,8 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 
 @untraced
-@takes_jax()
 @underived()
+@takes_jax()
 @planned
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
@@ -243,8 +243,8 @@ def gemm(
 
 
 @untraced
-@takes_jax()
 @underived()
+@takes_jax()
 @planned
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
@@ -258,8 +258,8 @@ def padded(
 
 
 @untraced
-@takes_jax()
 @underived()
+@takes_jax()
 @planned
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None

@@ -295,8 +295,8 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
 
 
 @untraced
-@takes_jax()
 @underived()
+@takes_jax()
 @planned
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
