@@ -27,7 +27,7 @@ from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
 from cutelite.front.regions import Returned
 from cutelite.front.state import UNBOUND, Conflict, State
-from cutelite.front.strings import RuntimeText, formatted_now
+from cutelite.front.strings import RuntimeText, filled, formatted_now
 from cutelite.front.unready import check_keys
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
@@ -421,6 +421,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     if ours:
+        if function.__name__ == "printf":
+            args = filled(args)
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     check_keys(function, getattr(function, "__self__", None), args)
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):

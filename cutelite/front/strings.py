@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import prod
+from string import Formatter
 from typing import Any
 
 from cutelite.diag import CompileError
@@ -158,6 +159,34 @@ def text_of(args: tuple[Any, ...], sep: str = " ") -> RuntimeText:
         pieces += ([sep] if i else []) + [arg if isinstance(arg, str) else make_text(arg, "")]
     joined = join_text(pieces)
     return joined if isinstance(joined, RuntimeText) else RuntimeText((joined,))
+
+
+def filled(args: list[Any]) -> list[Any]:
+    """Return the arguments of `printf`: a format with replacement fields, ``"x = {}"``, as the line that it makes."""
+    if len(args) < 2 or not isinstance(args[0], str) or "%" in args[0] or "{" not in args[0]:
+        return args
+    pieces: list[Any] = []
+    try:
+        fields = list(Formatter().parse(args[0]))
+    except ValueError as error:
+        raise mistake("printf", f"{args[0]!r} is no format: {error}") from None
+    count = 0
+    for text, name, spec, conversion in fields:
+        pieces.append(text)
+        if name is None:
+            continue
+        place = count if name == "" else int(name) if name.isdecimal() else -1
+        if conversion or not 0 <= place < len(args) - 1:
+            said = (
+                f"the field {{{name}{'!' + conversion if conversion else ''}}} of the format names none of the values"
+            )
+            raise mistake("printf", said, help="give a value for each field, or write an f-string")
+        count += 1
+        pieces.append(make_text(args[1 + place], spec))
+    if count < len(args) - 1:
+        raise mistake("printf", f"the format has {count} fields, and {len(args) - 1} values follow it")
+    line = join_text([*pieces, "" if args[0].endswith("\n") else "\n"])
+    return [line.replace("%", "%%") if isinstance(line, str) else line]
 
 
 def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:

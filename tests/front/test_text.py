@@ -40,12 +40,16 @@ def test_f_strings_become_printf():
         print("items", a, x, sep=", ", end="!\n")
         print(f"{a}" + " and " + str(x), "known", 3)
         print(f"{a=}, {x = :.1f}, {(a, x)!s}, {cl.Layout((2, 3))=}")
+        cl.printf("{} of {:.2f}, {{}} {}", a, x, (1, x))
+        cl.printf("{1:>4d}|{0} 100\n", "half", a)
+        cl.printf("{}", "50%")
 
     text = printed(kernel, 42, 1.5, True, types={"a": i32, "x": f32, "p": boolean})
     assert text == (
         "a = 42, twice    84|42   |+42|042|0x2a, x = 1.50 1.500000e+00      1.5, 1, 100% 'static'\n"
         "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\n"
         "a=42, x = 1.5, (42, 1.5), cl.Layout((2, 3))=(2,3):(1,2)\n"
+        "42 of 1.50, {} (1, 1.5)\n  42|half 100\n50%\n"
     )
 
 
@@ -101,6 +105,9 @@ class State:
         ("print(cl.thread_idx, a, object, State(a))", "a State cannot be printed"),
         ("cl.printf('%d' % a)", "this text would hold run-time numbers"),
         ("cl.printf('{}'.format(a))", "this text would hold run-time numbers"),
+        ("cl.printf('{} {}', a)", "the field {} of the format names none of the values"),
+        ("cl.printf('{}', a, x)", "the format has 1 fields, and 2 values follow it"),
+        ("cl.printf('{', a)", "'{' is no format"),
         ("cl.printf(a)", "printf takes a text known at compile time"),
         ("y = {f'{a}': 1}[f'{a}']", "keys and members of sets are told apart"),
         ("cl.assert_(a > 0, f'{a}')", "a text with run-time numbers in it"),
