@@ -24,15 +24,15 @@ _WHERE = {
     "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle E make_layout make_ordered_layout make_layout_like"
     " make_layout_tv make_identity_layout make_composed_layout ceil_div round_up complement logical_product"
     " blocked_product raked_product tile_to_shape right_inverse left_inverse recast_layout crd2idx idx2crd"
-    " max_common_vector ScaledBasis assume crd2crd filter_tuple find find_if flatten_to_tuple get"
+    " ScaledBasis assume crd2crd filter_tuple find find_if flatten_to_tuple get"
     " get_divisibility get_flat_coord get_hier_coord get_leaves get_nonswizzle_portion get_swizzle_portion"
     " has_scaled_basis has_underscore is_congruent is_int_tuple is_integer is_major is_static is_weakly_congruent"
     " make_layout_image_mask make_swizzle pretty_str product product_each product_like repeat repeat_as_tuple"
-    " repeat_like shape_div size_in_bytes slice_ transform_apply transform_leaf tuple_cat unflatten unwrap with_shape"
+    " repeat_like shape_div size_in_bytes transform_apply transform_leaf tuple_cat unflatten unwrap with_shape"
     " wrap",
     "cutelite.lang.algebra": "size cosize rank depth leading_dim composition coalesce flatten filter_zeros group_modes"
     " select take append prepend append_ones prepend_ones logical_divide zipped_divide tiled_divide"
-    " flat_divide with_layout domain_offset aligned_down"
+    " flat_divide with_layout domain_offset aligned_down max_common_vector slice_"
     " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.dispatch.pointers": "pointers",
     "cutelite.lang.annotations": "Constexpr Im2col Pointer Tensor TmaTensor align col_major",

@@ -63,11 +63,13 @@ from cutelite.lang.algebra import leading_dim as leading_dim
 from cutelite.lang.algebra import local_partition as local_partition
 from cutelite.lang.algebra import logical_divide as logical_divide
 from cutelite.lang.algebra import make_fragment_like as make_fragment_like
+from cutelite.lang.algebra import max_common_vector as max_common_vector
 from cutelite.lang.algebra import prepend as prepend
 from cutelite.lang.algebra import prepend_ones as prepend_ones
 from cutelite.lang.algebra import rank as rank
 from cutelite.lang.algebra import select as select
 from cutelite.lang.algebra import size as size
+from cutelite.lang.algebra import slice_ as slice_
 from cutelite.lang.algebra import take as take
 from cutelite.lang.algebra import tiled_divide as tiled_divide
 from cutelite.lang.algebra import with_layout as with_layout
@@ -324,7 +326,6 @@ from cutelite.layout import make_layout_like as make_layout_like
 from cutelite.layout import make_layout_tv as make_layout_tv
 from cutelite.layout import make_ordered_layout as make_ordered_layout
 from cutelite.layout import make_swizzle as make_swizzle
-from cutelite.layout import max_common_vector as max_common_vector
 from cutelite.layout import pretty_str as pretty_str
 from cutelite.layout import product as product
 from cutelite.layout import product_each as product_each
@@ -338,7 +339,6 @@ from cutelite.layout import right_inverse as right_inverse
 from cutelite.layout import round_up as round_up
 from cutelite.layout import shape_div as shape_div
 from cutelite.layout import size_in_bytes as size_in_bytes
-from cutelite.layout import slice_ as slice_
 from cutelite.layout import tile_to_shape as tile_to_shape
 from cutelite.layout import transform_apply as transform_apply
 from cutelite.layout import transform_leaf as transform_leaf

@@ -421,7 +421,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     if ours:
-        if function.__name__ == "printf":
+        if getattr(function, "__name__", "") == "printf":
             args = filled(args)
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     check_keys(function, getattr(function, "__self__", None), args)

@@ -34,17 +34,34 @@ def with_layout(tensor: Any, layout: Any) -> Any:
 def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:
     """Extend a function of `cutelite.layout` to tensors; `cuts`: it makes tiles, which must lie in the tensor."""
     function: Callable[..., Any] = getattr(leaf, name)
+    names = plain(function).__code__.co_varnames
 
     @functools.wraps(function)
-    def extended(target: Any, *args: Any, **kwargs: Any) -> Any:
+    def extended(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args, strict=False)) | kwargs
+        target, tiler = given.get(names[0]), given.get(names[1])
         if not is_tensor(target):
-            return function(target, *args, **kwargs)
-        if cuts:
-            check_tiler(args[0])
-            check_reach(name, target, args[0])
-        return with_layout(target, function(target.layout, *args, **kwargs))
+            return function(*args, **kwargs)
+        if cuts and tiler is not None:
+            check_tiler(tiler)
+            check_reach(name, target, tiler)
+        return with_layout(target, function(*of_layouts(args), **of_layouts(kwargs)))
 
     return extended
+
+
+def plain(function: Any) -> Any:
+    """Return the function that decorators have wrapped. As `inspect.unwrap`, which is slow to import."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def of_layouts(given: Any) -> Any:
+    """Return arguments, a tuple or a dict, with layouts in the place of tensors."""
+    if isinstance(given, dict):
+        return {name: x.layout if is_tensor(x) else x for name, x in given.items()}
+    return tuple(x.layout if is_tensor(x) else x for x in given)
 
 
 composition = _on_tensors("composition")
@@ -70,13 +87,18 @@ def flatten(x: Any) -> Any:
     return leaf.flatten(x)
 
 
+def slice_(src: Any, coord: Any) -> Any:
+    """Return the part of `src`, a tensor, layout or tuple, where `coord` is None; other coordinates fix their mode."""
+    return src[coord] if is_tensor(src) else leaf.slice_(src, coord)
+
+
 def _question(name: str) -> Callable[..., Any]:
     """Extend to tensors a function that returns a property of a layout."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
-    def extended(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(x.layout if is_tensor(x) else x, *args, **kwargs)
+    def extended(*args: Any, **kwargs: Any) -> Any:
+        return function(*of_layouts(args), **of_layouts(kwargs))
 
     return extended
 
@@ -85,6 +107,7 @@ cosize = _question("cosize")
 rank = _question("rank")
 depth = _question("depth")
 leading_dim = _question("leading_dim")
+max_common_vector = _question("max_common_vector")
 
 
 def size(x: Any, mode: Any = None) -> Any:

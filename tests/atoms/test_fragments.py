@@ -192,10 +192,11 @@ def test_the_algebra_gives_views(place: Place) -> None:
         t = cl.thread_idx.x
         own = cl.local_partition(cl.local_tile(a, (16, 24), (0, 0)), Layout((2, 4), (4, 1)), t)
         own.fill(t)
-        divided = cl.zipped_divide(b, (8, 12))
-        tile = divided[None, (t // 2 % 2, t % 2)]
+        divided = cl.zipped_divide(b, tiler=(8, 12))
+        tile = cl.slice_(divided, (None, (t // 2 % 2, t % 2)))
         tile.fill(t % 4)
-        grouped = cl.group_modes(cl.flat_divide(c, (4, 6)), 0, 2)
+        t = t * cl.max_common_vector(c, cl.composition(lhs=c, rhs=cl.make_layout((16, 24))))  # 1
+        grouped = cl.group_modes(cl.flat_divide(target=c, tiler=(4, 6)), begin=0, end=2)
         inner = cl.domain_offset((0, t % 4, t // 4), grouped)
         inner[None, 0, 0].fill(t)
 
