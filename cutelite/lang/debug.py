@@ -19,8 +19,8 @@ def printf(fmt: str, *args: Any) -> None:
     """Print a line per thread when the host next waits for the GPU: ``cl.printf("%d: %f\\n", i, x)``, or an f-string.
 
     fmt       an f-string with run-time numbers in it; or a format of C, and `args` for its conversions: integers and
-              bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p; or a line with fields
-              for `args` as of ``str.format``: ``cl.printf("x = {}, {:.2f}", i, x)``
+              bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p; or a line with
+              fields for `args` as of ``str.format``: ``cl.printf("x = {}, {:.2f}", i, x)``
     Who       each thread for itself, in no particular order. If the GPU's buffer is full, texts are lost. Of more than
               32 numbers, the most that CUDA's printf takes, each 32 are printed by themselves: texts of other threads
               may come between
