@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from cutelite.builds.source import Source
 from cutelite.diag import InternalError
-from cutelite.ir.function import Function
-from cutelite.ir.verifier import verify
 from cutelite.options import Options
 from cutelite.target import Target
 from cutelite.tuples import NamedTuple
@@ -116,12 +114,19 @@ def _check(artefact: Any, hook: Any, when: str, stage: str) -> None:
     """Refuse IR that breaks a rule of the verifier, returned or changed in place, and bytes that are no cubin."""
     if isinstance(artefact, bytes) and not artefact.startswith(b"\x7fELF"):
         raise HookError(f"{hook!r} returned {artefact[:16]!r} {when} {stage}, which is no cubin")
-    if isinstance(artefact, Function):
-        try:
-            verify(artefact, stage)
-        except InternalError as error:
-            error.blame = f"{hook!r}, called {when} {stage}, left IR that breaks this rule."
-            raise HookError(str(error)) from None
+    try:
+        _verify(artefact, stage)
+    except InternalError as error:
+        error.blame = f"{hook!r}, called {when} {stage}, left IR that breaks this rule."
+        raise HookError(str(error)) from None
+
+
+def _verify(artefact: Any, stage: str) -> None:
+    """Check an artefact that is IR. Errors: InternalError."""
+    from cutelite.ir import function, verifier  # imported here: they are the compiler, which few processes need
+
+    if isinstance(artefact, function.Function):
+        verifier.verify(artefact, stage)
 
 
 class Hooks:
@@ -141,8 +146,7 @@ class Hooks:
 
     def _told(self, stage: str, when: str, artefact: Any) -> Any:
         for hook in _hooks.get((when, stage), ()):
-            if isinstance(artefact, Function):
-                verify(artefact, stage)  # so that what is found below is the hook's fault
+            _verify(artefact, stage)  # so that what is found below is the hook's fault
             made = hook(StageEvent(stage, when, artefact, *self._facts))
             _check(artefact if made is None else made, hook, when, stage)
             if made is None or (made is artefact and isinstance(made, str | bytes)):

@@ -143,7 +143,7 @@ def _integer_power(a: Any, exponent: int) -> Any:
 
 def _binary(op: Callable[[Value, Value], Op], swap: bool = False, mode: str = "arith") -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        if not is_number(other) or (isinstance(self, Scalar) and getattr(other, "lazy", False) and not swap):
+        if not is_number(other) or (isinstance(self, Scalar) and not swap and getattr(type(other), "lazy", False)):
             return NotImplemented  # `Lazy` has its own operators, which Python asks first where both are vectors
         a, b = promote(other, self, mode) if swap else promote(self, other, mode)
         if mode == "bits" and elem_of(a.type).is_float:
