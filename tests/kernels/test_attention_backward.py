@@ -335,7 +335,8 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     """ptxas neither spills nor serialises products."""
     problem = Problem(cl.bf16, dim, dim_v, **how)
-    plan = Plan(chosen(problem), problem, added=added_by(problem, 1.0))
+    added = added_by(problem, 1.0)
+    plan = Plan(chosen(problem, problem.score_mod is not None and added is None), problem, added=added)
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = gradients(plan).compile(

@@ -844,11 +844,13 @@ _TABLE: tuple[Row, ...] = (
             ("drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()"),
         )
     ),
-    Row(EXTENDED, "weaken", ARRIVE, RELAXED, "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
-    Row(EXTENDED, "drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()", QUERIES_BEFORE),
-    Row(f"{LOADED} {RAGGED_BACKWARD}", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
-    Row(
-        f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
+    *(
+        Row(kernels, kind, word, detail, where, QUERIES_BEFORE)
+        for kernels, where in (
+            (f"{EXTENDED} {LOADED}", "number, tiles = cl.u32(0), tiles.advance()"),
+            (RAGGED_BACKWARD, "tiles = tiles.advance() < compute("),
+        )
+        for kind, word, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))
     ),
     Row(
         OTHERS.replace(" attention_backward_wide", ""),
@@ -890,7 +892,7 @@ _TABLE: tuple[Row, ...] = (
         "values.consumer_release(self.kv_state) < replace(self, group=1)",
         READS_DONE,
     ),
-    Row(COVERED, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(COVERED.removeprefix(f"{LOADED} "), "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(f"{COVERED} {APART} {WIDE} {ORDERED_WIDE}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(f"{WIDE} {ORDERED_WIDE}", "late", "wgmma.fence_operand", "", "", REGISTERS),
     Row(COVERED, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP, (1,)),

@@ -216,7 +216,7 @@ class Narrow(Worker):
         """Compute a tile; return the number of blocks of queries computed so far, which was `number` before."""
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in self.plan.dims)
         self.await_keys()
-        so_far = dk, dv, number, self.first, self.first[2], self.begun(self.first) if self.plan.early else None
+        so_far = dk, dv, number, self.first, self.first[2]
         skipped: Any = i32(0)
         problem, rows = self.plan.problem, self.plan.config.rows
         if problem.right and rows < self.plan.keys and not (problem.ragged or self.plan.split):  # others would spill
@@ -227,22 +227,20 @@ class Narrow(Worker):
                 so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, self.steps):
             so_far = self.step(so_far, i > 0)
-        dk, dv, number, _, last, _ = so_far
+        dk, dv, number, _, last = so_far
         self.finish((dk, dv), (number - 1, last))
         return number
 
     def step(self, so_far: Any, later: Any) -> Any:
         """Compute a block of queries; if it is not the tile's first (`later`), also dq of the block before.
 
-        so_far  dk, dv, the number of blocks before in all tiles, the block's place, the index of the one before, and
-                the accumulator from which scores begin (`Plan.early`)
+        so_far  dk, dv, the number of blocks before in all tiles, the block's place, and the index of the one before
         """
-        (dk, dv, number, place, last, s), dtype, (*_, rows, ds_pipe) = so_far, self.plan.problem.dtype, self.pipes
+        (dk, dv, number, place, last), dtype, (*_, rows, ds_pipe) = so_far, self.plan.problem.dtype, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
-        s = s if self.plan.early else self.begun(place)
-        s, dp = self.product(0, q, state, s), self.product(1, do, state)
+        s, dp = self.product(0, q, state, self.begun(place)), self.product(1, do, state)
         lse = self.loaded(state, 0)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         scores = self.scores(place)
@@ -258,26 +256,17 @@ class Narrow(Worker):
             dk = self.start_dk(ds, q, dk, ds_state)
             dq, dv, dk = cl.wgmma.wait_group(2, dq, keep=(dv, dk))
             ds_pipe.consumer_release(before)
-            s = self.begun_after(place)
             self.add_own(dq, last)
             dv, dk = cl.wgmma.wait_group(0, dv, dk)
         else:
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
-            dk, s = self.start_dk(ds, q, dk, ds_state), self.begun_after(place)
-            dv, dk = cl.wgmma.wait_group(0, dv, dk)
+            dv, dk = cl.wgmma.wait_group(0, dv, self.start_dk(ds, q, dk, ds_state))
         rows.consumer_release(state)
-        return dk, dv, number + 1, self.following(place), place[2], s
-
-    def begun_after(self, place: Any) -> Any:
-        """Return `begun` of the block after one: ahead of additions, behind which loads would queue."""
-        if not self.plan.early:
-            return None
-        m, head, at = self.following(place)
-        return self.begun((m, min(head, i32(H) - 1), at))  # behind the last one there may be no head
+        return dk, dv, number + 1, self.following(place), place[2]
 
     def skip(self, so_far: Any) -> Any:
         """Pass by the first block, with zeros for dS."""
-        (dk, dv, number, place, *_), (*_, rows, ds_pipe) = so_far, self.pipes
+        (dk, dv, number, place, _), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         self.await_queries(state, place)
         ds_pipe.producer_acquire(ds_state)
@@ -285,7 +274,7 @@ class Narrow(Worker):
         cl.fence_proxy_async("shared::cta")
         ds_pipe.producer_commit(ds_state)
         rows.consumer_release(state)
-        return dk, dv, number + 1, self.following(place), place[2], self.begun_after(place)
+        return dk, dv, number + 1, self.following(place), place[2]
 
     def product(self, which: int, rows: Any, state: Any, acc: Any = None) -> Any:
         """Start the product of own keys and queries, or of values and dO: (keys, queries) of scores (0) or dP (1).
@@ -368,7 +357,7 @@ class Apart(Narrow):
 
     def step(self, so_far: Any, later: Any) -> Any:
         """Do what `Narrow.step` does."""
-        (dk, dv, number, place, last, _), (*_, rows, ds_pipe) = so_far, self.pipes
+        (dk, dv, number, place, last), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
@@ -386,7 +375,7 @@ class Apart(Narrow):
         rows.consumer_release(state)
         if later:
             self.add_dq(before, last)
-        return dk, dv, number + 1, self.following(place), place[2], None
+        return dk, dv, number + 1, self.following(place), place[2]
 
     def finish(self, grads: Any, last: Any) -> None:
         """Do what `Narrow.finish` does."""

@@ -147,14 +147,16 @@ def differentiate(
         dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0],
         softcap=softcap,
     )  # fmt: skip
-    config = instance("config", config, Config) or chosen(problem)
+    config = instance("config", config, Config)
     if left_out():
         return
     if 0 in (batch, sq, sk):
         for x in by_head[5:]:
             x[...] = 0
         return
-    plan = Plan(config, problem, arrays=bool(captured), added=added_by(problem, scale))
+    added = added_by(problem, scale)
+    config = config or chosen(problem, score_mod is not None and added is None)
+    plan = Plan(config, problem, added=added)
     parts, group = 1, heads // kv_heads
     if not starts and group > 1:
         tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // config.rows) * group

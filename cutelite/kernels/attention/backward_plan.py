@@ -51,11 +51,16 @@ class Config:
     held: int = 3
 
 
-def chosen(problem: Problem) -> Config:
-    """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
+def chosen(problem: Problem, curved: bool = False) -> Config:
+    """Return the configuration measured best for a problem (docs/lab/attention-backward.md).
+
+    curved   of `Plan`: derivatives of 128 queries' scores would take more registers than there are
+    """
     if problem.dim > 128:
         return Config(held=2)
-    return Config(128, held=2) if problem.dim <= 64 else Config(stages=3 if problem.dim <= 96 else 2)
+    if problem.dim <= 64 and not curved:
+        return Config(128, held=2)
+    return Config(stages=3 if problem.dim <= 96 else 2)
 
 
 class Addend(NamedTuple):
@@ -161,20 +166,14 @@ class Plan(OfProblem):
     def apart(self) -> bool:
         """Tell whether scores and dP follow each other: where registers do not hold both.
 
-        Those are beside a wide dk, and of 128 queries beside a `mask_mod` or what functions load from arrays.
+        Those are beside a wide dk, and of 128 queries beside a `mask_mod`.
         """
-        problem = self.problem
-        return problem.dim > 128 or (self.by_rows and (problem.mask_mod is not None or (self.arrays and self.curved)))
+        return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
 
     @property
     def begins(self) -> bool:
         """Tell whether products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
         return self.added is not None and not self.added.linear
-
-    @property
-    def early(self) -> bool:
-        """Tell whether registers hold that for the next block beside the products of a block."""
-        return self.begins and not (self.apart or self.wide or self.by_rows)
 
     @property
     def extended(self) -> bool:

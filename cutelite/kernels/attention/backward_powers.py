@@ -114,8 +114,8 @@ class Powers:
         else:
             rates = p * rates  # two numbers for a score wait for dP, not three
             if plan.curved:
-                # a branch holds all of both in registers, for which 64 scores a thread leave no room
-                p, rates = self.seen(plan.wide or plan.by_rows, 0.0, p, rates)
+                # a branch holds all of both in registers
+                p, rates = self.seen(plan.wide, 0.0, p, rates)
         return p.reshape((n // 2,)), rates, total
 
     def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
