@@ -97,7 +97,9 @@ class GroupedTileScheduler:
         return self._at(self.index, group, begin, end, first)
 
     def _end_of(self, group: Any, begin: Any) -> Any:
-        """Return the row at which a group ends, which begins at `begin`."""
+        """Return the row at which a group ends, which begins at `begin`. Of no groups there is none to read."""
+        if self.ends.shape[0] == 0:
+            return begin
         end = self.ends[group]
         assert begin <= end, f"group {group} begins at row {begin} and ends at {end}"
         if self.most is not None:
@@ -186,7 +188,9 @@ class ProblemTileScheduler:
         return self._at(self.index, problem, rows, columns, first)
 
     def _size_of(self, problem: Any) -> tuple[Any, Any]:
-        """Return the rows and columns of a problem."""
+        """Return the rows and columns of a problem. Of no problems there is none to read."""
+        if self.sizes.shape[0] == 0:
+            return 0, 0
         rows, columns, depth = (self.sizes[problem, i] for i in range(3))
         assert min(rows, columns, depth) >= 0, f"problem {problem} is {rows} x {columns}, of depth {depth}"
         return rows, columns

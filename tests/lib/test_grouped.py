@@ -45,3 +45,22 @@ def test_tiles_of_groups(scheduled: Place, counts: tuple[int, ...], swizzle: int
     expected = (begins < rows) & (begins % ROWS == 0)
     np.testing.assert_array_equal(seen, np.broadcast_to(expected * (blocks // units), seen.shape))
     np.testing.assert_array_equal(last, np.where(rows[:, 0, 0] > 0, ends, -1))
+
+
+def test_no_groups_and_no_problems_have_no_tiles() -> None:
+    none = cl.Dim("none", min=0)
+
+    @cl.kernel(block=1)
+    def walk(ends: Tensor[cl.i32, (none,)], sizes: Tensor[cl.i32, (none, 3)], seen: Tensor[cl.i32, (1,)]) -> None:
+        groups, problems = cl.GroupedTileScheduler.create(ends, ROWS, 2), cl.ProblemTileScheduler.create(sizes, (8, 8))
+        while groups.is_valid():
+            cl.atomic_add(seen, 0, 1)
+            groups = groups.advance()
+        while problems.is_valid():
+            cl.atomic_add(seen, 0, 1)
+            problems = problems.advance()
+
+    for count, tiles in ((0, 0), (2, 2 * (2 + 4))):
+        seen = np.zeros(1, np.int32)
+        walk[3](16 * np.arange(1, count + 1, dtype=np.int32), np.full((count, 3), 16, np.int32), seen)
+        assert seen[0] == tiles
