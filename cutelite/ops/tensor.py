@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite import layout as layouts
 from cutelite.ir.contract import Effect, Llvm, Problem, np
@@ -177,6 +177,9 @@ def reach_problems(t: Value) -> Iterator[Problem]:
 class ElementAccess(Op):
     """An access to, or the address of, one element of a tensor."""
 
+    reaches: ClassVar[bool] = True
+    """Whether the element is accessed. If not, the first one's address may be taken where there are no elements."""
+
     t: Value
     coord: tuple[Value, ...]
 
@@ -240,6 +243,8 @@ class ElementAccess(Op):
             at = getattr(index.op, "value", None) if index.op is not None and index.op.name == "const" else None
             extent = self._extents[mode]
             stride = None if self._strides is None else self._strides[mode]
+            if at == 0 and not self.reaches:
+                continue
             if isinstance(at, int) and isinstance(extent, int) and isinstance(stride, int) and 0 <= at < extent:
                 offset += at * stride
             else:
@@ -325,6 +330,8 @@ class TensorStore(ElementAccess):
 @op("tensor.ptr", source="cutelite: tensors")
 class TensorPtr(ElementAccess):
     """The address of the element of `t` at `coord`, known to be a multiple of `align` bytes."""
+
+    reaches: ClassVar[bool] = False
 
     align: int = 1
 

@@ -154,11 +154,12 @@ def _names(dtype: str, tiling: Tiling) -> Iterator[tuple[str, str]]:
 def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], alignment: int) -> Iterator[tuple[str, str]]:
     element = DTYPES[dtype].bytes
     last = len(shape) - 1
+    for i, extent in enumerate(shape):  # first: the strides of an array without elements are any
+        if not 1 <= extent <= 1 << 32:
+            yield "extent", f"dimension {i} has {extent} elements; TMA takes 1 to 2^32"
     if strides[last] != 1 and shape[last] != 1:
         yield "inner-stride", f"the last dimension has stride {strides[last]}; TMA needs its elements side by side"
     for i, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
-        if not 1 <= extent <= 1 << 32:
-            yield "extent", f"dimension {i} has {extent} elements; TMA takes 1 to 2^32"
         if extent == 1 or i == last:
             continue  # its stride is not used
         bytes_ = stride * element

@@ -180,6 +180,7 @@ RULES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("rank", {"strides": (1,)}, {}, r"strides \(1,\) has 1 entries"),
     ("base-alignment", {"address": BASE + 8}, {}, "starts at 0x7f0000000008; TMA needs a multiple of 16 bytes"),
     ("extent", {"shape": (0, 128)}, {}, r"dimension 0 has 0 elements; TMA takes 1 to 2\^32"),
+    ("extent", {"shape": (0, 128), "strides": (0, 0)}, {}, "dimension 0 has 0 elements"),
     ("extent", {"shape": (64, 2**32 + 1)}, {}, "dimension 1 has 4294967297 elements"),
     ("inner-stride", {"strides": (256, 2)}, {}, "the last dimension has stride 2; TMA needs its elements side by side"),
     ("inner-stride", {"strides": (1, 64)}, {}, "the last dimension has stride 64"),

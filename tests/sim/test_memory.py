@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import cutelite as cl
 from cutelite import sim
 from cutelite.ir.parser import parse_function
 from cutelite.sim import SimError
@@ -367,3 +368,17 @@ def test_dims_bound_in_the_kernel() -> None:
     """)
     t = np.arange(64)
     np.testing.assert_array_equal(each_seed(function), np.where(t % 2, 2 * (t + 1), 0) + (t + 1) // 2)
+
+
+def test_an_empty_tensor_has_an_address() -> None:
+    none = cl.Dim("none", min=0)
+
+    @cl.kernel(block=1)
+    def taken(x: cl.Tensor[cl.f32, (none,)], place: cl.Constexpr[int]) -> None:
+        p = x.at(place)
+        if none > 5:
+            cl.store_relaxed(p, None, x[place])
+
+    taken[1](np.zeros(0, np.float32), 0)
+    with pytest.raises(cl.SimError, match="the index is 1, but the extent is none"):
+        taken[1](np.zeros(0, np.float32), 1)
