@@ -177,8 +177,8 @@ def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits:
 
 
 CONFIGS = [
-    Config(buffers=1),
     Config(),
+    Config(buffers=1),
     Config(cluster=(1, 2)),
     Config(cluster=(1, 2), swizzle=16),
     Config((256, 128), cluster=(1, 2)),

@@ -53,7 +53,8 @@ class Numbers(NamedTuple):
     spans                 the part by which rows of a tile take longer to bring that lie in spans of 64 bytes
     aligned               the part by which lone blocks load faster where rows begin lines; of a cluster, a share of it
     sliver                a step whose 64 rows along K a block brings of an operand that has few, in no whole sectors
-    tall                  the part by which steps of 192 and 256 rows take longer in `LONG` GEMMs with rows within lines
+    tall                  where rows lie within lines, the part by which steps of cooperative tiles of 192 and 256 rows,
+                          or of `BROAD` columns, take longer in `LONG` GEMMs; in others they take a third of it less
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -64,7 +65,7 @@ class Numbers(NamedTuple):
     half: float = 0.3
     whole: float = 0.03
     beyond: float = 0.15
-    outside: float = 0.5
+    outside: float = 0.25
     scant: float = 0.3
     l2: float = 2.249e-08
     hidden: float = 0.176
@@ -79,7 +80,7 @@ class Numbers(NamedTuple):
     spans: float = 0.35
     aligned: float = 0.3
     sliver: float = 0.4
-    tall: float = 0.02
+    tall: float = 0.03
     apart: float = 0.12
     ample: float = 0.28
     astray: float = 0.08
@@ -129,6 +130,9 @@ FEWEST_SHARED = 32
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
 multiprocessors are left without one."""
+
+BROAD = 240
+"""Columns of a cooperative tile of 128 rows from which on its steps are as those of tiles of more rows (`tall`)."""
 
 WATTS = 700.0
 """The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
@@ -540,8 +544,8 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
     m, n, k, batches, *_ = work.sizes
-    long = (batches * m * n * k * work.bytes > 2 * LONG) & ~np.asarray(work.whole)
-    step = step * (1.0 + v.tall * (long & (t.bm > 128) & (t.pingpong == 0)))
+    longer = np.where(batches * m * n * k * work.bytes > 2 * LONG, v.tall, -v.tall / 3) * (1 - np.asarray(work.whole))
+    step = step * (1.0 + longer * ((t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD))))
     waste = v.beyond * of.beyond**2 + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
     step = step * (1.0 + waste * (t.parts == 1))
     if work.loads:
