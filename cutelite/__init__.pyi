@@ -389,12 +389,12 @@ from cutelite.lib.reduce import block_scan as block_scan
 from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
 from cutelite.lib.reduce import warp_scan as warp_scan
+from cutelite.lib.row_ends import neighbours as neighbours
 from cutelite.lib.row_stream import RowStream as RowStream
 from cutelite.lib.row_tile import RowTile as RowTile
 from cutelite.lib.rows import RowPart as RowPart
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowVectors as RowVectors
-from cutelite.lib.rows import neighbours as neighbours
 from cutelite.lib.scan import look_back as look_back
 from cutelite.lib.scan import next_tile as next_tile
 from cutelite.lib.scheduler import ClcTileScheduler as ClcTileScheduler

@@ -12,7 +12,7 @@ row_counter which team has which row              softmax       softmax of rows 
 narrow      narrow weights made bf16              packed        numbers of 4, 6 and 8 bits in words
 tensors     gathered, scattered, printed          derivative    of functions that kernels are given
 divmod      division by a number that stays       extern        functions that are not written in Python
-warp_sums   sums by products of matrices
+warp_sums   sums by products of matrices          row_ends      parts of vectors, and vectors that begin anywhere
 
 Ordinary Python over `cutelite.lang`: what they do, a user's own function could do as well.
 """

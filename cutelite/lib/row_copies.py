@@ -23,7 +23,8 @@ from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.row_counter import RowCursor, TakenRows
-from cutelite.lib.rows import COPIED, RowPart, RowPartition, RowVectors, is_copies
+from cutelite.lib.row_ends import COPIED
+from cutelite.lib.rows import RowPart, RowPartition, RowVectors, is_copies
 from cutelite.records import dataclass
 
 

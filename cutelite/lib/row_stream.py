@@ -20,9 +20,10 @@ from cutelite.layout import make_layout
 from cutelite.lib.reduce import combined
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_counter import RowCursor
+from cutelite.lib.row_ends import copy_vector
 from cutelite.lib.row_tile import RowTile
 from cutelite.lib.row_words import Packed
-from cutelite.lib.rows import RowPart, RowPartition, copy_vector, is_copies
+from cutelite.lib.rows import RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
 
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -255,6 +256,7 @@ class RowStream:
                 work(row, ask(row), *self.parts(row))
             team.leave()
         elif team.teams == 1 or first < rows:
+            self.turn_to(first)  # `ask` may load what lies as the row does
             asked = ask(first)
             parts = self.parts(first)
             team.ready()
@@ -316,7 +318,8 @@ class RowStream:
         first = team.number() * count
         if team.teams == 1 or first <= last:
             rows = tuple(minimum(first + i, last) for i in range(count))
-            asked, parts = tuple(map(ask, rows)), [self.parts(row) for row in rows]
+            asked = None if ask is nothing else tuple(map(ask, rows))
+            parts = [self.parts(row) for row in rows]
             team.ready()
             work(rows, asked, *zip(*parts, strict=True))
         else:
@@ -465,7 +468,7 @@ class RowStream:
     def loaded(self, row: Any) -> tuple[Any, ...]:
         """Return this thread's elements of a row of each array, loaded into registers; it is the current row then."""
         self.turn_to(row)
-        return tuple(self.part.load(x[row, None], self.fill, self.like is None) for x in self.arrays)
+        return self.part.load_all([x[row, None] for x in self.arrays], self.fill, self.like is None)
 
     def turn_to(self, row: Any) -> None:
         """Make a row of the arrays the current one."""

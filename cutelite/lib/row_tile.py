@@ -10,7 +10,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor, make_tensor
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
-from cutelite.lib.rows import COPIED, copy_elements, copy_vector
+from cutelite.lib.row_ends import COPIED, copy_elements, copy_vector
 from cutelite.records import dataclass
 
 

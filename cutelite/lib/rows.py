@@ -20,18 +20,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from cutelite.ir.types import i32, u32
+from cutelite.ir.types import i32
 from cutelite.lang.algebra import aligned_down
-from cutelite.lang.bits import bmsk, funnel_right
 from cutelite.lang.cp_async import cp_async_bulk_prefetch
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor, make_tensor
-from cutelite.lang.values import full, maximum, minimum, where
+from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
-from cutelite.lang.words import pack, unpack
-from cutelite.layout import ceil_div, make_layout
+from cutelite.layout import make_layout
 from cutelite.lib.reduce import WARP, Team
+from cutelite.lib.row_ends import COPIED, between, copy_elements, copy_vector, kept_within, neighbours, store_some
 from cutelite.lib.row_words import Packed
 from cutelite.records import dataclass
 
@@ -43,7 +42,6 @@ def _chunk(n: int, unit: int, granule: int, cluster: int, aligned: bool) -> int:
     return -(-(n if aligned else n + unit - 1) // (cluster * block)) * block
 
 
-COPIED = 16  # bytes; sizes of bulk copies are multiples of this
 SECTOR = 2  # vectors: what memory reads and writes at once, 32 bytes where a vector has 16
 
 
@@ -224,9 +222,18 @@ class RowPartition:
         alike  its first element lies as far into a vector as the current row's. Otherwise it may be the `copies` of one
         Who    each thread of the team for itself
         """
-        if alike or not is_copies(row):
-            check_row(row, self.n)
-        return self.read(row, fill, 0, alike=alike)
+        return self.load_all((row,), fill, alike)[0]
+
+    def load_all(self, rows: Any, fill: Any = 0, alike: bool = True) -> tuple[Any, ...]:
+        """Do what `load` does for several rows.
+
+        A thread that has an end of a row waits where it replaces elements: by then all rows are under way.
+        """
+        for row in rows:
+            if alike or not is_copies(row):
+                check_row(row, self.n)
+        fetched = [self.fetch(row, fill, 0, self.vectors, alike) for row in rows]
+        return tuple(self.replaced(*each, self.vectors, fill) for each in fetched)
 
     def read(
         self,
@@ -241,8 +248,14 @@ class RowPartition:
 
         some   which of the thread's vectors to read; default: all
         alike  as for `load`
+        clean  shared memory has `fill` beside the row's ends already
         """
         some = self.vectors if some is None else some
+        held, around = self.fetch(memory, fill, begin, some, alike)
+        return self.replaced(held, around and not clean, some, fill)
+
+    def fetch(self, memory: Any, fill: Any, begin: Any, some: RowVectors, alike: bool) -> tuple[Any, bool]:
+        """Load what `read` returns; tell whether it may have elements of other rows, for `replaced`."""
         held = make_rmem_tensor(memory.dtype, make_layout((self.vector, some.pieces)))
         if not some.whole:
             fill_tensor(held, fill)
@@ -251,11 +264,20 @@ class RowPartition:
         elif self.shift is not None and not alike:
             self.gather(memory, held, begin, some)
         elif self.reads_around(memory) and not some.whole:
-            self.load_around(memory, held, begin, fill, some, clean)
+            self.load_around(memory, held, begin, some)
+            return held.load(), True
         else:
             cover = self.cover(memory) if memory.space == "gmem" else memory
             for i in self.order(some):
                 self.move(cover, held, some.start + i, begin, into=False, place=i, whole=some.whole)
+        return held.load(), False
+
+    def replaced(self, v: Any, around: bool, some: RowVectors, fill: Any) -> Any:
+        """Return the vectors `some` of the current row, `v`, if read `around` with `fill` for elements of others."""
+        held = make_rmem_tensor(v.dtype, make_layout((self.vector, some.pieces)))
+        held.store(v)
+        for i in static_range(some.pieces if around else 0):
+            held[None, i].store(self.kept(held[None, i].load(), some.start + i, fill))
         return held.load()
 
     def reads_around(self, memory: Any) -> bool:
@@ -264,11 +286,8 @@ class RowPartition:
             return False
         return self.around if memory.space == "gmem" else True
 
-    def load_around(self, memory: Any, held: Any, begin: Any, fill: Any, some: RowVectors, clean: bool) -> None:
-        """Load the vectors `some` of the current row as a whole, then replace elements beyond the row by `fill`.
-
-        clean  shared memory has `fill` beside the row's ends already
-        """
+    def load_around(self, memory: Any, held: Any, begin: Any, some: RowVectors) -> None:
+        """Load the vectors `some` of the current row as a whole."""
         lead, vector, end = self.lead, self.vector, self.end() + self.lead
         copied, high = memory.space == "smem", minimum(self.shift[2], (self.team.rank + 1) * self.chunk)
         cover = memory if copied else self.cover(memory)
@@ -279,8 +298,6 @@ class RowPartition:
                 copy_vector(cover, held, self.number(piece, begin), vector, i, into=False)
             elif not copied and (first + vector > lead) & (first < end):  # at the ends of the array
                 copy_elements(cover, held, first, end, vector, i, into=False, begin=lead)
-        for i in static_range(0 if clean else some.pieces):
-            held[None, i].store(self.kept(held[None, i].load(), some.start + i, fill))
 
     def kept(self, v: Any, piece: int, fill: Any) -> Any:
         """Return the vector `piece` of the current row, `v`, with `fill` in the place of elements beyond the row."""
@@ -417,6 +434,12 @@ class RowPartition:
                 copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif (first + self.vector <= end) if self.begun(piece) else (first >= lead) & (first + self.vector <= end):
             copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
+        elif into and self.n >= 2 * self.vector and not self.vector & (self.vector - 1):  # no vector has both ends
+            v, number = held[None, place].load(), self.number(piece, begin)
+            if self.begun(piece) or (not self.ends_behind(piece) and first >= lead):
+                store_some(v, memory, number, end - first, first=True)
+            else:
+                store_some(v, memory, number, first + self.vector - lead, first=False)
         else:
             before = None if self.begun(piece) else lead - begin
             copy_elements(memory, held, first - begin, end - begin, self.vector, place, into, before)
@@ -508,7 +531,7 @@ class RowPart:
     begin    the column of the row that is the first element of this memory; of shared memory that is `alike`, counted
              from the row's first sector on
     alike    as for `RowPartition.load`
-    clean    as for `RowPartition.load_around`
+    clean    as for `RowPartition.read`
     """
 
     part: RowPartition
@@ -544,96 +567,6 @@ class RowPart:
 def is_copies(memory: Any) -> bool:
     """Tell whether memory is not a row, but its copies, of which each has an element more before the first."""
     return isinstance(memory.shape, tuple) and len(memory.shape) == 2
-
-
-def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
-    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on, if there are."""
-    if v.dtype.bytes != 2 or v.n % 2:
-        made = make_rmem_tensor(v.dtype, (v.n,))
-        for j in static_range(v.n):
-            made[j] = where((begin is None or begin <= j) & (end is None or j < end), v[j], fill)
-        return made.load()
-    words, beyond = pack(v), pack(full((2,), fill, v.dtype))[0]
-    found = make_rmem_tensor(u32, (v.n // 2,))
-    for j in static_range(v.n // 2):
-        mask: Any = u32(0xFFFFFFFF)
-        if begin is not None:
-            mask = bmsk(maximum(begin * 16 - 32 * j, 0), 32).to(u32)
-        if end is not None:
-            mask = mask & bmsk(0, maximum(end * 16 - 32 * j, 0)).to(u32)
-        found[j] = (words[j] & mask) | (beyond & ~mask)
-    return unpack(found.load(), v)
-
-
-def neighbours(memory: Any, at: Any, width: int, step: Any = 0) -> Any:
-    """Load `width` neighbouring elements that begin anywhere, at ``at + step``.
-
-    Narrow elements come in words of 32 bits, which are shifted where the first element begins within one: then the
-    elements of that word before it are read too, and as many behind the last one.
-
-    step  a multiple of a word. What is known at compile time belongs here: accesses then share an address
-    """
-    each, dtype = 4 // memory.dtype.bytes, memory.dtype
-    if each < 2 or width % each:
-        found = make_rmem_tensor(dtype, (width,))
-        for j in static_range(width):
-            found[j] = memory[at + step + j]
-        return found.load()
-    if memory.value.type.align % 4:
-        memory, before = aligned_down(memory, 4)
-        at = at + before
-    count, rest = width // each, at % each
-    shape = (ceil_div(memory.size, each) + 1,)
-    whole = make_tensor(memory, make_layout(shape), u32)
-    words, made = make_rmem_tensor(u32, (count + 1,)), make_rmem_tensor(u32, (count,))
-    first, last = at // each, at // each + minimum(rest, 1)  # without a rest the last word is read again
-    for j in static_range(count):
-        words[j] = whole[first + (step // each + j)]
-    words[count] = whole[last + (step // each + count - 1)]
-    for j in static_range(count):
-        made[j] = funnel_right(words[j], words[j + 1], rest * (8 * dtype.bytes))
-    return unpack(made.load(), full((width,), 0, dtype))
-
-
-def between(memory: Any, at: Any, width: int, step: Any) -> Any:
-    """Load 8 neighbouring elements of 16 bits that begin anywhere, at ``at + step``, by the two vectors that have them.
-
-    memory  begins at a multiple of 16 bytes
-    step    a multiple of a vector
-    """
-    number, rest = at // width, at % width
-    words: list[Any] = []
-    for each in (number, number + minimum(rest, 1)):  # without a rest the first vector is read again
-        found = pack(memory.tile((width,), (each + step // width,)).load())
-        words += [found[j] for j in static_range(width // 2)]
-    for bit in (4, 2):  # elements
-        some = (rest & bit) > 0
-        words = [where(some, words[j + bit // 2], words[j]) for j in static_range(len(words) - bit // 2)]
-    made = make_rmem_tensor(u32, (width // 2,))
-    for j in static_range(width // 2):
-        made[j] = funnel_right(words[j], words[j + 1], (rest & 1) * 16)
-    return unpack(made.load(), full((width,), 0, memory.dtype))
-
-
-def copy_vector(row: Any, held: Any, number: Any, width: int, piece: int, into: bool) -> None:
-    """Copy a whole vector, the one of this number, between `row` and column `piece` of `held`; `into`: to the row."""
-    there = row.tile((width,), (number,))
-    if into:
-        there.store(held[None, piece].load())
-    else:
-        held[None, piece].store(there.load())
-
-
-def copy_elements(
-    row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool, begin: Any = None
-) -> None:
-    """Copy the elements of a vector that lie before `end`, and not before `begin` if given, as `copy_vector` does."""
-    for j in static_range(width):
-        if first + j < end if begin is None else (first + j >= begin) & (first + j < end):
-            if into:
-                row[first + j] = held[j, piece]
-            else:
-                held[j, piece] = row[first + j]
 
 
 def check_row(row: Any, n: int) -> None:

@@ -15,7 +15,8 @@ import cutelite as cl
 from cutelite import Tensor
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.plan import after, follow
-from cutelite.lib.rows import SECTOR, copy_vector
+from cutelite.lib.row_ends import copy_vector
+from cutelite.lib.rows import SECTOR
 
 N = cl.dims("N")  # weights
 MOVING = 64  # threads of a block, each for a vector of all copies

@@ -31,6 +31,7 @@ HELD = 32  # elements that a thread reads at once
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose statistics are found together
 MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
+UNIT = 1  # rows that begin anywhere are covered from a vector on: from a sector takes more code and is no faster
 STRANDS = 4  # independent partial sums of `dot`
 
 
@@ -75,14 +76,11 @@ class Norm:
         return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
 
     def team(self, p: Plan, arrays: Any, weights: Any) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of a row of `arrays` and `weights`.
-
-        Rows that begin anywhere are covered from a vector on: from a sector takes more instructions and is no faster.
-        """
+        """The team of this thread, and its part of a row of `arrays` and `weights`."""
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
         granule = 1 if self.narrow is None else self.narrow.block
         reductions = 1 + again + (self.narrow is not None)
-        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=1)
+        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=UNIT)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
@@ -275,16 +273,16 @@ def forward(norm: Norm, p: Plan) -> Any:
         counter: Tensor[i32, (1,)] | None,
         eps: f32,
     ) -> None:
-        arrays = (x,) if residual is None else (x, residual)
-        team, part = norm.team(p, arrays, (w, b))
+        team, part = norm.team(p, arrays := (x,) if residual is None else (x, residual), (w, b))
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.ways(y, counter))
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
+        ask = (lambda _: weights_of(part, given, (w, b), True)) if at_once and p.asks else None
 
-        def first(rows: Any, _: Any, *held: Any) -> Any:
+        def first(rows: Any, asked: Any, *held: Any) -> Any:
             early = p.held or p.aside or (stream.outside and (stream.loops or not in_pieces))  # before the reduction
-            vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
+            vectors = asked or (weights_of(part, given, (w, b), early or not in_pieces) if at_once else None)
             outs = [None if total is None else total[row, None] for row in rows]
             known, kept = norm.looked_at(stream, list(zip(*held, strict=True)), outs, at_once, vectors and vectors[0])
             vectors = weights_of(part, given, (w, b), True) if early and not at_once else vectors
@@ -307,13 +305,13 @@ def forward(norm: Norm, p: Plan) -> Any:
                     return norm.weighted(v, found[0]) if at_once else norm.normed(some, v, line, *found)
 
                 made = (lambda some, _: kept[some.start]) if kept else result
-                its_scales, by = None if scales is None else scales[row, None], rstd if at_once else None
-                return Written(made, y[row, None], its_scales, top, by)
+                its_scales = None if scales is None else scales[row, None]
+                return Written(made, y[row, None], its_scales, top, rstd if at_once else None)
 
-            made = [written(*each) for each in zip(rows, all, kept, zip(*held, strict=True), strict=True)]
+            made = list(map(written, rows, all, kept, zip(*held, strict=True)))
             write_norms(norm, stream, w, rows, made, lambda some: [vectors_of(each, some) for each in vectors], early)
 
-        stream.each_reduced(first, last, lambda a, b: tuple(map(sum_and_greatest if at_once else add, a, b)))
+        stream.each_reduced(first, last, lambda a, b: tuple(map(sum_and_greatest if at_once else add, a, b)), ask)
 
     return norm_forward
 

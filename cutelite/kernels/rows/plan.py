@@ -123,6 +123,11 @@ class Plan:
         return bool(self.stages) or self.ahead is not None
 
     @property
+    def asks(self) -> bool:
+        """Tell whether weights are loaded before a row that begins anywhere: threads with its ends wait for these."""
+        return self.shifted and self.held and self.rows == 1 and not self.persistent and not self.loops
+
+    @property
     def options(self) -> dict[str, Any]:
         """The compile options of a kernel for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}

@@ -233,9 +233,12 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool) -> Plan:
     whole    rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     shifted  so do the vectors that cover rows, of which bulk copies take any number
     """
+    if shifted and (2048 < n <= 6144 or 16_384 < n <= 131_072):  # weights come with the row
+        each, registers = (48, 128) if n <= 6144 else (32, 96)
+        return asking(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), n)
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     copied = n + -n % vector if shifted else n
-    if whole and n > (16_384 if shifted else 65_536) and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
+    if whole and n > 65_536 and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
         return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
@@ -310,9 +313,10 @@ def plan_apart(n: int, vector: int, bytes: int) -> Plan:
 def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead; with `bulk` bulk copies do, two blocks together."""
     if bulk:
-        p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 2)
-        p = ahead(p, n, bytes, stages=2, rows=2 * 4)
-        return p if n > 40_960 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
+        rows = 2 * 4  # of two blocks, two rows of both inputs
+        p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n * rows * bytes / SHARED)), vector, 2)
+        p = ahead(p, n, bytes, stages=2, rows=rows)
+        return p if n > 8192 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
     part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
     p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, bytes, 2)
     if 40_960 < n <= MOST and p.ahead:

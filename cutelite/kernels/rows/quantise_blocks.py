@@ -15,6 +15,7 @@ from cutelite import Tensor, f32
 from cutelite.kernels.rows.gates import functions
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, follow, pitches
+from cutelite.lib.row_ends import between, store_beside
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import REGISTERS, WARP
 
@@ -48,7 +49,8 @@ class Shape(NamedTuple):
 def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_vector: int, shape: Shape) -> Any:
     """Make the kernel that computes q and scales of x, or of activation(x) * up."""
     (P, Q), (R,) = pitches("P Q", vector), pitches("R", out_vector)
-    wide, blocks = ACCESS // dtype.bytes, REGISTERS // (64 if activation is None else 128) // shape.threads
+    wide = ACCESS // dtype.bytes
+    blocks = REGISTERS // (128 if activation else 64 if vector == wide else 80) // shape.threads
     lanes = narrow.block // wide  # that share a scale
 
     @cl.kernel(block=shape.threads, min_blocks=blocks)
@@ -78,14 +80,12 @@ def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_v
             held = [cl.make_rmem_tensor(dtype, (wide, rows)) for _ in arrays]
             for i in cl.static_range(rows):
                 for each, v in zip(arrays, held, strict=True):
-                    v[None, i].store(tile.load(each[first + i, None]).reshape((wide,)))
+                    v[None, i].store(loaded(tile, each[first + i, None], vector))
             kept = cl.make_rmem_tensor(dtype if up is None else f32, (wide, rows))
             tops = cl.make_rmem_tensor(f32, (rows,))
             for i in cl.static_range(rows):
-                if up is None:
-                    kept[None, i].store(held[0][None, i].load())
-                else:
-                    kept[None, i].store(gated(*(widened(v[None, i].load()) for v in held)))
+                here = [v[None, i].load() for v in held]
+                kept[None, i].store(here[0] if up is None else gated(*map(widened, here)))
                 tops[i] = greatest(kept[None, i])
             found = cl.warp_reduce(tops.load(), "max", width=lanes)
             block = tile.first(0) // narrow.block
@@ -93,10 +93,12 @@ def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_v
                 scales[first + lane, block] = narrow.scale(chosen(found, lane))
             for i in cl.static_range(rows):
                 some = widened(kept[None, i].load()) * narrow.factor(found[i])
-                tile.store(some.to(narrow.dtype).reshape((wide, 1)), q[first + i, None])
+                store(tile, some.to(narrow.dtype), q[first + i, None], out_vector)
 
         follow(ask, blocks)
         first, column, whole = place(cl.block_idx.x)
+        if vector < wide:  # each warp for itself
+            whole = covered(x, first, shape.rows, column + cl.thread_idx.x // WARP * (WARP * wide), WARP * wide)
         if whole:
             work(first, cl.RowTile(column, None, wide, 1), shape.rows)
         else:
@@ -104,6 +106,27 @@ def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_v
                 work(row, cl.RowTile(column, N, wide, 1), 1)
 
     return quantised
+
+
+def covered(x: Any, first: Any, rows: int, column: Any, columns: int) -> Any:
+    """Tell whether a part of a matrix lies within it, and so do the vectors of memory that cover it."""
+    (m, n), wide = x.shape, ACCESS // x.dtype.bytes
+    begun, goes_on = (first > 0) | (column > 0), (first + rows < m) | (column + columns + wide <= n)
+    return (first + rows <= m) & (column + columns <= n) & begun & goes_on
+
+
+def loaded(tile: Any, row: Any, vector: int) -> Any:
+    """Return this thread's vector of a tile; rows begin at multiples of `vector` elements."""
+    anywhere = tile.end is None and vector < tile.vector
+    return between(row, tile.first(0), tile.vector) if anywhere else tile.load(row).reshape((tile.vector,))
+
+
+def store(tile: Any, v: Any, row: Any, vector: int) -> None:
+    """Write this thread's vector of a tile, of which a warp has neighbouring ones; `vector` as for `loaded`."""
+    if tile.end is None and vector < tile.vector:
+        store_beside(v, row, tile.first(0))
+    else:
+        tile.store(v.reshape((tile.vector, 1)), row)
 
 
 def greatest(t: Any) -> Any:

@@ -20,6 +20,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
+from cutelite.lib.row_ends import between
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import WARP
 
@@ -47,7 +48,8 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     (tile_n, threads), wide, out_wide = tile_of(dtype), ACCESS // dtype.bytes, ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
-    pitch = TILE_M + out_wide
+    pitch, loading = TILE_M + out_wide, between if to.bytes == dtype.bytes else cl.neighbours  # fewer registers
+    ways = [loading if elements < most else None for elements, most in ((vector, wide), (out_vector, out_wide))]
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
     apart = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
 
@@ -60,12 +62,10 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
         follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
-        inner = whole
-        if vector < wide:  # tiles of whose corners a word may reach out of the matrix
-            at_start, at_end = (first == 0) & (column == 0), (first + TILE_M == M) & (column + tile_n == N)
-            inner = whole & (not (at_start | at_end))
+        at_start, at_end = (first == 0) & (column == 0), (first + TILE_M == M) & (column + tile_n + wide > N)
+        inner = whole & (not (at_start | at_end)) if vector < wide else whole  # in corners a vector may reach out
         tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
-        greatest = bring(x, tile, first, column, inner, vector < wide)
+        greatest = bring(x, tile, first, column, inner, ways[0])
         if narrow is not None:
             tops = cl.shared(dtype, (threads // WARP, tile_n), align=16)
             greatest = max(greatest, cl.shuffle_xor(greatest, ACROSS))  # of the warp's two rows at a time
@@ -90,7 +90,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         for i in cl.static_range(2):
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
-        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole, out_vector < out_wide)
+        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole, ways[1])
         if narrow is not None and strip == 0:  # nobody waits for these
             there = cl.RowTile(column + pair * 2, N, each, 2 // each, threads=1)
             there.store(scale.reshape(there.shape), scales[None, cl.block_idx.x])
@@ -105,11 +105,11 @@ def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
         cl.prefetch(x, (first + at * line // tile_n, column + at * line % tile_n))
 
 
-def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, shifted: bool) -> Any:
+def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, loading: Any) -> Any:
     """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0.
 
     whole    all of the tile lies within the matrix
-    shifted  rows begin anywhere
+    loading  what loads a vector where rows begin anywhere; None where they do not
     Gives  the greatest magnitudes of what this thread copies, all of it in the same columns
     """
     (m, n), wide, t, tile_n = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x, tile.shape[1]
@@ -126,8 +126,8 @@ def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, shifted: bool)
         held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
         for i in cl.static_range(TILE_M // step):
             line = x[first + row + i * step, None]
-            if shifted:
-                held[None, i].store(cl.neighbours(line, column + begin, wide))
+            if loading is not None:
+                held[None, i].store(loading(line, column + begin, wide))
             else:
                 held[None, i].store(line.tile((wide,), ((column + begin) // wide,)).load())
         for i in cl.static_range(TILE_M // step):
@@ -143,15 +143,15 @@ def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, shifted: bool)
     return greatest.load()
 
 
-def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any, shifted: bool) -> None:
+def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any, loading: Any) -> None:
     """Write a tile that is transposed, `made`, by `stores` accesses of each thread; the rest is as for `bring`."""
     (n, m), wide, t, threads = y.shape, ACCESS // y.dtype.bytes, cl.thread_idx.x, cl.block_dim.x
     each = TILE_M // wide  # threads for a row
     for i in cl.static_range(stores):
         row, number = (i * threads + t) // each, (i * threads + t) % each
         if whole:
-            if shifted:
-                store_anywhere(made[row, None], y[column + row, None], first, number, each)
+            if loading is not None:
+                store_anywhere(made[row, None], y[column + row, None], first, number, each, loading)
             else:
                 part = made[row, None].tile((wide,), (number,)).load()
                 y[column + row, None].tile((wide,), (first // wide + number,)).store(part)
@@ -161,7 +161,7 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
             tile.store(part.reshape((wide, 1)), y[column + row, None])
 
 
-def store_anywhere(line: Any, out: Any, first: Any, number: Any, each: int) -> None:
+def store_anywhere(line: Any, out: Any, first: Any, number: Any, each: int, loading: Any) -> None:
     """Write a row of a tile from element `first` of `out` on, which begins anywhere: thread `number` of `each`.
 
     Whole vectors of the memory are written as such. Those at both ends belong to the tile in parts, which together are
@@ -172,7 +172,7 @@ def store_anywhere(line: Any, out: Any, first: Any, number: Any, each: int) -> N
     cover = cl.make_tensor(cover, cl.make_layout((TILE_M + wide,)))
     at = number * wide + cl.where(lead > 0, wide - lead, 0)
     if at + wide <= TILE_M:
-        cover.tile((wide,), ((at + lead) // wide,)).store(cl.neighbours(line, at, wide))
+        cover.tile((wide,), ((at + lead) // wide,)).store(loading(line, at, wide))
     for begin in range(0, wide, each):
         end = begin + number
         if (lead > 0) & (end < wide):
