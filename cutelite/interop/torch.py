@@ -24,6 +24,7 @@ from cutelite.interop.torch_levels import (
     batch_one_by_one,
     check_tangents,
     derive_in_levels,
+    in_front,
     in_levels,
     refuse_lost_gradients,
     selected,
@@ -255,8 +256,12 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
         for name, dim in zip(names, in_dims[first : first + count], strict=True):
             if dim is None:
                 raise ArgumentError(f"{made._opoverload}: under vmap {name} needs the batch that is written to it")
+        given = [
+            (x, dim) if first <= place < first + count else in_front(x, dim)
+            for place, (x, dim) in enumerate(zip(args, in_dims, strict=True))
+        ]
         for i in range(info.batch_size):
-            made(*selected(args, in_dims, i))
+            made(*(selected(x, dim, i) for x, dim in given))
         return None, None
 
     made.register_fake(check_into)

@@ -18,6 +18,7 @@ from torch._library.utils import fill_defaults, is_tensorlist_like_type
 from torch.autograd import forward_ad
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from cutelite_rt import ArgumentError
 
@@ -135,15 +136,47 @@ def batch_one_by_one(operator: Any) -> None:
 
 def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
     """Call the operator for each element of a batch, and stack the results."""
+    args, in_dims = in_front(args, in_dims)
+    if not count:
+        where = next(x.device for x in tree_leaves(args) if isinstance(x, torch.Tensor))
+        one = operator(*described(args, in_dims))
+        return tree_map_only(torch.Tensor, lambda x: x.new_empty((0, *x.shape), device=where), one)
     found = [operator(*selected(args, in_dims, i)) for i in range(count)]
     if isinstance(found[0], torch.Tensor):
         return torch.stack(found)
     return type(found[0])(torch.stack(each) for each in zip(*found, strict=True))
 
 
+def in_front(given: Any, dims: Any) -> tuple[Any, Any]:
+    """Return arguments, or a list of tensors, and where their batches are: none in the last mode, but copied from it.
+
+    There each of a batch would have gaps.
+    """
+    if isinstance(given, (list, tuple)):
+        found = [in_front(x, dim) for x, dim in beside_dims(given, dims)]
+        return [x for x, _ in found], [dim for _, dim in found]
+    if dims is None or dims in (0, -given.dim()) or dims % given.dim() != given.dim() - 1:
+        return given, dims
+    return given.movedim(dims, 0).contiguous(), 0
+
+
 def selected(given: Any, dims: Any, i: int) -> Any:
     """Return element `i` of the batch of an argument, or of a list of them."""
     if isinstance(given, (list, tuple)):
-        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(given)
-        return [selected(x, dim, i) for x, dim in zip(given, each, strict=True)]
+        return [selected(x, dim, i) for x, dim in beside_dims(given, dims)]
     return given if dims is None else given.select(dims, i)
+
+
+def described(given: Any, dims: Any) -> Any:
+    """Return one of the batch of an argument, or of a list of them, without data: there may be none with data."""
+    if isinstance(given, (list, tuple)):
+        return [described(x, dim) for x, dim in beside_dims(given, dims)]
+    if not isinstance(given, torch.Tensor):
+        return given
+    extents = [extent for place, extent in enumerate(given.shape) if place != dims]
+    return given.new_empty(extents, device="meta")
+
+
+def beside_dims(given: Any, dims: Any) -> Any:
+    """Return each argument of a list with the place of its batch; `dims`: such a list, or the same for all."""
+    return zip(given, dims if isinstance(dims, (list, tuple)) else [dims] * len(given), strict=True)

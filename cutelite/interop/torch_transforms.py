@@ -105,13 +105,14 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
     places = places_of(operator, names)
 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        given, size = list(args), info.batch_size
+        given, size, rows = list(args), info.batch_size, 0
         if all(place in places for place, at in enumerate(in_dims) if has_batch(at)):
             for place in places:
                 at, x = in_dims[place], given[place]
-                given[place] = (x.expand(size, *x.shape) if at is None else x.movedim(at, 0)).flatten(0, 1)
+                batch = x.expand(size, *x.shape) if at is None else x.movedim(at, 0)
+                given[place], rows = batch.flatten(0, 1), batch.shape[1]
             found = operator(*given)
-            parts = [each.unflatten(0, (size, -1)) for each in ([found] if results == 1 else found)]
+            parts = [each.unflatten(0, (size, rows)) for each in ([found] if results == 1 else found)]
             found = parts[0] if results == 1 else tuple(parts)
         else:
             found = one_by_one(operator, size, in_dims, args)

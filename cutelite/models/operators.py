@@ -23,6 +23,7 @@ from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
 from cutelite.kernels.gemm.normed import WIDE, normed_product, summed_product
+from cutelite.kernels.gemm.operators import as_rows
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_elements import whole
@@ -264,7 +265,7 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     wanted = [weight.requires_grad for weight in weights]
     of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
     parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
-    of_bias = grad.flatten(0, -2).float().sum(0).to(grad.dtype) if ctx.bias else None
+    of_bias = as_rows(grad).float().sum(0).to(grad.dtype) if ctx.bias else None
     return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
 
 

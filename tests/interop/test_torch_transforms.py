@@ -60,6 +60,10 @@ def test_vmap_of_products() -> None:
         (torch.vmap(lambda b: gemm(a[0], b))(b), a[0].double() @ b.double()),
     ):
         torch.testing.assert_close(found.double(), right, atol=0.1, rtol=0.02)
+    needy = b[0].clone().requires_grad_()
+    product, gradients = gemm(a[0], needy, None, c[0]), random(2, 24, 16, dtype=torch.bfloat16)
+    (batch,) = torch.autograd.grad(product, needy, gradients, is_grads_batched=True)
+    torch.testing.assert_close(batch.double(), a[0].double().mT @ gradients.double(), atol=0.1, rtol=0.02)
     scale = random(24, 1).abs()
     found = torch.vmap(lambda a: gemm(a, b[0], None, None, scale, scale[:16].T.contiguous()))(a)
     torch.testing.assert_close(found.double(), a.double() @ b[0].double() * scale * scale[:16].T, atol=0.2, rtol=0.02)
@@ -72,7 +76,7 @@ def test_vmap_writes_results_where_the_batch_is() -> None:
 
     into = out_form(sums, lambda a, b, out: torch.add(a, b, out=out))
     a, b, out = random(3, 4), random(4), torch.zeros(4, 3, device=DEVICE)
-    torch.vmap(into, (0, None, 1), None)(a, b, out)
+    torch.vmap(into, (1, None, 1), None)(a.T.contiguous(), b, out)
     torch.testing.assert_close(out, (a + b).T)
     with pytest.raises(cl.ArgumentError, match="under vmap out needs the batch"):
         torch.vmap(into, (0, None, None))(a, b, out[:, 0])
@@ -93,6 +97,13 @@ def test_vmap_of_rows() -> None:
     for ours, its in functions:
         for at in 0, 1:
             torch.testing.assert_close(torch.vmap(ours, in_dims=at)(x), torch.vmap(its, in_dims=at)(x))
+    for function, made in (
+        (lambda x: rows.softmax(x, False), [((0, 4, 24), x.dtype)]),
+        (lambda x: rows.embedding(y, x.long()[0], -1), [((0, 24, 24), x.dtype)]),
+        (lambda x: moe.route(x, 2, True), [((0, 4, 2), x.dtype), ((0, 4, 2), torch.int64)]),
+    ):
+        found = torch.vmap(function)(x[:0])
+        assert [(tuple(each.shape), each.dtype) for each in (found if isinstance(found, tuple) else [found])] == made
     of_weights = torch.vmap(lambda w: rows.norm_forward(y, w, None, None, 1e-6, 0.0, False)[0])(x[:, 0])
     right = torch.vmap(lambda w: torch.nn.functional.rms_norm(y, (24,), w, 1e-6))(x[:, 0])
     torch.testing.assert_close(of_weights, right)
@@ -128,7 +139,9 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
     torch.testing.assert_close(torch.vmap(lambda x: kernels.gemm(x, halves[1]))(halves[0]), by_item)
     torch.testing.assert_close(torch.vmap(softmax)(a), softmax(a))
     attended = torch.stack([attend(x, x, x) for x in pairs])
-    torch.testing.assert_close(torch.vmap(lambda x: attend(x, x, x))(pairs), attended)
+    for at in range(5):
+        found = torch.vmap(lambda x: attend(x, x, x), at)(pairs.movedim(0, at).contiguous())
+        torch.testing.assert_close(found, attended)
     with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
         torch.func.jvp(lambda x: attend(x, x, x, score_mod=twice), (pairs[0],), (pairs[0],))
     for made in (halves[0].to("meta"), FakeTensorMode().from_tensor(halves[0])):

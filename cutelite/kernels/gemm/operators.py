@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 import torch
@@ -135,6 +136,11 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(a, b, output if how.activation == "relu" else None)
 
 
+def as_rows(x: Tensor) -> Tensor:
+    """Return a tensor as a matrix of its rows, in a way that torch knows for batches of gradients as well."""
+    return x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
 def summed(gradient: Tensor, operand: Tensor) -> Tensor:
     """Return the gradient of an operand whose batches were broadcast: the sum over these, in f32."""
     if gradient.shape == operand.shape:
@@ -151,10 +157,10 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_a = summed(gemm(grad, b.mT, *plain), a) if needs[0] else None
     of_b = None
     if needs[1]:
-        rows = (a.flatten(0, -2), grad.flatten(0, -2)) if b.ndim == 2 else (a, grad)
+        rows = (as_rows(a), as_rows(grad)) if b.ndim == 2 else (a, grad)
         of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
     of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
-    of_bias = grad.flatten(0, -2).float().sum(0).to(kind[1]) if needs[3] else None
+    of_bias = as_rows(grad).float().sum(0).to(kind[1]) if needs[3] else None
     return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]
 
 
