@@ -164,8 +164,10 @@ def custom_op(
     return decorate if function is None else decorate(function)
 
 
-library_op = functools.partial(custom_op, checked=True)
-"""`custom_op` for functions of `cutelite.kernels` and `cutelite.models`."""
+def library_op(name: str, **how: Any) -> Callable[[Function], Any]:
+    """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`."""
+    made: Callable[[Function], Any] = custom_op(name, checked=True, **how)
+    return made
 
 
 def with_extents(args: Any) -> tuple[bool, Any]:

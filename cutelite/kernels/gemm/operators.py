@@ -102,7 +102,7 @@ def finishing(name: str, function: Callable[..., None], *, columns: int = 64, pa
         finish = cl.Finish(function, (*read, *written), columns, paired)
         call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
 
-    return custom_op(name, finished, mutates_args={"out", "written"})
+    return custom_op(name, mutates_args={"out", "written"})(finished)
 
 
 def preparing(name: str, function: Callable[..., Any]) -> Any:
@@ -124,7 +124,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return custom_op(name, prepared, mutates_args=())
+    return custom_op(name, mutates_args=())(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
