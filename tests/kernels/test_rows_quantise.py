@@ -1,6 +1,7 @@
 """Rows quantised by token and by block, of arrays, gates and norms; matrices cast and transposed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -93,6 +94,14 @@ def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
     far = random((4, n), np.float32) + np.float32(20)  # what lies behind the row is not 0 without its mean
     made = (norm.layer_norm if center else norm.rms_norm)(far, eps=1e-5, narrow=narrow)
     near(made.y, made.scale, normed(far.astype(np.float64), center, 1e-5)[0], narrow, 2e-5)
+
+
+@pytest.mark.parametrize("how", [Plan(32, 1, 4, 8, 3, moved=True), Plan(64, 2, 1, 8, 2, lead=1 << 20)], ids=str)
+def test_norms_that_quantise_rows_that_begin_anywhere(how: Plan, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x, w = random((5, 517), BF16), random((517,), BF16, 2)
+    made = norm.rms_norm(x, w, eps=1e-5, narrow=Narrow(), how=replace(how, shifted=True, around=True))
+    near(made.y, made.scale, normed(x.astype(np.float64), False, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
 
 
 @pytest.mark.parametrize("how", [Plan(32, 1, 2, 8, 1, stages=1), Plan(64, 1, 1, 8, 1, stages=2)], ids=str)
