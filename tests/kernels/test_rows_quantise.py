@@ -96,10 +96,12 @@ def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
     near(made.y, made.scale, normed(far.astype(np.float64), center, 1e-5)[0], narrow, 2e-5)
 
 
-@pytest.mark.parametrize("how", [Plan(32, 1, 4, 8, 3, moved=True), Plan(64, 2, 1, 8, 2, lead=1 << 20)], ids=str)
+@pytest.mark.parametrize(
+    "how", [Plan(32, 1, 2, 8, 3, moved=True), Plan(32, 2, 1, 8, 2, lead=1 << 20)], ids=["moved", "asked"]
+)
 def test_norms_that_quantise_rows_that_begin_anywhere(how: Plan, checked: Callable[[int], None]) -> None:
     checked(1)
-    x, w = random((5, 517), BF16), random((517,), BF16, 2)
+    x, w = random((3, 307), BF16), random((307,), BF16, 2)
     made = norm.rms_norm(x, w, eps=1e-5, narrow=Narrow(), how=replace(how, shifted=True, around=True))
     near(made.y, made.scale, normed(x.astype(np.float64), False, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
 
