@@ -12,6 +12,7 @@ from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.lang.annotations import OptionalSpec, SequenceSpec, StructSpec
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Unsupported
+from cutelite_rt.signature.kinds.base import Kin
 
 
 @takes(StructSpec)
@@ -37,10 +38,18 @@ class StructParameter(Parameter):
             yield from of.classes()
 
     def bind(self, call: Call, argument: Any) -> Struct:
-        if argument is not MISSING and not isinstance(argument, self.cls):
+        cls: Any = self.cls if argument is MISSING else type(argument)
+        if not issubclass(cls, self.cls):
             raise kinds.Struct(self.name, self.cls.__name__, ()).wrong(call, argument)
+        if len(_fields(cls)) != len(_fields(self.cls)):
+            more = f"a {cls.__name__}, which has further fields: annotate `{self.name}` as that"
+            raise call.error(self.name, f"must be a {self.cls.__name__}, not {more}")
+        if Kin(self.cls).has(cls):
+            cls = self.cls
+        else:
+            call.token.append(cls)  # whose methods the kernel is compiled with
         given = {n: self._default(n) if argument is MISSING else getattr(argument, n) for n in self.fields}
-        return Struct(self.cls, tuple((n, p.bind(call, given[n])) for n, p in self.fields.items()))
+        return Struct(cls, tuple((n, p.bind(call, given[n])) for n, p in self.fields.items()))
 
     def _default(self, field: str) -> Any:
         """Return the default of a field; `MISSING` without one."""
@@ -48,6 +57,11 @@ class StructParameter(Parameter):
             return self.cls._field_defaults.get(field, MISSING)
         default = self.cls.__dataclass_fields__[field].default  # type: ignore[attr-defined]
         return MISSING if default is dataclasses.MISSING else default
+
+
+def _fields(cls: Any) -> Any:
+    """Return the fields of a dataclass or NamedTuple."""
+    return cls._fields if hasattr(cls, "_fields") else dataclasses.fields(cls)
 
 
 @takes(SequenceSpec)

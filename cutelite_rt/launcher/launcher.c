@@ -728,7 +728,7 @@ RARE int fetch(const state *of, environment *env, object **slots, u8 *given) {
         } else if (row->what == ITEM) {
             if (!(slots[row->to] = env->PySequence_GetItem(x, row->object))) return failed(env);
         } else if (type_of(x) != of->objects[row->object]) {
-            int is_one = env->PyObject_IsInstance(x, of->objects[row->object]);
+            int is_one = env->PyObject_IsInstance(x, of->objects[row->object + 1]); /* Kin */
             if (is_one != 1) return is_one < 0 ? failed(env) : SLOW;
         }
     }

@@ -1260,7 +1260,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 
 20:                                               ; preds = %30, %4
   %21 = icmp eq i32 %10, 0
-  br i1 %21, label %144, label %22
+  br i1 %21, label %148, label %22
 
 22:                                               ; preds = %20
   %23 = getelementptr inbounds nuw i8, ptr %1, i64 248
@@ -1284,8 +1284,8 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %38 = icmp samesign ult i64 %33, %37
   br i1 %38, label %30, label %20, !llvm.loop !31
 
-39:                                               ; preds = %22, %139
-  %40 = phi ptr [ %8, %22 ], [ %140, %139 ]
+39:                                               ; preds = %22, %143
+  %40 = phi ptr [ %8, %22 ], [ %144, %143 ]
   %41 = getelementptr inbounds nuw i8, ptr %40, i64 4
   %42 = load i16, ptr %41, align 4
   %43 = icmp eq i16 %42, -1
@@ -1332,10 +1332,10 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %74 = zext i16 %73 to i64
   %75 = getelementptr inbounds nuw i8, ptr %3, i64 %74
   store i8 %71, ptr %75, align 1
-  br label %139
+  br label %143
 
 76:                                               ; preds = %44
-  br i1 %48, label %139, label %77
+  br i1 %48, label %143, label %77
 
 77:                                               ; preds = %56, %76
   %78 = phi ptr [ %53, %76 ], [ %61, %56 ]
@@ -1361,7 +1361,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %92 = getelementptr inbounds nuw ptr, ptr %2, i64 %91
   store ptr %88, ptr %92, align 8
   %93 = icmp eq ptr %88, null
-  br i1 %93, label %142, label %139
+  br i1 %93, label %146, label %143
 
 94:                                               ; preds = %77
   %95 = tail call i64 @object_head() #20
@@ -1375,7 +1375,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 101:                                              ; preds = %94
   %102 = load ptr, ptr %25, align 8
   %103 = icmp eq ptr %98, %102
-  br i1 %103, label %104, label %144
+  br i1 %103, label %104, label %148
 
 104:                                              ; preds = %101, %94
   %105 = load i64, ptr %96, align 8
@@ -1383,7 +1383,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %107 = load i32, ptr %106, align 4
   %108 = zext i32 %107 to i64
   %109 = icmp eq i64 %105, %108
-  br i1 %109, label %139, label %144
+  br i1 %109, label %143, label %148
 
 110:                                              ; preds = %77
   %111 = load ptr, ptr %23, align 8
@@ -1397,7 +1397,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %119 = getelementptr inbounds nuw ptr, ptr %2, i64 %118
   store ptr %115, ptr %119, align 8
   %120 = icmp eq ptr %115, null
-  br i1 %120, label %142, label %139
+  br i1 %120, label %146, label %143
 
 121:                                              ; preds = %77
   %122 = tail call i64 @object_head() #20
@@ -1411,30 +1411,34 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %130 = getelementptr inbounds nuw ptr, ptr %126, i64 %129
   %131 = load ptr, ptr %130, align 8
   %132 = icmp eq ptr %125, %131
-  br i1 %132, label %139, label %133
+  br i1 %132, label %143, label %133
 
 133:                                              ; preds = %121
   %134 = load ptr, ptr %28, align 8
-  %135 = tail call i32 %134(ptr noundef nonnull %78, ptr noundef %131) #23
-  %136 = icmp eq i32 %135, 1
-  br i1 %136, label %139, label %137
+  %135 = add i32 %128, 1
+  %136 = zext i32 %135 to i64
+  %137 = getelementptr inbounds nuw ptr, ptr %126, i64 %136
+  %138 = load ptr, ptr %137, align 8
+  %139 = tail call i32 %134(ptr noundef nonnull %78, ptr noundef %138) #23
+  %140 = icmp eq i32 %139, 1
+  br i1 %140, label %143, label %141
 
-137:                                              ; preds = %133
-  %138 = icmp slt i32 %135, 0
-  br i1 %138, label %142, label %144
+141:                                              ; preds = %133
+  %142 = icmp slt i32 %139, 0
+  br i1 %142, label %146, label %148
 
-139:                                              ; preds = %104, %76, %133, %121, %110, %80, %70
-  %140 = getelementptr inbounds nuw i8, ptr %40, i64 16
-  %141 = icmp ult ptr %140, %13
-  br i1 %141, label %39, label %144, !llvm.loop !32
+143:                                              ; preds = %104, %76, %133, %121, %110, %80, %70
+  %144 = getelementptr inbounds nuw i8, ptr %40, i64 16
+  %145 = icmp ult ptr %144, %13
+  br i1 %145, label %39, label %148, !llvm.loop !32
 
-142:                                              ; preds = %110, %80, %137
-  %143 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #22
-  br label %144
+146:                                              ; preds = %110, %80, %141
+  %147 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #22
+  br label %148
 
-144:                                              ; preds = %139, %101, %104, %142, %20, %137
-  %145 = phi i32 [ 1, %137 ], [ 0, %20 ], [ %143, %142 ], [ 1, %101 ], [ 0, %139 ], [ 1, %104 ]
-  ret i32 %145
+148:                                              ; preds = %143, %101, %104, %146, %20, %141
+  %149 = phi i32 [ 1, %141 ], [ 0, %20 ], [ %147, %146 ], [ 1, %101 ], [ 0, %143 ], [ 1, %104 ]
+  ret i32 %149
 }
 
 ; Function Attrs: noinline nounwind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -516,6 +516,36 @@ def test_structs_are_their_fields() -> None:
     assert isinstance(p, Struct) and p.cls is Params and [name for name, _ in p.fields] == ["x", "scale", "tile"]
     assert bound.values[1] == 2.0 and [name for name, _ in bound.arrays] == ["p.x", "out"]
     assert bind(struct_of_structs, Pair(params(x, 1.0), 5)).values[1:] == [1.0, 5, 8]
+
+
+@dataclass(frozen=True)
+class Longer(Params):
+    more: int = 0
+
+
+def test_an_object_of_a_derived_class_keeps_its_methods() -> None:
+    @dataclass(frozen=True)
+    class Scale:
+        by: i32
+
+        def of(self, x: Any) -> Any:
+            return x * self.by
+
+    class Negated(Scale):
+        def of(self, x: Any) -> Any:
+            return -super().of(x)
+
+    @cl.kernel(block=1)
+    def scaled(scale: Scale, out: Tensor[i32, (1,)]) -> None:
+        out[0] = scale.of(5)
+
+    out = np.zeros(1, np.int32)
+    kinds: tuple[Any, Any] = Scale, Negated
+    for kind, by, found in ((0, 2, 10), (1, 2, -10), (0, 3, 15), (1, 3, -15)):
+        scaled[1](kinds[kind](by), out)
+        assert out[0] == found
+    x, longer = floats(8), cast("Any", Longer)
+    assert "must be a Params, not a Longer, which has further fields" in refused(struct, longer(x, 2), x)
 
 
 def test_structs_that_do_not_fit() -> None:

@@ -553,6 +553,13 @@ def test_structs(cuda: FakeCuda) -> None:
     for two in (Two(x, 2.0), Sub(x, 3.0), Two(other.Array(0x20010, (8,)), 4.0)):
         for more in (None, x):
             both(cuda, pair, (1, 32), Nest(two, more), 3)
+
+    class Negated(TwoOf):  # its methods are others: it has a kernel of its own
+        def __neg__(self) -> Any: ...
+
+    its: Any = Negated
+    found = [launched(each, cuda, (1, 32), Nest(its(x, 3.0), None), 3) for each in pair]
+    assert found[0] == found[1] and isinstance(found[0][0], dict) and not cuda.packed
     for wrong in (x, Nest(Two(x, "no"), None), Nest((x, 2.0), None), Nest(Two(x, 1.0), other.Array(0x1000, (9,)))):
         expected = launched(pair[1], cuda, (1, 32), wrong, 3)
         assert expected[0] is ArgumentError

@@ -97,6 +97,29 @@ ALWAYS = 0xFFFF
 _IS_GIVEN, _IS_INSTANCE, _FIELD, _HAS_ITEMS, _ITEM = range(5)  # launcher/tables.h
 
 
+class _Empty: ...
+
+
+_OF_ANY_CLASS = {*vars(_Empty), "__slots__", "__annotations__", "__qualname__"}
+
+
+class Kin:
+    """The class `cls` and those derived from it that add nothing: kernels take their objects for ones of `cls`."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def has(self, kind: type) -> bool:
+        """Tell whether `kind` is one of these classes."""
+        if not issubclass(kind, self.cls):
+            return False
+        derived = kind.__mro__[: kind.__mro__.index(self.cls)]
+        return all(vars(each).keys() <= _OF_ANY_CLASS for each in derived)
+
+    def __instancecheck__(self, x: object) -> bool:
+        return self.has(type(x))
+
+
 class Rows:
     """Collects the rows by which the launcher finds the leaves of a call. A slot holds an object of the call.
 
@@ -123,8 +146,9 @@ class Rows:
     def instance(self, name: str, slot: int, given: int) -> None:
         """Require the object to be of the class of the struct called `name`, if classes are known."""
         if self._classes is not None:
-            self.objects.append(self._classes[name])
-            self.fetches.append((_IS_INSTANCE, slot, given, 0, len(self.objects) - 1))
+            cls = self._classes[name]
+            self.objects += (cls, Kin(cls))
+            self.fetches.append((_IS_INSTANCE, slot, given, 0, len(self.objects) - 2))
 
     def field(self, field: str, slot: int, given: int) -> int:
         """Return a new slot, which holds the attribute `field` of the object."""
