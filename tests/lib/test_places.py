@@ -10,7 +10,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.lang.places import places
+from cutelite.lang.places import Places, places
 from cutelite.lang.tables import Table
 
 
@@ -55,10 +55,30 @@ def by_numpy(function: Callable[..., Any], q: Any, k: Any) -> Any:
     return function(q, k)
 
 
-@cl.kernel(block=1)
-def looked_up(numbers: Tensor[f32, (100,)], base: i32, out: Tensor[f32, (2, 2, 4)]) -> None:
+def test_run_time_scalars_keep_indices_linear() -> None:
+    """On either side, floats or not; added to numbers without a vector of their own."""
     keys = tuple(i // 2 * 8 + i % 2 for i in range(8))
-    found = Table(numbers)[places(base, keys, (2, 1, 4)) - places(base + 5, (0, 8), (1, 2, 1))]
+
+    @cl.kernel(block=1)
+    def kernel(base: i32, slope: f32, out: Tensor[f32, (16,)]) -> None:
+        query, key = places(base + 5, (0, 8), (1, 2, 1)), places(base, keys, (2, 1, 4))
+        for i, found in enumerate((slope * (key - query) * base, (key - query) * 0.5 * base * slope * 2.0)):
+            assert isinstance(found, Places)
+            sums = found.onto(cl.full((2, 2, 4), 1.0 + i, f32)).reshape((16,))
+            for j in cl.static_range(16):
+                out[j] = sums[j] if i == 0 else out[j] - sums[j]
+
+    out = np.zeros(16, np.float32)
+    kernel[1](3, 0.25, out)
+    np.testing.assert_allclose(out, -1.0, rtol=1e-6)
+
+
+@cl.kernel(block=1)
+def looked_up(
+    numbers: Tensor[f32, (cl.dims("N"),)], base: i32, out: Tensor[f32, (2, 2, 4)], ends: cl.Constexpr[bool] = False
+) -> None:
+    keys = tuple(i // 2 * 8 + i % 2 for i in range(8))
+    found = Table(numbers, ends=ends)[places(base, keys, (2, 1, 4)) - places(base + 5, (0, 8), (1, 2, 1))]
     for i in cl.static_range(16):
         out[i % 2, i // 2 % 2, i // 4] = found[i % 2, i // 2 % 2, i // 4]
 
@@ -69,5 +89,7 @@ def test_equal_differences_are_looked_up_once() -> None:
     looked_up[1](numbers, 7, out)
     q, k = np.array([5, 13]).reshape(1, 2, 1), np.array([0, 1, 8, 9, 16, 17, 24, 25]).reshape(4, 2).T.reshape(2, 1, 4)
     np.testing.assert_array_equal(out, numbers[k - q])
+    looked_up[1](numbers[:18], 7, out, True)
+    np.testing.assert_array_equal(out, numbers[:18][np.minimum(k - q, 17)])
     ptx = looked_up.compile((100,), 0, (2, 2, 4), arch="sm_90a").ptx
     assert ptx.count("ld.global") == 10, "of 16 differences"

@@ -33,6 +33,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
+from cutelite.kernels.attention.backward_powers import Powers
 from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
@@ -243,7 +244,7 @@ class Narrow(Worker):
         s, dp = self.product(0, q, state, self.begun(place)), self.product(1, do, state)
         lse = self.loaded(state, 0)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        scores = self.scores(place)
+        scores = Powers.of(self, place)
         p, rates, total = scores.powers(s, lse, lambda: self.loaded(state, 1))
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
         ds = scores.gradients(p, dp, rates, total())
@@ -362,7 +363,7 @@ class Apart(Narrow):
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
         s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place)))
-        scores = self.scores(place)
+        scores = Powers.of(self, place)
         p, rates, total = scores.powers(s, self.loaded(state, 0), lambda: self.loaded(state, 1))
         dtype = self.plan.problem.dtype
         held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)

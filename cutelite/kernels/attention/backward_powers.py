@@ -58,12 +58,13 @@ class Powers:
     n: int
 
     @classmethod
-    def of(cls, plan: Plan, given: Given, sequence: Sequence, key: Any, place: Any) -> Any:
-        """Return the block of these keys and of a block of queries (`Block.first`)."""
-        low, (spot, *_) = place[0] * plan.config.rows, cl.wgmma.coordinates(8)
+    def of(cls, worker: Any, place: Any) -> Any:
+        """Return the block of a computing warpgroup's keys and of a block of queries (`Block.first`)."""
+        plan, key, (m, head, _), (spot, *_) = worker.plan, worker.key, place, cl.wgmma.coordinates(8)
+        low = m * plan.config.rows
         rows, first = (low + spot[0], key + spot[1]) if plan.wide else (key + spot[0], low + spot[1])
-        n = plan.width if plan.wide else plan.config.rows
-        return cls(plan, given, sequence, place[1], low, key, places(rows, *ROWS_OF_THREAD), first, n)
+        own = head, low, key, places(rows, *ROWS_OF_THREAD), first, plan.width if plan.wide else plan.config.rows
+        return cls(plan, worker.given, worker.sequence, *own)
 
     @property
     def places(self) -> tuple[Any, Any, Any, Any]:
@@ -114,8 +115,7 @@ class Powers:
         else:
             rates = p * rates  # two numbers for a score wait for dP, not three
             if plan.curved:
-                # a branch holds all of both in registers
-                p, rates = self.seen(plan.wide, 0.0, p, rates)
+                p, rates = self.seen(plan.wide, 0.0, p, rates)  # a branch would hold all of both in registers
         return p.reshape((n // 2,)), rates, total
 
     def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
@@ -168,25 +168,18 @@ class Powers:
     @property
     def sees(self) -> Any:
         """For each element whether its query is there and sees its key, but for a `mask_mod`."""
-        row, first, problem, given, sequence, wide = (
-            self.row,
-            self.first,
-            self.plan.problem,
-            self.given,
-            self.sequence,
-            self.plan.wide,
-        )
+        problem, given, sequence, wide = self.plan.problem, self.given, self.sequence, self.plan.wide
         left, right = (given.left if problem.left else None), (given.right if problem.right else None)
         offset = self.plan.tiles.offset(sequence, given)
         # a row sees so many columns before its own place, and behind it
-        before, behind, own = (left, right, row + offset) if wide else (right, left, row - offset)
+        before, behind, own = (left, right, self.row + offset) if wide else (right, left, self.row - offset)
         count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-        own, column, sees = own - first, places(i32(0), *columns(self.n)), None
+        own, column, sees = own - self.first, places(i32(0), *columns(self.n)), None
         if before is not None or self.modified or not wide:
             least = i32(0) if before is None else own - before
-            sees = column >= (cl.where(row < count, least, NEVER) if self.modified or not wide else least)
+            sees = column >= (cl.where(self.row < count, least, NEVER) if self.modified or not wide else least)
         if behind is not None or self.modified or wide:
-            most = end - 1 - first
+            most = end - 1 - self.first
             ends = column <= (most if behind is None else min(own + behind, most))
             sees = ends if sees is None else sees & ends
         return sees

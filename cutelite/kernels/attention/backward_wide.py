@@ -10,6 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f16, f32
+from cutelite.kernels.attention.backward_powers import Powers
 from cutelite.kernels.attention.backward_worker import EVERYONE, Worker, multiply
 from cutelite.kernels.attention.scores import ROWS
 
@@ -58,7 +59,7 @@ class Wide(Worker):
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
         lse = self.loaded(state, 0)
-        begun, scores = self.begun(place), self.scores(place)
+        begun, scores = self.begun(place), Powers.of(self, place)
         s = cl.wgmma.zeros_accumulator(plan.width) if begun is None else begun
         s = cl.wgmma.wait_group(0, multiply(q, self.own(0), s, begun is not None))
         p, rates, total = scores.powers(s, lse, lambda: self.loaded(state, 1))

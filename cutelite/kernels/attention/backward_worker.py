@@ -131,13 +131,9 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
 
-    def scores(self, place: Any) -> Powers:
-        """Return what is done to the scores of a block of queries."""
-        return Powers.of(self.plan, self.given, self.sequence, self.key, place)  # type: ignore[no-any-return]
-
     def begun(self, place: Any) -> Any:
         """Return the accumulator from which a block of scores begins; None for zeros."""
-        return self.scores(place).start() if self.plan.begins else None
+        return Powers.of(self, place).start() if self.plan.begins else None
 
     def await_keys(self) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
