@@ -81,12 +81,11 @@ class Powers:
         """Return the accumulator from which products begin, as it brings what `score_mod` adds to them."""
         return self.biased().start(self.given.scale * self.plan.factor).reshape((self.n // 2,))
 
-    def powers(self, s: Any, lse: Any, sums: Callable[[], Any]) -> tuple[Any, Any, Any]:
+    def powers(self, s: Any, lse: Callable[[], Any]) -> tuple[Any, Any]:
         """Return probabilities, 0 where a query does not see a key, and what `gradients` needs beside them.
 
-        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it; and
-        what `sums` gives, which is called while powers are computed. Probabilities are 2 to the power `Plan.lift` times
-        as large.
+        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
+        Probabilities are 2 to the power `Plan.lift` times as large.
 
         lse   returns logsumexps in powers of 2; or None, where products subtract them
         """
@@ -108,7 +107,6 @@ class Powers:
         if plan.added is not None and not plan.begins:
             bias = self.biased().bias * LOG2E
             s = bias.onto(s) if isinstance(bias, Places) else s + bias
-        total = sums()
         p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
         if isinstance(rates, float):
             (p,) = self.seen(False, 0.0, p)
@@ -116,7 +114,7 @@ class Powers:
             rates = p * rates  # two numbers for a score wait for dP, not three
             if plan.curved:
                 p, rates = self.seen(plan.wide, 0.0, p, rates)  # a branch would hold all of both in registers
-        return p.reshape((n // 2,)), rates, total
+        return p.reshape((n // 2,)), rates
 
     def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
         """Return dS, the gradients of products of queries and keys, without the scale.

@@ -58,11 +58,12 @@ class Wide(Worker):
         state, p_full, ds_full = (pipe.consumer_state_at(number) for pipe in (rows, p_pipe, ds_pipe))
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
-        lse = self.loaded(state, 0)
+        lse = self.of_rows(state, 0)
         begun, scores = self.begun(place), Powers.of(self, place)
         s = cl.wgmma.zeros_accumulator(plan.width) if begun is None else begun
         s = cl.wgmma.wait_group(0, multiply(q, self.own(0), s, begun is not None))
-        p, rates, total = scores.powers(s, lse, lambda: self.loaded(state, 1))
+        p, rates = scores.powers(s, lambda: lse)
+        total = self.of_rows(state, 1)
         held = cl.wgmma.fence_operand(p.to(f16), held=False)
         at_once = isinstance(rates, float)  # else dP has registers only when P is stored
         dp = self.start_dp(do) if at_once else None
@@ -76,7 +77,7 @@ class Wide(Worker):
             dp, *own = cl.wgmma.wait_group(1, dp, keep=self.start_own(do, of_p, own))
         else:
             dp = cl.wgmma.wait_group(0, dp)
-        ds = scores.gradients(held, dp, rates, total())
+        ds = scores.gradients(held, dp, rates, total)
         ds_pipe.producer_acquire(ds_state)
         plan.put(ds, of_ds, self.group)
         cl.fence_proxy_async("shared::cta")

@@ -5,7 +5,6 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -165,14 +164,6 @@ class Worker(Block):
         for i, offset in enumerate(offsets):
             held[i] = base[spot[0 if self.plan.wide else 1] + offset]
         return held.load().reshape(shape)
-
-    def loaded(self, state: Any, which: int) -> Callable[[], Any]:
-        """Return a function that returns what `of_rows` does, loaded now; when it is called where that is faster."""
-        plan, problem = self.plan, self.plan.problem
-        if not plan.wide and (plan.apart or problem.dim <= 96 or problem.softcap is not None):
-            return lambda: self.of_rows(state, which)
-        found = self.of_rows(state, which)
-        return lambda: found
 
     def start_dq(self, state: Any, part: Any) -> Any:
         """Start a part of dS @ K: 64 rows of a larger block, or as many columns as `Plan.columns` of all."""
