@@ -199,6 +199,16 @@ def test_functions_that_add_to_scores_are_known(mod: Any, known: Any) -> None:
     assert added_by(replace(problem, softcap=3.0), 0.1) is None
 
 
+@pytest.mark.parametrize("dim", [64, 128])
+def test_biases_may_be_infinite(dim: int) -> None:
+    wall, (q, k, v, do) = np.where(np.arange(140) < 30, -np.inf, 0.0).astype(np.float32), inputs(70, 140, 2, 1, dim)
+    seen: Any = {"mask_mod": lambda b, h, q_idx, kv_idx: kv_idx >= 30}
+    (o, lse), want = forward(q, k, v, **seen), exact(q, k, v, do, **seen)
+    found = attention_backward(do, q, k, v, o, lse, score_mod=lambda score, b, h, q_idx, kv_idx: score + wall[kv_idx])
+    for x, y in zip(found, want, strict=True):
+        assert np.linalg.norm(x.astype(np.float64) - y) <= 4e-3 * np.linalg.norm(y)
+
+
 def test_block_masks_leave_out_queries_that_see_nothing() -> None:
     q, k, v, do = inputs(200, 140, 2, 1, 64)
 
