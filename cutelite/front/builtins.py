@@ -92,9 +92,10 @@ def _extremum(
 ) -> Any:
     items = list(iterate_static(args[0])) if len(args) == 1 else list(args)
     key, others = kwargs.get("key"), kwargs.keys() - {"key", "default"}
-    if not items or others or (key is None and _known(*items)):
+    compared = any(overloads(type(x)).keys() & {"lt", "gt"} for x in items)
+    if not items or others or (key is None and not compared and _known(*items)):
         return python(items, **kwargs)
-    if key is not None or any(isinstance(x, tuple | list) for x in items):
+    if key is not None or compared or any(isinstance(x, tuple | list) for x in items):
         return _first_extreme(frame, "<" if python is min else ">", items, key)
     if all(isinstance(x, DimExpr | int) for x in items):
         return of_dims(*items)

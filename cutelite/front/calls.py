@@ -190,7 +190,13 @@ def is_inlined(function: Any) -> bool:
         function = getattr(function, "__cutelite_function__", function)
         if not isinstance(function, types.FunctionType):
             return False
+    if function.__code__ in _ORDERINGS:
+        return True
     return _is_ours(function.__module__ or "", function.__code__.co_filename)
+
+
+_ORDERINGS = {made.__code__ for rows in getattr(functools, "_convert", {}).values() for _, made in rows}
+"""The comparisons that `functools.total_ordering` puts into a class: they call those that the user wrote."""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ import enum
 import math
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import numpy as np
@@ -225,6 +225,26 @@ def test_methods_that_builtins_and_membership_call_are_inlined():
         return p in (q, 1), q in [3, p], 3 in (p, q), divmod(p, b), math.floor(q), next(p), next(p), p.x
 
     same(f, *pairs(-1, 0, 2))
+
+
+def test_objects_are_compared_by_the_operators_of_their_class():
+    @total_ordering
+    @dataclass(frozen=True)
+    class Far:
+        x: Any
+        name: Any = 0
+
+        def __lt__(self, other):
+            return abs(self.x) < abs(other.x)
+
+        def __eq__(self, other):
+            return abs(self.x) == abs(other.x)
+
+    def f(a, b):
+        p, q = Far(a, 1), Far(b, 2)
+        return p <= q, p > q, p >= q, p != q, min(p, q).name, max([p, q, Far(2, 3)]).name, max(p, q).x
+
+    same(f, *pairs())
 
 
 def test_dataclasses_compare_by_their_fields():
