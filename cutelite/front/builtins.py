@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import itertools
 import math as python_math
 import operator
 import types
@@ -197,6 +198,23 @@ def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
     return frame.evaluation.mutables.made(
         StaticIter(Numbered(items_of(iterable), index(start)), once=True), frame.share
     )
+
+
+@special(itertools.groupby)
+def _groupby(frame: Frame, iterable: Any, key: Any = None) -> Any:
+    """Return (key, group) for items side by side of one key; each group can be iterated over, also later."""
+    groups: list[tuple[Any, list[Any]]] = []
+    for item in items_of(iterable):
+        its = item if key is None else call(frame, key, [item], {})
+        same = truth_of(frame, compare(frame, "==", groups[-1][0], its)) if groups else False
+        if isinstance(same, Scalar):
+            raise mistake("builtin", "groupby() by keys that only run-time values tell apart", help="use an `if`")
+        if not same:
+            groups.append((its, []))
+        groups[-1][1].append(item)
+    made = frame.evaluation.mutables.made
+    pairs = [(its, made(StaticIter(tuple(group), once=True), frame.share)) for its, group in groups]
+    return made(StaticIter(tuple(pairs), once=True), frame.share)
 
 
 @special(next)

@@ -55,7 +55,7 @@ _ARRAYS = ("arguments", "arrays", "planning", "lent")
 HOST_CALLS = tuple(f"cutelite.kernels.{module}" for module in _ARRAYS)
 """What every function of `cutelite.kernels` that takes arrays, not a kernel's tensors, calls or is wrapped by."""
 
-_ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
+_ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile)
 TAKES_FUNCTIONS: frozenset[Any] = frozenset((map, filter, sorted, functools.reduce, itertools.filterfalse, *_ITERTOOLS))
 """Functions of Python that call a function argument: they are given one that evaluates the call in the kernel."""
 

@@ -179,6 +179,8 @@ def test_partial_reduce_map_filter_sorted():
             list(itertools.accumulate((a, b, 1), add)),
             sum(map(operator.mul, (a, b), (1, 2))),
             list(itertools.starmap(add, ((a, 1), (b, 2)))),
+            [(k, sum(x for _, x in g)) for k, g in itertools.groupby(((1, a), (1, b), (2, 3)), lambda pair: pair[0])],
+            [len(list(g)) for _, g in itertools.groupby("aabccc")],
         )
 
     same(f, *pairs(-1, 0, 2))
