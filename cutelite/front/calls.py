@@ -9,6 +9,7 @@ import functools
 import itertools
 import os
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -539,8 +540,11 @@ def _owner(function: Any, args: list[Any]) -> Any:
 
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a native function, and refuse changes of containers that are not allowed."""
+    """Call a native function, and refuse changes of containers and arrays of NumPy that are not allowed."""
     held = [(x, contents(x)) for x in args if isinstance(x, CONTAINERS)]
+    owner = getattr(function, "__self__", None)
+    if "numpy" in sys.modules and (_home(function) == "numpy" or _home(type(owner)) == "numpy"):
+        return _of_numpy(frame, function, owner, args, kwargs)
     result = frame.native(function, *args, **kwargs)
     for obj, before in held:
         if not unchanged(obj, before):
@@ -548,6 +552,35 @@ def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any
             restore(obj, before)
             frame.evaluation.mutables.changing(obj, frame.share, f"`{getattr(function, '__name__', function)}()`")
             restore(obj, after)
+    return result
+
+
+def _home(x: Any) -> str:
+    """Return the package of a function or class."""
+    return (getattr(x, "__module__", None) or "").partition(".")[0]
+
+
+def _of_numpy(frame: Frame, function: Any, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function of NumPy, or a method of an array, with views of arrays from outside that cannot be written."""
+    ndarray, own = sys.modules["numpy"].ndarray, frame.evaluation.mutables.arrays
+
+    def constant(x: Any) -> Any:
+        if type(x) is not ndarray or not x.flags.writeable or id(x) in own:
+            return x
+        view = x.view()
+        view.flags.writeable = False
+        return view
+
+    method = getattr(constant(owner), function.__name__) if isinstance(owner, ndarray) else function
+    try:
+        result = frame.native(method, *map(constant, args), **{name: constant(x) for name, x in kwargs.items()})
+    except CompileError as error:
+        given = [x for x in (owner, *args, *kwargs.values()) if isinstance(x, ndarray)]
+        if given and "read-only" in str(error):
+            frame.evaluation.mutables.changing(given[-1], frame.share, f"`{function.__name__}()`")
+        raise
+    if type(result) is ndarray and result.base is None:
+        own[id(result)] = result
     return result
 
 

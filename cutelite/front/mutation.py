@@ -36,6 +36,7 @@ class Mutables:
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
+        self.arrays: dict[int, Any] = {}  # new arrays of NumPy, which its functions may write to
 
     def made(self, obj: Any, share: Share) -> Any:
         """Remember that threads of this share made an object, and return it."""

@@ -433,6 +433,9 @@ THING = type("Thing", (), {})()
         ("THING.x = 1", "assigning to `.x` would change a Thing that this kernel did not make"),
         ("list.append(OUTSIDE, a)", "would change a list that this kernel did not make"),
         ("import heapq\nheapq.heappush(OUTSIDE, 0)", "`heappush()` would change a list that this kernel did not make"),
+        ("COUNTS.fill(a.dtype.bits)", "`fill()` would change a ndarray that this kernel did not make"),
+        ("np.add(COUNTS, 1, out=COUNTS)", "`add()` would change a ndarray that this kernel did not make"),
+        ("np.put(COUNTS, [0], [7])", "`put()` would change a ndarray that this kernel did not make"),
         ("xs = []\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time list under a run-time"),
         ("xs = []\nfor i in range(a):\n    xs += [i]", "`+=` would change a compile-time list under a run-time"),
         (
@@ -513,7 +516,10 @@ def test_enums_and_numpy_tables_are_constants():
                 r = a
             case Mode.SLOW:
                 r = b
-        s = 0
+        own = COUNTS.copy()
+        own.fill(3)
+        np.add(own, COUNTS, out=own)
+        s = int(own[4])
         for k in range(3):
             s += int(COUNTS[2]) + a * COUNTS[3]
         return r + (Bits.A | Bits.B) + Mode(2).value + (a & Bits.B), s, int(COUNTS.sum()), mode is Mode.FAST
