@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arrays import code_of, empty, strides_of
 from cutelite.kernels.lent import is_jax
 from cutelite_rt.arrays import memory
@@ -262,7 +263,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
         names = tuple(inspect.signature(function).parameters)
         apart = only or names
         ways = "detach it" + (f", or call {see}.{function.__name__}" if see else "")
-        told = in_words_of_caller(function)
+        told = with_words_of_caller(function)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -277,16 +278,21 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
                             )
             return told(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        return around_users_code(call)  # type: ignore[return-value]
 
     return declared
 
 
 def in_words_of_caller(function: F) -> F:
-    """Name the function's arguments in errors of kernels' arguments. What is `underived` does so by itself.
+    """Name the function's arguments in errors of kernels' arguments, whose tracebacks end at the caller.
 
-    Keyword arguments that are annotated as `bool` are checked.
+    Keyword arguments that are annotated as `bool` are checked. What is `underived` does all that by itself.
     """
+    return around_users_code(with_words_of_caller(function))
+
+
+def with_words_of_caller(function: F) -> F:
+    """Name the function's arguments in errors of kernels' arguments, and check those that are annotated as `bool`."""
     parameters = inspect.signature(function).parameters
     names, flags = tuple(parameters), [name for name, x in parameters.items() if x.annotation in ("bool", bool)]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -277,6 +278,12 @@ def others(array: Any, turn: int) -> Iterator[tuple[str, Any]]:
         yield f"extent {mode} less", array.take(range(extent - 1), mode)
 
 
+def ends_here(error: Exception) -> bool:
+    """Tell whether the traceback of an error ends at the user's line, which is in this file."""
+    found = traceback.extract_tb(error.__traceback__)
+    return found[-1].filename == __file__ or any(entry.name == only_checked.__name__ for entry in found)
+
+
 def is_optional(function: Callable[..., Any], word: str) -> bool:
     found = inspect.signature(function).parameters.get(word)
     return found is not None and found.default is None
@@ -313,6 +320,8 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
                 names = [word, *(n for n, x in given.items() if isinstance(x, np.ndarray) and not alone)]
                 if not known or not any(re.search(rf"\b{name}\b", str(error)) for name in names):
                     wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
+                if isinstance(error, cl.ArgumentError) and not ends_here(error):
+                    wrong.append(f"{word} as {what}: the traceback goes on")
             except Exception as error:
                 # Numbers that the device reads, such as ends of groups beyond the rows, are reported by the simulator.
                 if not (isinstance(error, cl.SimError) and str(error).startswith("error[assertion]: group ")):
