@@ -39,7 +39,7 @@ def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
 
 
 def neighbours(memory: Any, at: Any, width: int, step: Any = 0) -> Any:
-    """Load `width` neighbouring elements that begin anywhere, at ``at + step``.
+    """Load `width` neighbouring elements of `memory` that begin anywhere, at ``at + step``.
 
     Narrow elements come in words of 32 bits, which are shifted where the first element begins within one: then the
     elements of that word before it are read too, and as many behind the last one.
