@@ -18,9 +18,9 @@ another reads through the other must be ordered, as any accesses to the same byt
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from collections.abc import Callable
-from dataclasses import make_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ def _planned(field: Any, name: str) -> _Plan:
 
 @lru_cache
 def _struct(name: str, fields: tuple[str, ...]) -> Any:
-    return make_dataclass(name, fields, frozen=True)
+    return dataclasses.make_dataclass(name, fields, frozen=True)
 
 
 _STRINGS = (
@@ -188,4 +188,5 @@ def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
             raise CompileError(Mistake("annotation", f"{text}, but shared storage holds Smem[dtype, shape]"))
         if name in vars(cls):
             raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__} is memory: it has no value yet"))
-    return make_dataclass(cls.__name__, list(hints), bases=(cls,), frozen=True), tuple(hints.values())
+    fields = [(name, Any, dataclasses.field()) for name in hints]  # not a base's constant of that name
+    return dataclasses.make_dataclass(cls.__name__, fields, bases=(cls,), frozen=True), tuple(hints.values())

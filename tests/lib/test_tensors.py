@@ -218,6 +218,7 @@ class Counted(cl.SharedStorage):
     data: cl.Smem[f32, (4,), cl.align(256)]
     FACTOR: ClassVar[int] = 2
     LAST = 3
+    more: ClassVar[Any] = None
 
     @staticmethod
     def by(factor: Any, x: Any) -> Any:
@@ -228,6 +229,9 @@ class Counted(cl.SharedStorage):
 
 
 class Derived(Counted):
+    more: cl.Smem[f32, (4,)]  # type: ignore[misc]
+    LAST = 2
+
     def doubled(self, i: int) -> Any:
         return super().doubled(i)
 
@@ -263,8 +267,8 @@ def test_unions_nest() -> None:
 def doubles(x: Tensor[f32, (1,)]) -> None:
     storage = Derived.allocate()
     storage.data[storage.LAST] = x[0]
-    if isinstance(storage, Counted):
-        x[0] = storage.doubled(3)
+    if isinstance(storage, Counted) and storage.more is not None:
+        x[0] = storage.doubled(2)
 
 
 def test_storage_is_an_instance_of_its_class() -> None:
