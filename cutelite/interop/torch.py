@@ -185,7 +185,7 @@ def _with_extents(x: Any) -> tuple[bool, Any]:
     if not any(isinstance(extent, torch.SymInt) for extent in extents):
         return False, x
     extents = [extent.node.hint if isinstance(extent, torch.SymInt) else extent for extent in extents]
-    return True, torch.empty_strided(extents[: x.dim()], extents[x.dim() :], dtype=x.dtype, device=x.device)
+    return True, x.new_empty_strided(extents[: x.dim()], extents[x.dim() :])
 
 
 def without_views(function: Function) -> Function:
