@@ -53,7 +53,7 @@ HOST_MODULES = ("cutelite_rt", *(f"cutelite.{room}" for room in _HOST_ROOMS))
 """Modules whose functions compile, launch, allocate or listen: they are called on the host only."""
 
 _ARRAYS = ("arguments", "arrays", "planning", "lent")
-HOST_CALLS = tuple(f"cutelite.kernels.{module}" for module in _ARRAYS)
+HOST_CALLS = ("cutelite_rt.callers", *(f"cutelite.kernels.{module}" for module in _ARRAYS))
 """What every function of `cutelite.kernels` that takes arrays, not a kernel's tensors, calls or is wrapped by."""
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile)
