@@ -145,10 +145,11 @@ def custom_op(
 
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
-            symbolic, known = with_extents(args)
+            symbols, found = symbols_of(args), None
             with diverted(nothing), imagined_addresses():
-                found = function(*known, **kwargs) if checked else None
-                if told.returns and (symbolic or not checked):
+                if checked and all(x.node.has_hint() for x in symbols):
+                    found = function(*with_extents(args), **kwargs)
+                if told.returns and (symbols or not checked):
                     found = giving(*args, **kwargs)
             check_places(f"{made._qualname}: ", args, found)
             return found
@@ -170,22 +171,27 @@ def library_op(name: str, **how: Any) -> Callable[[Function], Any]:
     return made
 
 
-def with_extents(args: Any) -> tuple[bool, Any]:
-    """Tell whether extents of tensors among arguments are symbols, and return the arguments with those of this time."""
-    found = [with_extents(x) if isinstance(x, list | tuple) else _with_extents(x) for x in args]
-    return any(symbolic for symbolic, _ in found), type(args)(x for _, x in found)
+def symbols_of(args: Any) -> list[Any]:
+    """Return the symbols among arguments and the extents of tensors, also in lists."""
+    found = []
+    for x in args:
+        if isinstance(x, list | tuple):
+            found += symbols_of(x)
+        else:
+            extents = (*x.shape, *x.stride()) if isinstance(x, torch.Tensor) else (x,)
+            found += [extent for extent in extents if isinstance(extent, torch.SymInt)]
+    return found
 
 
-def _with_extents(x: Any) -> tuple[bool, Any]:
+def with_extents(x: Any) -> Any:
+    """Return an argument, or a list of them, with the numbers that symbols stand for this time."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(with_extents, x))
     if isinstance(x, torch.SymInt):
-        return True, x.node.hint
-    if not isinstance(x, torch.Tensor):
-        return False, x
-    extents = [*x.shape, *x.stride()]
-    if not any(isinstance(extent, torch.SymInt) for extent in extents):
-        return False, x
-    extents = [extent.node.hint if isinstance(extent, torch.SymInt) else extent for extent in extents]
-    return True, x.new_empty_strided(extents[: x.dim()], extents[x.dim() :])
+        return x.node.hint
+    if not isinstance(x, torch.Tensor) or not symbols_of([x]):
+        return x
+    return x.new_empty_strided(with_extents(tuple(x.shape)), with_extents(x.stride()))
 
 
 def without_views(function: Function) -> Function:
@@ -250,8 +256,9 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     )
 
     def check_into(*args: Any) -> None:
-        with diverted(nothing), imagined_addresses():
-            into(*with_extents(args)[1])
+        if all(x.node.has_hint() for x in symbols_of(args)):
+            with diverted(nothing), imagined_addresses():
+                into(*with_extents(args))
         check_places(f"{made._opoverload}: ", args, None)
 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[None, None]:

@@ -187,6 +187,13 @@ def test_numbers_may_be_extents_that_torch_keeps_symbolic() -> None:
     assert shapes == [(4, 8), (6, 8)]
     assert len(graphs) == 1
 
+    def chosen(x: Any) -> Any:
+        return softmax(x[x[:, 0] > 0])  # nobody knows how many rows, not even this time
+
+    (x,) = (each.detach() for each in tensors((6, 8)))
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        assert torch.equal(torch.compile(chosen, fullgraph=True, backend="aot_eager")(x), chosen(x))
+
 
 def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
     (rows,) = (x.detach() for x in tensors((1, 8193)))
