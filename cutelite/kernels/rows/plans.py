@@ -233,7 +233,7 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool) -> Plan:
     whole    rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     shifted  so do the vectors that cover rows, of which bulk copies take any number
     """
-    if shifted and (2048 < n <= 6144 or 16_384 < n <= 131_072):  # weights come with the row
+    if shifted and (2048 < n <= 6144 or 16_384 < n <= 65_536):  # weights come with the row
         each, registers = (48, 128) if n <= 6144 else (32, 96)
         return asking(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), n)
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
