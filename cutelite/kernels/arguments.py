@@ -78,7 +78,7 @@ def check_for_hopper(why: str, **given: Any) -> None:
     """Refuse arguments that kernels for tensor memory have not: those that are not None. Errors: ValueError."""
     for name, x in given.items():
         if x is not None:
-            raise ValueError(f"{name}= is for Hopper: {why}")
+            raise Misfit(f"{name}= is for Hopper: {why}")
 
 
 def instance(name: str, x: Any, kind: type, *, needed: bool = False) -> Any:

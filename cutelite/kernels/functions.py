@@ -80,7 +80,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
         if not _is_array(x):
             return x
         if not code_of(x):
-            raise ValueError(f"a function captured an array of {x.dtype}, which kernels cannot index")
+            raise Misfit(f"a function captured an array of {x.dtype}, which kernels cannot index")
         detached(x)
         index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
         if index == len(arrays):
@@ -101,7 +101,7 @@ def check_detached(function: Any) -> None:
 def detached(x: Any) -> Any:
     """Return what a function captured. Errors: ValueError for an array that needs a gradient."""
     if needs_gradient(x):
-        raise ValueError("a function captured a tensor that needs a gradient, and would get none: detach it")
+        raise Misfit("a function captured a tensor that needs a gradient, and would get none: detach it")
     return x
 
 

@@ -59,7 +59,7 @@ def attention_backward(
     spans = None
     if block_mask is not None:
         if causal or window != (None, None) or mask_mod is not None:
-            raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
+            raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
         mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
         mask_mod, spans = mask.derived_mod, None if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod

@@ -57,7 +57,7 @@ class BlockMask:
     def derived_mod(self) -> Any:
         """The `mask_mod`, for derivatives. Errors: ValueError where there is none."""
         if self.mask_mod is None:
-            raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
+            raise Misfit("a block mask without a mask_mod has no derivative: detach q, k and v")
         return self.mask_mod
 
     def sparsity(self) -> float:
@@ -108,7 +108,7 @@ def create_block_mask(
 def checked(block: tuple[int, int]) -> None:
     """Check the sizes of a block. Errors: ValueError."""
     if block[0] <= 0 or block[1] <= 0 or block[0] % 64 or block[1] % 64:
-        raise ValueError(f"blocks of {block[0]} queries and {block[1]} keys: both are multiples of 64")
+        raise Misfit(f"blocks of {block[0]} queries and {block[1]} keys: both are multiples of 64")
 
 
 def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[int, int]) -> BlockMask:
@@ -144,7 +144,7 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     have, blocks = tuple(mask.order.shape), (-(-shape[2] // mask.block[0]), -(-shape[3] // mask.block[1]))
     if have[2:] != blocks or have[0] not in (1, shape[0]) or have[1] not in (1, shape[1]):
         needed = f"{shape[0]} sequences, {shape[1]} heads, {shape[2]} queries and {shape[3]} keys"
-        raise ValueError(f"the block mask is {have}, of blocks of {mask.block}, which do not fit {needed}")
+        raise Misfit(f"the block mask is {have}, of blocks of {mask.block}, which do not fit {needed}")
     return mask  # type: ignore[no-any-return]
 
 

@@ -12,6 +12,7 @@ from cutelite.kernels.arguments import (
     HALVES,
     Arguments,
     ArrayError,
+    Misfit,
     as_flag,
     as_number,
     check_for_hopper,
@@ -95,7 +96,7 @@ def attention(
         from cutelite.kernels.attention import on_jax
 
         if any(x is not None for x in (out, block_mask, sinks, config)):
-            raise ValueError("for arrays of JAX there is no out=, block_mask=, sinks= and config=")
+            raise Misfit("for arrays of JAX there is no out=, block_mask=, sinks= and config=")
         found = on_jax.attention(q, k, v, on_jax.How(causal, window, softcap, scale, score_mod, mask_mod, layout))
         return found if return_lse else found[0]
     return attend(
@@ -129,7 +130,7 @@ def attend(
     lse = empty(q, (batch, heads, sq), "f32")
     sees = seen(causal, window, sk - sq)
     if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
-        raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
+        raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
     arrays: list[Any] = []
     mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
@@ -253,7 +254,7 @@ def seen(causal: bool | str, window: Window, more: int) -> Seen:
     elif type(causal) is not bool:
         causal = as_flag("causal", causal)
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise ValueError(f"window is (left, right), not {window!r}")
+        raise Misfit(f"window is (left, right), not {window!r}")
     left, right = (None if x is None else as_number("window", x, whole=True, least=0, most=FAR - 1) for x in window)
     if causal:
         right = 0

@@ -29,7 +29,7 @@ from cutelite.interop.torch import out_form, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
-from cutelite.kernels.arguments import wants_operator
+from cutelite.kernels.arguments import Misfit, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import check_detached
@@ -77,7 +77,7 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, mods: Mods, block_mask: Any = None, 
     if torch.compiler.is_dynamo_compiling():
         return plain
     if not plain and traced(q, k, v) and not in_levels():
-        raise ValueError("attention with functions is no operator: it cannot be traced, exported or run without data")
+        raise Misfit("attention with functions is no operator: it cannot be traced, exported or run without data")
     return wants_operator(q, k, v, sinks)
 
 

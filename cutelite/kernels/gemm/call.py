@@ -100,13 +100,11 @@ def gemm(
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
         if operators.wanted(a, b, out, how):
             if any(x is not None for x in (gate, finish, prepare)):
-                raise ValueError(
-                    "a GEMM with gate, finish or prepare is no operator, without derivative: detach a and b"
-                )
+                raise Misfit("a GEMM with gate, finish or prepare is no operator, without derivative: detach a and b")
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
         if finish is not None or prepare is not None:
-            raise ValueError("for arrays of JAX there is no finish= and no prepare=")
+            raise Misfit("for arrays of JAX there is no finish= and no prepare=")
         how_much = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision}
         return of_jax((a, b, c, bias), out, (scale_a, scale_b), how_much, gate, config)
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
@@ -122,7 +120,7 @@ def of_jax(
     a, b, c, bias = arrays
     if jaxs.traced(*arrays):
         if any(x is not None for x in (out, *scales, gate)) or isinstance(config, Config):
-            raise ValueError("within JAX's transforms a GEMM has no out, scales, gate, or configuration")
+            raise Misfit("within JAX's transforms a GEMM has no out, scales, gate, or configuration")
         return jaxs.gemm(a, b, c, bias, jaxs.How(**how))
     more = {"c": c, "bias": bias, "scale_a": scales[0], "scale_b": scales[1], "gate": gate, "config": config}
     return on_jax(gemm, a, b, out=out, **more, **how)
@@ -145,7 +143,7 @@ def function_of(name: str, given: Function | str | None) -> Function | None:
     if not isinstance(given, str):
         return settled(given, name, ("x",))
     if given not in NAMED[name]:
-        raise ValueError(f"{name} is a function, or one of {', '.join(NAMED[name])}; not {given!r}")
+        raise Misfit(f"{name} is a function, or one of {', '.join(NAMED[name])}; not {given!r}")
     return NAMED[name][given]
 
 
@@ -190,9 +188,9 @@ def multiply(
     if config is None or (isinstance(config, str) and config == "tuned"):
         config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
-        raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
+        raise Misfit(f"config is a Config, None or 'tuned', not {config!r}")
     elif (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
-        raise ValueError(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
+        raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
     run(config, *given, early=early)
     return out
 
@@ -298,9 +296,9 @@ def check_combined(problem: Problem, fused: cl.Fused) -> None:
     added = (fused.c, fused.bias, fused.scales.a, fused.scales.b, problem.activation)
     plain = all(x is None for x in added) and (fused.alpha, fused.beta) == (1.0, 0.0)
     if problem.gate is not None and (problem.d.is_int or not plain):
-        raise ValueError("with a gate there are no alpha, beta, c, bias, scales, activation or integers")
+        raise Misfit("with a gate there are no alpha, beta, c, bias, scales, activation or integers")
     if problem.d.is_int and not plain:
-        raise ValueError(f"{problem.d} has the sums as they are: no alpha, beta, bias, scales, or activation")
+        raise Misfit(f"{problem.d} has the sums as they are: no alpha, beta, bias, scales, or activation")
 
 
 def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Problem:
@@ -315,9 +313,9 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
         return problem
     others = (fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation, problem.gate)
     if any(x is not None for x in others) or fused.beta != 0.0 or problem.batched or problem.acc.is_int:
-        raise ValueError("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
+        raise Misfit("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
     if columns % 8 or result.shape[-1] * problem.d.bytes % 16:
-        raise ValueError(
+        raise Misfit(
             f"with finish= a product has a multiple of 8 columns, not {columns}, and rows of results fill 16 bytes"
         )
     return replace(problem, finish=bare(given), tensors=kinds_of(given.tensors))
@@ -340,7 +338,7 @@ def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | No
     Errors  ValueError for what no function can be combined with, and for tensors that are none
     """
     if b.ndim == 3 or a.shape[-1] % 8:
-        raise ValueError(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
+        raise Misfit(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
     kinds = kinds_of(prepare.tensors, "prepare")
     takes = ("chunk", *(f"tensors[{i}]" for i in range(len(kinds))))
     prepare = replace(prepare, function=needed(prepare.function, "prepare", takes))
@@ -362,7 +360,7 @@ def kinds_of(tensors: tuple[Any, ...], what: str = "finish") -> tuple[tuple[str,
     for tensor in tensors:
         view = rt.read(tensor)
         if (view.strides[-1] != 1 and view.shape[-1] != 1) or len(view.shape) not in (1, 2):
-            raise ValueError(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
+            raise Misfit(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
         kinds.append(
             (view.dtype, len(view.shape), gcd(8, view.strides[0], view.shape[1]) if len(view.shape) == 2 else 1)
         )

@@ -158,7 +158,7 @@ def types(plan: Plan) -> tuple[Any, ...]:
     batched, splits = problem.batched, config.splits
     left, right = boxes_of(config, problem, plan.few)
     if left is None or right is None:
-        raise ValueError(
+        raise Misfit(
             f"{config}: blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or "
             "N have rows in spans of 64 bytes or more"
         )
@@ -216,7 +216,7 @@ def run(
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
     if config.stream and splits * config.together > 1:
-        raise ValueError(f"{config}: stream= goes with neither splits= nor together=")
+        raise Misfit(f"{config}: stream= goes with neither splits= nor together=")
     deep = a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes
     steps = -(-deep // 128)
     if splits * config.together > 1:  # as far as there are steps along K

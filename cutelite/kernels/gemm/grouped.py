@@ -26,6 +26,7 @@ from cutelite.kernels.arguments import (
     HALVES,
     Arguments,
     ArrayError,
+    Misfit,
     check_given_apart,
     instance,
     is_array,
@@ -146,7 +147,7 @@ def launched(choice: Choice, *given: Any) -> None:
     if not isinstance(choice, str) or choice != "tuned":
         instance("config", choice, Config)
         if choice is not None and choice.stream:
-            raise ValueError(f"{choice}: groups have no stream=")
+            raise Misfit(f"{choice}: groups have no stream=")
     if choice == "tuned" or (choice is None and tuning_wanted()):
         tuned(*given)
         return
@@ -174,7 +175,7 @@ def by_rows(
     checked.array("out", out, FLOATS, (*a.shape[:-1], last), written=True, rows=True, why=", as a @ b.T")
     dtype, d = dtype_of(rt.read(a).dtype), dtype_of(rt.read(out).dtype)
     if b.shape[1] % 8 or out.shape[-1] * d.bytes % 16:
-        raise ValueError(
+        raise Misfit(
             f"b has {b.shape[1]} rows for each group: they are a multiple of 8, and results' rows fill 16 bytes"
         )
     if left_out() or 0 in (*a.shape[:-1], *b.shape[:2]):
@@ -237,7 +238,7 @@ def gemm(
     """
     if rows is not None:
         if finish is not None or config is not None:
-            raise ValueError("with rows= there is no finish= and no config=")
+            raise Misfit("with rows= there is no finish= and no config=")
         return gathered(a, b, ends, rows, out)
     return by_rows("rows", a, b, ends, out, finish, config)
 
@@ -281,9 +282,9 @@ def along_k(
     if a.shape[1] % 8 or b.shape[1] % 8:
         raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]}: both are multiples of 8")
     if out is None and accumulate:
-        raise ValueError("accumulate= adds to out, and there is none")
+        raise Misfit("accumulate= adds to out, and there is none")
     if isinstance(config, Config) and config.blocks > 1:
-        raise ValueError(f"groups along K have no clusters: {config}")
+        raise Misfit(f"groups along K have no clusters: {config}")
     out = empty(a, (ends.shape[0], a.shape[1], b.shape[1]), "f32") if out is None else out
     given.array("out", out, FLOATS, "E M N", written=True, rows=True)
     if left_out() or 0 in out.shape:

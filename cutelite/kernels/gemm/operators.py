@@ -23,7 +23,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import library_op as custom_op
 from cutelite.interop.torch import out_form, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
-from cutelite.kernels.arguments import needs_gradient, wants_operator
+from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.gemm import call
 
 
@@ -51,9 +51,9 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
         return False
     if needs_gradient(*given):
         if callable(how.activation):
-            raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+            raise Misfit("activation= is a function, of which no derivative is known: apply it to the result")
         if out is not None:
-            raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
+            raise Misfit("out= has no derivative: leave it out, or detach what needs a gradient")
     return not callable(how.activation) and (wants_operator(*given) or to_be_cast(a, b))
 
 
@@ -131,7 +131,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, *more = inputs
     how = ctx.how = How(*more)._replace(c=None, bias=None)
     if how.scale_a is not None or how.scale_b is not None:
-        raise ValueError("there is no derivative through scales: multiply what needs a gradient by them")
+        raise Misfit("there is no derivative through scales: multiply what needs a gradient by them")
     ctx.kinds = [None if x is None else x.dtype for x in How(*more)[:2]]
     ctx.save_for_backward(a, b, output if how.activation == "relu" else None)
 
