@@ -174,11 +174,12 @@ class Access(NamedTuple):
         shifted = (alike or results) and not narrow and aligned < wide and rows.n >= SHORT
         return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
 
-    def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False, unit: int = SECTOR) -> Plan:
+    def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
 
-        The length is of the vectors that cover a row. Plans copy only rows of whole vectors ahead: where rows are
-        covered, it is a whole number of them only with `copies`. `unit`: as for `RowPartition`
+        The length is of the vectors that cover a row from its sector on, also where it is covered from its vector on.
+        Plans copy only rows of whole vectors ahead: where rows are covered, it is a whole number of them only with
+        `copies`.
 
         Errors  `cl.ArgumentError`
         """
@@ -193,7 +194,7 @@ class Access(NamedTuple):
             return given
         if not self.shifted:
             return choose(self.n, self.vector)
-        covered = self.n + unit * self.vector - 1
+        covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = choose(covered + more, self.vector)
         return replace(p, shifted=True, alike=self.alike, around=self.around and self.alike)

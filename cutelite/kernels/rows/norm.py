@@ -27,7 +27,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, deriv
 from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
-from cutelite.kernels.rows.norm_forward import UNIT, Norm, forward
+from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
 from cutelite.lib.rows import SECTOR
@@ -141,7 +141,7 @@ def apply(
     made = [Rows(each, "", kinds=RESULTS) for each in ((y,) if more is None else (y, total))]
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
-    p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given), unit=UNIT)
+    p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
     if narrow is not None:
         bulk = narrow.block == 1 and (p.shifted or access.aligned * rows.dtype.bytes == ACCESS)
         p = p.narrowed(access.aligned, bulk)

@@ -31,7 +31,6 @@ HELD = 32  # elements that a thread reads at once
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose statistics are found together
 MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
-UNIT = 1  # rows that begin anywhere are covered from a vector on: from a sector takes more code and is no faster
 STRANDS = 4  # independent partial sums of `dot`
 
 
@@ -76,11 +75,14 @@ class Norm:
         return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
 
     def team(self, p: Plan, arrays: Any, weights: Any) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of a row of `arrays` and `weights`."""
+        """The team of this thread, and its part of a row of `arrays` and `weights`.
+
+        Rows that begin anywhere are covered from a vector on: from a sector takes more instructions and is no faster.
+        """
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
         granule = 1 if self.narrow is None else self.narrow.block
         reductions = 1 + again + (self.narrow is not None)
-        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=UNIT)
+        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule, unit=1)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
