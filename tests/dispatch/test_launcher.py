@@ -359,6 +359,8 @@ def lock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Machine code that relies on an interpreter lock, and such that does not, where threads take turns often."""
     if request.param and native.FREE_THREADED:
         pytest.skip("this Python has none")
+    if not native.FREE_THREADED:
+        watching.watch([globals()])  # machine code does it without a lock, where Python has critical sections
     monkeypatch.setattr(native, "FREE_THREADED", not request.param)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

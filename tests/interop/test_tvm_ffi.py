@@ -28,7 +28,8 @@ def blocks(given: dict[str, Any]) -> Any:
     return cl.ceil_div(given["a"].shape[0], 32)
 
 
-def test_tensors_on_the_cpu_are_simulated() -> None:
+def test_tensors_on_the_cpu_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_SIM", "1")  # beside a GPU they would be a mistake
     a, b = np.arange(70, dtype=np.float32), np.zeros(70, np.float32)
     made = tvm_ffi_function(add, grid=blocks, name="cutelite.tests.add", times=2)
     assert isinstance(made, tvm_ffi.Function)
