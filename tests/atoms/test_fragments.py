@@ -196,7 +196,7 @@ def test_the_algebra_gives_views(place: Place) -> None:
         tile = cl.slice_(divided, (None, (t // 2 % 2, t % 2)))
         tile.fill(t % 4)
         if cl.max_common_vector(c, cl.composition(lhs=c, rhs=cl.make_layout((16, 24)))) != 384:
-            t = -1  # which shows below
+            t = t + 100  # which shows below
         grouped = cl.group_modes(cl.flat_divide(target=c, tiler=(4, 6)), begin=0, end=2)
         inner = cl.domain_offset((0, t % 4, t // 4), grouped)
         inner[None, 0, 0].fill(t)
