@@ -24,8 +24,7 @@ from torch import Tensor
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
-from cutelite.interop.torch import library_op as custom_op
-from cutelite.interop.torch import out_form, traced
+from cutelite.interop.torch import library_op, out_form, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
@@ -111,7 +110,7 @@ def attend(
     return Modified.apply(how, mods, block_mask, sinks, *tensors)
 
 
-@custom_op("cutelite::attention", mutates_args=())
+@library_op("cutelite::attention", mutates_args=())
 def attention(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, causal: str, left: int | None, right: int | None,
     softcap: float | None, scale: float | None, layout: str,
@@ -120,7 +119,7 @@ def attention(
     return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), sinks=sinks)
 
 
-@custom_op("cutelite::attention_backward", mutates_args=())
+@library_op("cutelite::attention_backward", mutates_args=())
 def attention_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
@@ -130,7 +129,7 @@ def attention_backward(
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
 
 
-@custom_op("cutelite::attention_varlen", mutates_args=())
+@library_op("cutelite::attention_varlen", mutates_args=())
 def attention_varlen(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -140,7 +139,7 @@ def attention_varlen(
     return forward(tensors, how, (None, None), sinks=sinks)
 
 
-@custom_op("cutelite::attention_varlen_backward", mutates_args=())
+@library_op("cutelite::attention_varlen_backward", mutates_args=())
 def attention_varlen_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -151,7 +150,7 @@ def attention_varlen_backward(
     return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
-@custom_op("cutelite::decode", mutates_args=())
+@library_op("cutelite::decode", mutates_args=())
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
@@ -161,7 +160,7 @@ def decode(
     return _decode(q, k, v, lengths, table, sinks, causal, left, softcap, scale, starts, splits)
 
 
-@custom_op("cutelite::decode_latent", mutates_args=())
+@library_op("cutelite::decode_latent", mutates_args=())
 def decode_latent(
     q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
     scale: float | None, splits: int | None = None,
@@ -170,7 +169,7 @@ def decode_latent(
     return _latent(q, latents, lengths, table, dim_v, causal, scale, splits)
 
 
-@custom_op("cutelite::attention_fp8", mutates_args=())
+@library_op("cutelite::attention_fp8", mutates_args=())
 def attention_fp8(
     q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, v_scale: Tensor, causal: str, left: int | None,
     right: int | None, scale: float | None, layout: str,

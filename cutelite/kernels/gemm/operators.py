@@ -20,8 +20,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import library_op as custom_op
-from cutelite.interop.torch import out_form, to_be_cast
+from cutelite.interop.torch import library_op, out_form, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.gemm import call
@@ -65,7 +64,7 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
     return out
 
 
-@custom_op("cutelite::gemm", mutates_args=())
+@library_op("cutelite::gemm", mutates_args=())
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
@@ -102,7 +101,7 @@ def finishing(name: str, function: Callable[..., None], *, columns: int = 64, pa
         finish = cl.Finish(function, (*read, *written), columns, paired)
         call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
 
-    return custom_op(name, mutates_args={"out", "written"})(finished)
+    return library_op(name, mutates_args={"out", "written"})(finished)
 
 
 def preparing(name: str, function: Callable[..., Any]) -> Any:
@@ -124,7 +123,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return custom_op(name, mutates_args=())(prepared)
+    return library_op(name, mutates_args=())(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op as custom_op
-from cutelite.interop.torch import out_form
+from cutelite.interop.torch import library_op, out_form
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
@@ -25,13 +24,13 @@ def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Te
     return experts_alone(x, gate_up, down, index, weights)
 
 
-@custom_op("cutelite::experts", mutates_args=())
+@library_op("cutelite::experts", mutates_args=())
 def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     """`cutelite.kernels.moe.experts`, without derivatives."""
     return call.mix(x, gate_up, down, index, weights)
 
 
-@custom_op("cutelite::experts_kept", mutates_args=())
+@library_op("cutelite::experts_kept", mutates_args=())
 def experts_kept(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -40,7 +39,7 @@ def experts_kept(
     return made.out, made.sums, *made.order
 
 
-@custom_op("cutelite::experts_backward", mutates_args=())
+@library_op("cutelite::experts_backward", mutates_args=())
 def experts_backward(
     gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, weights: Tensor, sums: Tensor, rows: Tensor,
     place: Tensor, ends: Tensor, matrices: bool,
@@ -69,7 +68,7 @@ for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
 
 
-@custom_op("cutelite::narrow_experts", mutates_args=())
+@library_op("cutelite::narrow_experts", mutates_args=())
 def narrow_experts(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int
 ) -> Tensor:
@@ -77,7 +76,7 @@ def narrow_experts(
     return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner)
 
 
-@custom_op("cutelite::scaled_experts", mutates_args=())
+@library_op("cutelite::scaled_experts", mutates_args=())
 def scaled_experts(
     x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor
 ) -> Tensor:
@@ -90,7 +89,7 @@ def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
     return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int64)
 
 
-@custom_op("cutelite::route", mutates_args=(), results=_routed)
+@library_op("cutelite::route", mutates_args=(), results=_routed)
 def route(logits: Tensor, k: int, normalise: bool) -> tuple[Tensor, Tensor]:
     """`cutelite.kernels.moe.route`: weights, f32, and experts, i64."""
     return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64"))
@@ -102,7 +101,7 @@ def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]
     ctx.save_for_backward(logits, *output)
 
 
-@custom_op("cutelite::route_backward", mutates_args=(), results="logits")
+@library_op("cutelite::route_backward", mutates_args=(), results="logits")
 def route_backward(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
     """`cutelite.kernels.moe.route_backward`."""
     return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)

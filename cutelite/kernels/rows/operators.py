@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from cutelite.interop.torch import library_op as custom_op
-from cutelite.interop.torch import out_form
+from cutelite.interop.torch import library_op, out_form
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import embedding as tables
@@ -62,13 +61,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-@custom_op("cutelite::softmax", mutates_args=(), results="x")
+@library_op("cutelite::softmax", mutates_args=(), results="x")
 def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute softmax over the last mode, or its logarithm."""
     return soft.apply(x, None, log, None)
 
 
-@custom_op("cutelite::softmax_backward", mutates_args=(), results="y")
+@library_op("cutelite::softmax_backward", mutates_args=(), results="y")
 def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
@@ -93,7 +92,7 @@ def _norm_results(x: Any, weight: Any, bias: Any, residual: Any, eps: float, off
     return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
 
 
-@custom_op("cutelite::norm", mutates_args=(), results=_norm_results)
+@library_op("cutelite::norm", mutates_args=(), results=_norm_results)
 def norm_forward(
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -118,7 +117,7 @@ def _norm_gradients(dy: Any, s: Any, weight: Any, mean: Any, rstd: Any, add: Any
     return s.new_empty(s.shape), dw, like.new_empty(n) if bias else s.new_empty((0,))
 
 
-@custom_op("cutelite::norm_backward", mutates_args=(), results=_norm_gradients)
+@library_op("cutelite::norm_backward", mutates_args=(), results=_norm_gradients)
 def norm_backward(
     dy: torch.Tensor,
     s: torch.Tensor,
@@ -156,7 +155,7 @@ def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor 
 norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
 
 
-@custom_op(
+@library_op(
     "cutelite::cross_entropy",
     mutates_args=(),
     results=lambda x, *_: tuple(x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(2)),
@@ -168,7 +167,7 @@ def cross_entropy(
     return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore))
 
 
-@custom_op("cutelite::cross_entropy_backward", mutates_args=(), results="x")
+@library_op("cutelite::cross_entropy_backward", mutates_args=(), results="x")
 def cross_entropy_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,

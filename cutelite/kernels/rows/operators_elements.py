@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import library_op
 from cutelite.kernels.arguments import ArrayError
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import gates
@@ -22,13 +22,13 @@ from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
 
 
-@custom_op("cutelite::activated", mutates_args=(), results="x")
+@library_op("cutelite::activated", mutates_args=(), results="x")
 def activated(x: Tensor, activation: str) -> Tensor:
     """An activation of every element: 'silu', 'gelu', 'gelu_tanh', 'relu'."""
     return gates.activated(x, activation)
 
 
-@custom_op("cutelite::activated_backward", mutates_args=(), results="x")
+@library_op("cutelite::activated_backward", mutates_args=(), results="x")
 def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     return gates.activated_backward(dy, x, activation)
@@ -44,13 +44,13 @@ activated.register_autograd(
 )
 
 
-@custom_op("cutelite::gated", mutates_args=(), results="gate")
+@library_op("cutelite::gated", mutates_args=(), results="gate")
 def gated(gate: Tensor, up: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up``: SwiGLU with 'silu', GeGLU with 'gelu' or 'gelu_tanh'."""
     return gates.gated(gate, up, activation)
 
 
-@custom_op("cutelite::gated_backward", mutates_args=(), results=("gate", "up"))
+@library_op("cutelite::gated_backward", mutates_args=(), results=("gate", "up"))
 def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
     """The gradients of gate and up."""
     return gates.gated_backward(dy, gate, up, activation)
@@ -69,14 +69,14 @@ def halves(x: Tensor) -> tuple[Tensor, Tensor]:
     return x[..., :n], x[..., n:]
 
 
-@custom_op("cutelite::gated_halves", mutates_args=(), results=lambda x, _: x.new_empty(halves(x)[0].shape))
+@library_op("cutelite::gated_halves", mutates_args=(), results=lambda x, _: x.new_empty(halves(x)[0].shape))
 def gated_halves(x: Tensor, activation: str) -> Tensor:
     """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
     gate, up = halves(x)
     return gates.gated(gate, up, activation)
 
 
-@custom_op("cutelite::gated_halves_backward", mutates_args=(), results="x")
+@library_op("cutelite::gated_halves_backward", mutates_args=(), results="x")
 def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     dx = x.new_empty(x.shape)
@@ -89,7 +89,7 @@ gated_halves.register_autograd(
 )
 
 
-@custom_op("cutelite::rope", mutates_args=(), results=("q", "k"))
+@library_op("cutelite::rope", mutates_args=(), results=("q", "k"))
 def rope(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> tuple[Tensor, Tensor]:
@@ -109,7 +109,7 @@ def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
 rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
 
 
-@custom_op("cutelite::rope_", mutates_args={"q", "k"})
+@library_op("cutelite::rope_", mutates_args={"q", "k"})
 def rope_(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> None:
@@ -117,7 +117,7 @@ def rope_(
     rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
 
 
-@custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"}, results="q")
+@library_op("cutelite::rope_append", mutates_args={"keys", "values", "length"}, results="q")
 def rope_append(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
@@ -130,7 +130,7 @@ def _tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: f
     return made, torch.empty_like(made)
 
 
-@custom_op("cutelite::rope_tables", mutates_args=(), results=_tables)
+@library_op("cutelite::rope_tables", mutates_args=(), results=_tables)
 def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
     code = code_of(positions.new_empty((0,), dtype=dtype))

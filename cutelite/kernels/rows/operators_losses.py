@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.arrays import code_of
@@ -59,7 +59,7 @@ def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any
     return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
-@custom_op("cutelite::linear_cross_entropy", mutates_args=(), results=_losses)
+@library_op("cutelite::linear_cross_entropy", mutates_args=(), results=_losses)
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
@@ -76,7 +76,7 @@ def linear_loss(
     return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
 
 
-@custom_op("cutelite::linear_cross_entropy_backward", mutates_args=(), results=("x", "weight"))
+@library_op("cutelite::linear_cross_entropy_backward", mutates_args=(), results=("x", "weight"))
 def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
     rows: int | None,

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import check_places
-from cutelite.interop.torch import library_op as custom_op
+from cutelite.interop.torch import check_places, library_op
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
@@ -26,7 +25,7 @@ from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
 
 
-@custom_op(
+@library_op(
     "cutelite::embedding",
     mutates_args=(),
     results=lambda table, places, _: table.new_empty((*places.shape, table.shape[1])),
@@ -36,7 +35,7 @@ def embedding(table: Tensor, places: Tensor, padding: int) -> Tensor:
     return tables.embedding(table, places)
 
 
-@custom_op(
+@library_op(
     "cutelite::embedding_backward",
     mutates_args=(),
     results=lambda dy, places, words, _: dy.new_empty((words, dy.shape[-1])),
@@ -63,7 +62,7 @@ def _with_columns(x: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
-@custom_op("cutelite::top_k", mutates_args=(), results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)))
+@library_op("cutelite::top_k", mutates_args=(), results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)))
 def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k greatest elements of each row in descending order, and their columns."""
     return tuple(select.top_k(x, k))
@@ -83,7 +82,7 @@ def _scattered(ctx: Any, dy: Tensor) -> Tensor:
 top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@custom_op("cutelite::argmax", mutates_args=(), results=lambda x: _with_columns(x, x.shape[:-1]))
+@library_op("cutelite::argmax", mutates_args=(), results=lambda x: _with_columns(x, x.shape[:-1]))
 def argmax(x: Tensor) -> tuple[Tensor, Tensor]:
     """The greatest element of each row, and its column."""
     return tuple(select.argmax(x))
@@ -98,7 +97,7 @@ def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
 
 
-@custom_op("cutelite::sort", mutates_args=(), results=lambda x, _: _with_columns(x, x.shape))
+@library_op("cutelite::sort", mutates_args=(), results=lambda x, _: _with_columns(x, x.shape))
 def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
     """The sorted elements of a vector and their indices (a stable sort)."""
     return tuple(sorting.sort(x, descending=descending))
@@ -116,7 +115,7 @@ def sort_with(x: Tensor, values: Tensor | None, descending: bool) -> tuple[Tenso
     return keys, values[places]
 
 
-@custom_op(
+@library_op(
     "cutelite::reduced",
     mutates_args=(),
     results=lambda x, _, mode: x.new_empty(() if mode is None else (x.shape[1 - mode % 2],)),
@@ -150,13 +149,13 @@ def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
 reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 
 
-@custom_op("cutelite::sample", mutates_args=(), results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64))
+@library_op("cutelite::sample", mutates_args=(), results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64))
 def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
     """A column of each row by chance, among the greatest."""
     return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
 
 
-@custom_op("cutelite::cumsum", mutates_args=(), results="x")
+@library_op("cutelite::cumsum", mutates_args=(), results="x")
 def cumsum(x: Tensor) -> Tensor:
     """Sums of rows up to each element."""
     return scan.cumsum(x)
@@ -174,7 +173,7 @@ def _quantised(x: Tensor, block: int, up: Tensor | None, activation: str, dtype:
     return empty(x, x.shape, dtype), scale
 
 
-@custom_op("cutelite::quantise", mutates_args=(), results=_quantised)
+@library_op("cutelite::quantise", mutates_args=(), results=_quantised)
 def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
     """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
     return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))
