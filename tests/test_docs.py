@@ -68,7 +68,7 @@ def words(thing: Any, name: str) -> Iterator[tuple[str, FunctionType]]:
 def test_the_reference_says_who_executes_a_word_and_where_it_is_defined() -> None:
     """By the docstring or by the ops that it becomes; a word whose errors have codes says these."""
     told = {}
-    for name in cutelite.__all__:
+    for name in dir(cutelite):
         for word, function in words(getattr(cutelite, name), name):
             ops, codes = said(function)
             if function.__module__.startswith("cutelite.lang") and ops:

@@ -86,7 +86,7 @@ def wrap(value: Value) -> Any:
 
 
 if TYPE_CHECKING:
-    _Any = Any  # a type checker accepts any use of a run-time value: `cutelite/__init__.pyi` says why
+    _Any = Any  # a type checker accepts any use of a run-time value: `cutelite/by_hand.pyi` says why
 else:
     _Any = object
 

@@ -33,7 +33,7 @@ def write(folder: Path) -> None:
     """Write a page for each topic into the folder."""
     folder.mkdir(exist_ok=True)
     pages = {file: [f"# {title}\n"] for file, (title, _) in TOPICS.items()}
-    for name in cutelite.__all__:
+    for name in dir(cutelite):
         if not name.startswith("_"):
             thing = getattr(cutelite, name)
             pages[_topic(thing, name)].append(_entry(thing, name))

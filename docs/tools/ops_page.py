@@ -45,7 +45,7 @@ def markdown() -> str:
 
 def _intrinsics() -> Iterator[str]:
     homes: dict[str, list[str]] = {}
-    for name in cutelite.__all__:
+    for name in dir(cutelite):
         function = getattr(cutelite, name)
         home = getattr(function, "__module__", "")
         if inspect.isfunction(function) and home.startswith("cutelite.lang."):
