@@ -165,9 +165,12 @@ def custom_op(
     return decorate if function is None else decorate(function)
 
 
-def library_op(name: str, **how: Any) -> Callable[[Function], Any]:
-    """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`."""
-    made: Callable[[Function], Any] = custom_op(name, checked=True, **how)
+def library_op(name: str, *, results: Results, **how: Any) -> Callable[[Function], Any]:
+    """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`.
+
+    results  not left out, but for what gives nothing: the functions compare extents, and some symbols have no number
+    """
+    made: Callable[[Function], Any] = custom_op(name, checked=True, results=results, **how)
     return made
 
 

@@ -351,7 +351,11 @@ def _differentiate_mlp(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
 gated_mlp.register_autograd(_differentiate_mlp, setup_context=_remember_mlp)
 
 
-@library_op("cutelite::lookup", mutates_args=())
+@library_op(
+    "cutelite::lookup",
+    mutates_args=(),
+    results=lambda table, places, _: table.new_empty((*places.shape, table.shape[1])),
+)
 def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:
     """Return rows of a table by torch, which checks the numbers of rows; the gradient is `cutelite.embedding`'s."""
     return torch.nn.functional.embedding(places, table)

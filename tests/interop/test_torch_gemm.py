@@ -171,6 +171,18 @@ def test_compiled_whole_with_derivatives() -> None:
     assert near(torch.autograd.grad(loss, a)[0], torch.autograd.grad(wanted, exact)[0])
 
 
+def test_a_product_of_rows_that_a_mask_chose_is_compiled_whole() -> None:
+    a, b = random(24, 16, grad=True), random(16, 32, grad=True)
+
+    def program(a: Any, b: Any) -> Any:
+        return gemm(a[a[:, 0] > 0], b).float().square().sum()  # nobody knows how many rows there are
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(program, fullgraph=True, backend="aot_eager")
+        found, wanted = (torch.autograd.grad(each(a, b), (a, b)) for each in (compiled, program))
+    assert all(map(torch.equal, found, wanted))
+
+
 def test_shapes_are_known_of_fake_tensors() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 

@@ -110,7 +110,15 @@ def attend(
     return Modified.apply(how, mods, block_mask, sinks, *tensors)
 
 
-@library_op("cutelite::attention", mutates_args=())
+def attended(q: Tensor, v: Tensor | int, layout: str = "bshd", dtype: Any = None) -> tuple[Tensor, Tensor]:
+    """Return an output and a logsumexp without contents, of queries, and of values or their number of columns."""
+    *lead, along, across = q.shape[:-1]
+    rows = (*lead, across, along) if layout == "bshd" else (*lead, along, across)
+    columns = v if isinstance(v, int) else v.shape[-1]
+    return q.new_empty((*q.shape[:-1], columns), dtype=dtype), q.new_empty(rows, dtype=torch.float32)
+
+
+@library_op("cutelite::attention", mutates_args=(), results=lambda q, k, v, *how: attended(q, v, how[-1]))
 def attention(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, causal: str, left: int | None, right: int | None,
     softcap: float | None, scale: float | None, layout: str,
@@ -119,7 +127,7 @@ def attention(
     return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), sinks=sinks)
 
 
-@library_op("cutelite::attention_backward", mutates_args=())
+@library_op("cutelite::attention_backward", mutates_args=(), results=("q", "k", "v"))
 def attention_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
@@ -129,7 +137,7 @@ def attention_backward(
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
 
 
-@library_op("cutelite::attention_varlen", mutates_args=())
+@library_op("cutelite::attention_varlen", mutates_args=(), results=lambda q, k, v, *_: attended(q, v))
 def attention_varlen(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -139,7 +147,7 @@ def attention_varlen(
     return forward(tensors, how, (None, None), sinks=sinks)
 
 
-@library_op("cutelite::attention_varlen_backward", mutates_args=())
+@library_op("cutelite::attention_varlen_backward", mutates_args=(), results=("q", "k", "v"))
 def attention_varlen_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -150,7 +158,7 @@ def attention_varlen_backward(
     return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
-@library_op("cutelite::decode", mutates_args=())
+@library_op("cutelite::decode", mutates_args=(), results=lambda q, k, v, *_: attended(q, v))
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
@@ -160,7 +168,9 @@ def decode(
     return _decode(q, k, v, lengths, table, sinks, causal, left, softcap, scale, starts, splits)
 
 
-@library_op("cutelite::decode_latent", mutates_args=())
+@library_op(
+    "cutelite::decode_latent", mutates_args=(), results=lambda q, a, lengths, table, dim_v, *_: attended(q, dim_v)
+)
 def decode_latent(
     q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
     scale: float | None, splits: int | None = None,
@@ -169,7 +179,9 @@ def decode_latent(
     return _latent(q, latents, lengths, table, dim_v, causal, scale, splits)
 
 
-@library_op("cutelite::attention_fp8", mutates_args=())
+@library_op(
+    "cutelite::attention_fp8", mutates_args=(), results=lambda q, k, v, *how: attended(q, v, how[-1], torch.bfloat16)
+)
 def attention_fp8(
     q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, v_scale: Tensor, causal: str, left: int | None,
     right: int | None, scale: float | None, layout: str,

@@ -23,7 +23,9 @@ from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import library_op, out_form, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call
+from cutelite.kernels.gemm.arrays import DEFAULTS
 
 
 class How(NamedTuple):
@@ -64,7 +66,13 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
     return out
 
 
-@library_op("cutelite::gemm", mutates_args=())
+def _product(a: Tensor, b: Tensor, *_: Any) -> Tensor:
+    """Return a tensor without contents for ``a @ b``."""
+    shape = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]
+    return empty(b, shape, DEFAULTS.get(code_of(a)))
+
+
+@library_op("cutelite::gemm", mutates_args=(), results=_product)
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
@@ -101,7 +109,7 @@ def finishing(name: str, function: Callable[..., None], *, columns: int = 64, pa
         finish = cl.Finish(function, (*read, *written), columns, paired)
         call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
 
-    return library_op(name, mutates_args={"out", "written"})(finished)
+    return library_op(name, mutates_args={"out", "written"}, results=None)(finished)
 
 
 def preparing(name: str, function: Callable[..., Any]) -> Any:
@@ -123,7 +131,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return library_op(name, mutates_args=())(prepared)
+    return library_op(name, mutates_args=(), results=lambda a, b, *_: _product(b.new_empty(a.shape), b))(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -24,13 +24,20 @@ def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Te
     return experts_alone(x, gate_up, down, index, weights)
 
 
-@library_op("cutelite::experts", mutates_args=())
+@library_op("cutelite::experts", mutates_args=(), results="x")
 def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     """`cutelite.kernels.moe.experts`, without derivatives."""
     return call.mix(x, gate_up, down, index, weights)
 
 
-@library_op("cutelite::experts_kept", mutates_args=())
+def _kept(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
+    pairs = index.shape[0] * index.shape[1]
+    shapes = (pairs,), index.shape, down.shape[:1]
+    order = [index.new_empty(shape, dtype=torch.int32) for shape in shapes]
+    return x.new_empty(x.shape), x.new_empty((pairs, 2 * down.shape[2])), *order
+
+
+@library_op("cutelite::experts_kept", mutates_args=(), results=_kept)
 def experts_kept(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -39,7 +46,14 @@ def experts_kept(
     return made.out, made.sums, *made.order
 
 
-@library_op("cutelite::experts_backward", mutates_args=())
+def _gradients(gradient: Tensor, *given: Any) -> tuple[Tensor, ...]:
+    *tensors, place, _, matrices = given
+    x, gate_up, down = tensors[:3]
+    of_matrices = (x.new_empty(each.shape if matrices else (0,)) for each in (gate_up, down))
+    return x.new_empty(x.shape), *of_matrices, x.new_empty(place.shape, dtype=torch.float32)
+
+
+@library_op("cutelite::experts_backward", mutates_args=(), results=_gradients)
 def experts_backward(
     gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, weights: Tensor, sums: Tensor, rows: Tensor,
     place: Tensor, ends: Tensor, matrices: bool,
@@ -68,7 +82,7 @@ for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
 
 
-@library_op("cutelite::narrow_experts", mutates_args=())
+@library_op("cutelite::narrow_experts", mutates_args=(), results="x")
 def narrow_experts(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int
 ) -> Tensor:
@@ -76,7 +90,7 @@ def narrow_experts(
     return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner)
 
 
-@library_op("cutelite::scaled_experts", mutates_args=())
+@library_op("cutelite::scaled_experts", mutates_args=(), results="x")
 def scaled_experts(
     x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor
 ) -> Tensor:

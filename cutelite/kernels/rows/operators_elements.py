@@ -109,7 +109,7 @@ def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
 rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
 
 
-@library_op("cutelite::rope_", mutates_args={"q", "k"})
+@library_op("cutelite::rope_", mutates_args={"q", "k"}, results=None)
 def rope_(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
 ) -> None:
