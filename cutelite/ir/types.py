@@ -195,6 +195,11 @@ class TensorMap(Type):
     wide: str = ""
 
     @property
+    def modes(self) -> int:
+        """The number of modes of the tensor; a box of an im2col map has fewer."""
+        return self.layout.rank
+
+    @property
     def parts(self) -> int:
         """The parts of a row of pixels, each of which a halo may follow."""
         return 4 if self.wide == "w128" else 1

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cutelite.ir.function import Value
-from cutelite.ir.types import Ptr, Vec, elem_of, i32
-from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
+from cutelite.ir.types import Vec, elem_of
 from cutelite.lang.address import address, place_of
 from cutelite.lang.emit import describe, emit, mistake
-from cutelite.lang.mbarrier import Barrier, barrier_value
+from cutelite.lang.mbarrier import Barrier, barrier_value, block_rank
 from cutelite.lang.promotion import as_value
 from cutelite.lang.values import Scalar, Vector
 from cutelite.ops import cluster as ops
@@ -51,7 +50,7 @@ def mapa(p: Any, rank: int | Scalar) -> Any:
     """
     if isinstance(p, Barrier):
         return p.remote(rank)
-    return emit(ops.Mapa(place_of(p), as_value(rank, i32)))
+    return emit(ops.Mapa(place_of(p), block_rank(rank)))
 
 
 def getctarank(p: Any) -> Scalar:
@@ -68,7 +67,7 @@ def st_async(p: Any, x: Any, barrier: Barrier) -> None:
     Who      each thread for itself
     Source   PTX ISA: st.async
     """
-    data = as_value(x, _pointed(place_of(p).type, x))
+    data = _stored(p, x)
     emit(ops.StAsync(address(p, _width(data)), data, barrier_value(barrier)))
 
 
@@ -82,7 +81,7 @@ def red_async(
 
     Source   PTX ISA: red.async
     """
-    data = as_value(x, _pointed(place_of(p).type, x))
+    data = _stored(p, x)
     emit(ops.RedAsync(kind, address(p, _width(data)), data, barrier_value(barrier)))
 
 
@@ -92,15 +91,14 @@ def _width(data: Value) -> int:
     return elem_of(t).bytes * (t.n if isinstance(t, Vec) else 1)
 
 
-def _pointed(where: Any, x: Any) -> DType | Vec | None:
-    """Return the type in which a literal is stored: that of the tensor it goes to."""
-    if isinstance(x, Scalar | Vector):
-        return None
+def _stored(p: Any, x: Any) -> Value:
+    """Return what goes to a place: numbers of the type of the tensor there; to a bare address, a number as it is."""
+    where = place_of(p).type
     if isinstance(where, TensorType):
-        return where.elem
-    if isinstance(where, Ptr):
+        return as_value(x, Vec(where.elem, x.n) if isinstance(x, Vector) else where.elem)
+    if not isinstance(x, Scalar | Vector):
         raise mistake("dtype", f"the type of {describe(x)} is not known", help="convert it: `cl.f32(x)`")
-    return None
+    return as_value(x)
 
 
 def griddepcontrol_wait() -> None:

@@ -6,7 +6,6 @@ or the tensor itself for its first element.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, Literal
 
 from cutelite import ops
@@ -15,8 +14,8 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import i32, u16, u64
 from cutelite.lang.address import address, place_of, same_bytes
-from cutelite.lang.emit import Handle, builder_here, describe, emit, mistake
-from cutelite.lang.mbarrier import Barrier, amount, barrier_value
+from cutelite.lang.emit import Handle, describe, emit, mistake
+from cutelite.lang.mbarrier import Barrier, amount, barrier_value, cluster_size
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import Scalar
 
@@ -57,10 +56,8 @@ def createpolicy_range(
     total_size    all bytes from `p` on that the policy covers, at least `primary_size`; the others get `secondary`
     Source        PTX ISA: createpolicy.range
     """
-    if isinstance(primary_size, int) and isinstance(total_size, int) and not 0 < primary_size <= total_size:
-        title = f"the policy covers {total_size} bytes: the first part has from 1 to as many, not {primary_size}"
-        raise mistake("createpolicy-range", title)
-    sizes = amount(primary_size), amount(total_size)
+    most = total_size if isinstance(total_size, int) else 0xFFFFFFFF
+    sizes = amount(primary_size, "the first part of the policy, in bytes,", 1, most), amount(total_size, "`total_size`")
     return emit(ops.cp_async.CreatePolicyRange(address(p), *sizes, primary, secondary))  # type: ignore[no-any-return]
 
 
@@ -91,7 +88,7 @@ def cp_async(
     Source     PTX ISA: cp.async
     """
     kind = cache or ("cg" if bytes == 16 else "ca")
-    size = None if src_bytes is None else amount(src_bytes)
+    size = None if src_bytes is None else amount(src_bytes, "`src_bytes`", 0, bytes)
     width = bytes if bytes in (4, 8, 16) else 1  # the op refuses any other number
     to, of = address(dst, width), address(src, width)
     emit(ops.cp_async.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
@@ -168,15 +165,18 @@ def cp_reduce_async_bulk(
     dst, src  addresses in global and shared memory, multiples of 16
     bytes     a multiple of 16
     kind      the operation: ``dst = kind(dst, src)``
-    dtype     the type of the elements; default: that of the tensor `src`
+    dtype     the type of the elements; default: that of the tensors
     cache     an L2 policy, as of `tma_load`
     Who       one thread; each element is combined atomically
     Source    PTX ISA: cp.reduce.async.bulk
     """
-    held = place_of(src).type
-    elem = dtype or (held.elem if isinstance(held, TensorType) else None)
-    if elem is None:
+    held = (place_of(src).type, place_of(dst).type)
+    elems = [dtype] if dtype else [t.elem for t in held if isinstance(t, TensorType)]
+    if not elems:
         raise mistake("dtype", "the type of the elements at an address is not known", help="pass dtype=")
+    elem = elems[0]
+    if elem != elems[-1]:
+        raise mistake("dtype", f"`src` has elements of {elem}, and `dst` of {elems[-1]}", help="pass dtype=")
     known = bytes if isinstance(bytes, int) else None
     to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
     emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, to, of, _whole(bytes), policy_value(cache)))
@@ -194,7 +194,7 @@ def _whole(bytes: Any) -> Value:
     """Return the size of a bulk copy as an operand. Errors: `bulk` for a known size that none can have."""
     if isinstance(bytes, int) and (bytes <= 0 or bytes % BULK_ALIGN):
         raise mistake("bulk", f"a bulk copy takes a positive multiple of {BULK_ALIGN} bytes, not {bytes}")
-    return amount(bytes)
+    return amount(bytes, "`bytes`")
 
 
 def cp_async_bulk_commit_group() -> None:
@@ -231,8 +231,7 @@ def mask_value(mask: Any) -> Value | None:
     """Return a multicast mask as an operand."""
     if isinstance(mask, int) and not 0 < mask < 1 << 16:
         raise mistake("multicast", f"a multicast mask has a bit for each of at most 16 blocks, not {mask:#x}")
-    cluster = builder_here("a multicast").function.attrs.get("cluster", (1,)) if isinstance(mask, int) else (1,)
-    if isinstance(mask, int) and mask >> prod(cluster):
+    if isinstance(mask, int) and mask >> cluster_size():
         help = "`@cl.kernel(cluster=...)` says how many blocks it has"
         raise mistake("multicast", f"the mask {mask:#x} names a block that the cluster lacks", help=help)
     if isinstance(mask, Scalar) and mask.dtype.is_int:

@@ -15,12 +15,13 @@ On a fresh barrier the phase "before the first", of parity 1, counts as complete
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, boolean, i32, u32, u64
-from cutelite.lang.emit import Handle, describe, emit, mistake
+from cutelite.lang.emit import Handle, builder_here, describe, emit, mistake
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import Scalar
 
@@ -37,9 +38,7 @@ class Barrier(Handle):
         Who     one thread, once; then `fence_mbarrier_init` if TMA or other blocks use it, then a barrier of the block
         Source  PTX ISA: mbarrier.init
         """
-        if isinstance(count, int) and not 1 <= count <= ops.mbarrier.MAX_COUNT:
-            raise mistake("mbarrier-count", f"an mbarrier counts 1 to {ops.mbarrier.MAX_COUNT} arrivals, not {count}")
-        emit(ops.mbarrier.Init(self.value, amount(count)))
+        emit(ops.mbarrier.Init(self.value, arrivals(count)))
 
     def inval(self) -> None:
         """End the barrier's life: its memory may then be used for something else. One thread. PTX: mbarrier.inval."""
@@ -53,7 +52,7 @@ class Barrier(Handle):
         Result   the state of the phase, a u64 that `wait` and `test_wait` take; None for a remote barrier
         Source   PTX ISA: mbarrier.arrive
         """
-        number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
+        number = None if count is None or (isinstance(count, int) and count == 1) else arrivals(count)
         return emit(ops.mbarrier.Arrive(self.value, number, reach(cluster), relaxed))
 
     def arrive_drop(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
@@ -61,7 +60,7 @@ class Barrier(Handle):
 
         Arguments and result as for `arrive`.
         """
-        number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
+        number = None if count is None or (isinstance(count, int) and count == 1) else arrivals(count)
         return emit(ops.mbarrier.ArriveDrop(self.value, number, reach(cluster), relaxed))
 
     def arrive_expect_tx(self, bytes: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Any:
@@ -69,15 +68,15 @@ class Barrier(Handle):
 
         Arguments and result otherwise as for `arrive`. Source: PTX ISA: mbarrier.arrive.expect_tx
         """
-        return emit(ops.mbarrier.ArriveExpectTx(self.value, amount(bytes), reach(cluster), relaxed))
+        return emit(ops.mbarrier.ArriveExpectTx(self.value, counted(bytes), reach(cluster), relaxed))
 
     def expect_tx(self, bytes: int | Scalar) -> None:
         """Let the current phase wait for `bytes` more bytes, without arriving. PTX: mbarrier.expect_tx."""
-        emit(ops.mbarrier.ExpectTx(self.value, amount(bytes)))
+        emit(ops.mbarrier.ExpectTx(self.value, counted(bytes)))
 
     def complete_tx(self, bytes: int | Scalar) -> None:
         """Count `bytes` bytes as arrived, as a copy does when it is complete. PTX: mbarrier.complete_tx."""
-        emit(ops.mbarrier.CompleteTx(self.value, amount(bytes)))
+        emit(ops.mbarrier.CompleteTx(self.value, counted(bytes)))
 
     def wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> None:
         """Block until the phase is complete; what the arrivals released, and the copies brought, is then visible.
@@ -101,7 +100,7 @@ class Barrier(Handle):
 
         Arguments as for `wait`. Source: PTX ISA: mbarrier.try_wait
         """
-        limit = None if hint_ns is None else amount(hint_ns)
+        limit = None if hint_ns is None else amount(hint_ns, "a number of nanoseconds")
         return emit(ops.mbarrier.TryWait(self.value, which(phase), reach(cluster), relaxed, limit))  # type: ignore[no-any-return]
 
     def test_wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Scalar:
@@ -113,7 +112,7 @@ class Barrier(Handle):
 
         Source   PTX ISA: mapa
         """
-        return Barrier(emit(ops.cluster.Mapa(self.value, as_value(rank, i32))).value)
+        return Barrier(emit(ops.cluster.Mapa(self.value, block_rank(rank))).value)
 
     def arrive_after_copies(self, *, noinc: bool = True) -> None:
         """Arrive when this thread's cp.async copies so far are complete.
@@ -124,11 +123,38 @@ class Barrier(Handle):
         emit(ops.cp_async.CpAsyncMbarrierArrive(self.value, noinc))
 
 
-def amount(x: Any) -> Value:
-    """Return a count or a number of bytes as an operand: an i32, or a u32 as it is."""
+def amount(x: Any, what: str, least: int = 0, most: int = 0xFFFFFFFF) -> Value:
+    """Return a count or a number of bytes as an operand: an i32, or a u32.
+
+    what, least, most  what a literal is, in words, and from where to where it goes. Errors: `amount`
+    """
+    if isinstance(x, int):
+        if not least <= x <= most:
+            raise mistake("amount", f"{what} is from {least} to {most}, not {x}")
+        return as_value(x, i32 if x <= i32.range[1] else u32)
     if isinstance(x, Scalar) and x.dtype.is_int:
         return x.value if x.dtype in (i32, u32) else to_dtype(x, i32).value
     return as_value(x, i32)
+
+
+def arrivals(count: Any) -> Value:
+    return amount(count, "the number of arrivals that an mbarrier counts", 1, ops.mbarrier.MAX_COUNT)
+
+
+def counted(bytes: Any) -> Value:
+    return amount(bytes, "the number of bytes that an mbarrier counts", 0, ops.mbarrier.MAX_COUNT)
+
+
+def block_rank(rank: Any) -> Value:
+    """Return the rank of a block as an operand. Errors: `cluster-rank` for one that the cluster lacks."""
+    if isinstance(rank, int) and not 0 <= rank < cluster_size():
+        title = f"a cluster of {cluster_size()} has no block of rank {rank}"
+        raise mistake("cluster-rank", title, help="`@cl.kernel(cluster=...)` says how many blocks it has")
+    return as_value(rank, i32)
+
+
+def cluster_size() -> int:
+    return prod(builder_here("a rank in a cluster").function.attrs.get("cluster", (1,)))
 
 
 def which(phase: Any) -> Value:

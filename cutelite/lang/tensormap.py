@@ -72,7 +72,9 @@ def tensormap_replace(
         raise mistake("tensormap", f"the extent of a mode is {value}, but must be 1 or more")
     if isinstance(value, int) and field == "global_stride" and (value < 0 or value % 16):
         raise mistake("tensormap", f"a stride of {value} bytes is no multiple of 16")
-    modes = len(descriptor(like).box)
+    if descriptor(like).corners:
+        title = "a descriptor of rows of pixels cannot be changed: PTX's tensormap.replace is for tiles"
+        raise mistake("tensormap", title, help="declare a parameter for each tensor")
     of: DType = i32 if field == "global_dim" else i64
     if isinstance(value, Runtime) and isinstance(value.value.type, Ptr | TensorType):
         held = place_of(value)
@@ -80,7 +82,7 @@ def tensormap_replace(
         held = value.value
     else:
         held = as_value(value, of)
-    emit(ops.TensormapReplace(field, address(dst, ops.MAP_ALIGN, ops.MAP_BYTES), held, mode, modes))
+    emit(ops.TensormapReplace(field, address(dst, ops.MAP_ALIGN, ops.MAP_BYTES), held, mode, descriptor(like).modes))
 
 
 def tensormap_publish(src: Tensor, dst: Tensor, scope: Scope = "gpu") -> None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.ir.types import bf16, e4m3, i8, u32
+from cutelite.ir.types import bf16, u32
 from cutelite.lang.bits import lop3
 from cutelite.lang.convert import bitcast
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 
@@ -88,10 +89,13 @@ def bf16_of_e4m3(words: Any) -> Any:
 def bf16_of(words: Any, kind: Any) -> Any:
     """Convert `words`, a vector of u32 of packed weights, to a vector of bf16.
 
-    kind  'i4', 'e2m1', or a dtype: i8, e4m3
+    kind    i4, e2m1, i8 or e4m3: the format or dtype, or its name
+    Errors  `packed` for another one
     """
-    if kind == "e2m1":
-        return bf16_of_e2m1(words)
-    if kind == i8:
-        return bf16_of_i8(words)
-    return bf16_of_e4m3(words) if kind == e4m3 else bf16_of_i4(words)
+    name = kind if isinstance(kind, str) else getattr(kind, "name", None)
+    if name not in CONVERSIONS:
+        raise mistake("packed", f"bf16_of converts {', '.join(CONVERSIONS)}, not {describe(kind)}")
+    return CONVERSIONS[name](words)
+
+
+CONVERSIONS = {"i4": bf16_of_i4, "e2m1": bf16_of_e2m1, "i8": bf16_of_i8, "e4m3": bf16_of_e4m3}

@@ -71,7 +71,7 @@ class DeviceTensorMap:
                  of its threads may start copies with the result
         Errors   `tensormap` for a wrong number of modes, or a last stride other than 1
         """
-        modes, bytes = len(self.like.tile_shape), self.like.dtype.bytes
+        modes, bytes = len(self.like.shape), self.like.dtype.bytes
         if not isinstance(shape, tuple) or len(shape) != modes or (strides is not None and len(strides) != modes):
             raise mistake("tensormap", f"the TMA tensor has {modes} modes: give as many extents and strides")
         if strides is None:

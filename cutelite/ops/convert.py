@@ -119,12 +119,14 @@ class Convert(Op):
             text = f"rounds as {', '.join(allowed)}" if allowed else "is exact: it takes no rounding"
             yield Problem("rounding", f"{source} to {to} {text}, not {self.rounding!r}")
         elif self.saturate and not (source.is_int and to.is_int) and not self._can_saturate(source, to):
-            yield Problem("saturate", f"{source} to {to} has no saturating form")
+            rounding = f" that rounds as {self.rounding}" if self.rounding else ""
+            yield Problem("saturate", f"{source} to {to} has no saturating form{rounding}")
 
     def _can_saturate(self, source: Scalar, to: Scalar) -> bool:
         if source.is_float and (to.is_int or to.name in FP8):
             return True
-        return source == f32 and (to.name in ("f16", "bf16") or (to.name == "tf32" and self.mode == "rna"))
+        modes = {"f16": ("rn", "rz"), "bf16": ("rn", "rz"), "tf32": ("rna",)}
+        return source == f32 and self.mode in modes.get(to.name, ())
 
     @property
     def mode(self) -> str:

@@ -43,8 +43,8 @@ KEPT = ("rank", "box_dim", "element_stride", "elemtype", "interleave_layout", "s
 
 def form_of(t: TensorMap) -> int:
     """Return the first word of the record of a descriptor: a hash of what stays as it is, and the number of modes."""
-    text = f"{t.elem} {t.box} {t.swizzle}"
-    return 0x7E45 << 48 | len(t.box) << 32 | zlib.crc32(text.encode())
+    text = f"{t.elem} {t.box} {t.swizzle} {t.corners} {t.strides} {t.wide}"
+    return 0x7E45 << 48 | t.modes << 32 | zlib.crc32(text.encode())
 
 
 def _rooms(op_: Op, field: str, space: str) -> Iterator[Problem]:

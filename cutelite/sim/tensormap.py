@@ -80,8 +80,8 @@ class SimTensorMap:
     def of_words(words: Array, type: TensorMap) -> SimTensorMap:
         """Return the descriptor of these words. Errors: ValueError where they are none, or one of another form."""
         if int(words[WORDS["form"]]) != form_of(type):
-            raise ValueError("the descriptor there has another box, element type or swizzle, or there is none")
-        modes = len(type.box)
+            raise ValueError("the descriptor there has another box, element type, swizzle or corners, or is none")
+        modes = type.modes
         dims, steps = (words[WORDS[name] :].astype(np.int64) for name in ("global_dim", "global_stride"))
         extents, strides = dims[:modes][::-1].tolist(), steps[: modes - 1][::-1].tolist()
         made = object.__new__(SimTensorMap)

@@ -59,6 +59,42 @@ def test_a_filter_sees_rows_of_pixels(first: tuple[int, ...]) -> None:
 
 
 @cl.kernel(block=32)
+def by_memory(
+    x: Images, y: Inner, slot: Tensor[cl.u64, (16,), cl.align(128)], out: Tensor[bf16, (PIXELS, 16)],
+    how: Constexpr[str],
+) -> None:  # fmt: skip
+    """A row of pixels by a copy of a descriptor in global memory."""
+    tile, full, room = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,)), cl.tensormap_shared()
+    if cl.elect_one():
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        cl.tensormap_copy(x, room)
+        if how == "changed":
+            cl.tensormap_replace(room, x, "global_dim", 1, 0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slot)
+    own = cl.tensormap_acquire(slot, y if how == "other corners" else x)
+    if cl.elect_one():
+        full[0].arrive_expect_tx(x.tile_bytes)
+        cl.tma_im2col(own, tile, at=(0, 0, 0, 0), offsets=(0, 0), barrier=full[0])
+    full[0].wait(0)
+    for i in range(cl.thread_idx.x, PIXELS * 16, 32):
+        out[i // 16, i % 16] = tile[i // 16, i % 16]
+
+
+def test_descriptors_of_pixels_in_memory() -> None:
+    x = np.arange(N * H * W * C).reshape(N, H, W, C).astype(np.float32).astype(ml_dtypes.bfloat16)
+    out, memory = np.zeros((PIXELS, 16), ml_dtypes.bfloat16), np.zeros(32, np.uint64)
+    slot = memory[-memory.ctypes.data % 128 // 8 :][:16]
+    by_memory[1](x, x, slot, out, "")
+    np.testing.assert_array_equal(out, seen(x, (0, 0, 0, 0))[0])
+    with pytest.raises(SimError, match="the descriptor there has another box, element type, swizzle or corners"):
+        by_memory[1](x, x, slot, out, "other corners")
+    with pytest.raises(CompileError, match="a descriptor of rows of pixels cannot be changed"):
+        by_memory.compile(how="changed")
+
+
+@cl.kernel(block=32)
 def copied(x: Inner, y: Inner) -> None:
     """A row of pixels within a border of one, copied, and added to it once more."""
     tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))

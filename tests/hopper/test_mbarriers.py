@@ -197,21 +197,29 @@ def test_mistakes_are_reported(body: Any, words: str) -> None:
         started(body)[1, 32](np.zeros((8, 32), np.float32))
 
 
-@cl.kernel(block=32)
-def constant_parity(out: Tensor[f32, (P,)]) -> None:
-    bars = cl.shared(cl.mbarrier, (1,))
-    bars[0].wait(2)
-
-
-@cl.kernel(block=32)
-def too_many(out: Tensor[f32, (P,)]) -> None:
-    cl.shared(cl.mbarrier, (1,))[0].init(1 << 20)
-
-
 @pytest.mark.parametrize(
-    ("kernel", "words"), [(constant_parity, "0 or 1, not 2"), (too_many, "1 to 1048575 arrivals, not 1048576")]
+    ("body", "words"),
+    [
+        (lambda bar, row, out: bar.wait(2), "0 or 1, not 2"),
+        (lambda bar, row, out: bar.init(1 << 20), "arrivals .* from 1 to 1048575, not 1048576"),
+        (lambda bar, row, out: bar.arrive(0), "arrivals .* from 1 to 1048575, not 0"),
+        (lambda bar, row, out: bar.arrive_drop(-1), "from 1 to 1048575, not -1"),
+        (lambda bar, row, out: bar.arrive_expect_tx(1 << 20), "bytes .* from 0 to 1048575, not 1048576"),
+        (lambda bar, row, out: bar.expect_tx(-16), "from 0 to 1048575, not -16"),
+        (lambda bar, row, out: bar.complete_tx(-16), "from 0 to 1048575, not -16"),
+        (lambda bar, row, out: bar.remote(2).arrive(), "a cluster of 2 has no block of rank 2"),
+        (lambda bar, row, out: cl.mapa(row, -1), "a cluster of 2 has no block of rank -1"),
+        (lambda bar, row, out: cl.cp_async(row, out, 4, src_bytes=5), "`src_bytes` is from 0 to 4, not 5"),
+        (lambda bar, row, out: cl.createpolicy_range(out, 100, 50, "evict_last"), "from 1 to 50, not 100"),
+        (lambda bar, row, out: cl.st_async(cl.mapa(row, 1), cl.i32(1), bar.remote(1)), "f32 is needed here, not i32"),
+        (lambda bar, row, out: cl.cp_reduce_async_bulk(out, row.recast(cl.u32), 16, "add"), "of u32, and `dst` of f32"),
+    ],
 )
-def test_constants_are_checked_when_compiling(kernel: Any, words: str) -> None:
+def test_constants_are_checked_when_compiling(body: Any, words: str) -> None:
+    @cl.kernel(block=32, cluster=2)
+    def kernel(out: Tensor[f32, (P,), cl.align(16)]) -> None:
+        body(cl.shared(cl.mbarrier, (1,))[0], cl.shared(f32, 4, align=16), out)
+
     with pytest.raises(cl.CompileError, match=words):
         kernel.compile(arch="sm_90a")
 

@@ -16,20 +16,21 @@ from tests.places import Place
 
 N = cl.dims("N")
 WORDS = 2
+FLOATS: dict[str, Any] = {"e2m1": ml_dtypes.float4_e2m1fn, "e4m3": ml_dtypes.float8_e4m3fn}
 
 
 def values(kind: str, bits: int) -> np.ndarray[Any, Any]:
     """What each bit pattern stands for."""
     codes = np.arange(1 << bits)
-    if kind == "e4m3":
-        floats: np.ndarray[Any, Any] = codes.astype(np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    if kind in FLOATS:
+        floats: np.ndarray[Any, Any] = codes.astype(np.uint8).view(FLOATS[kind]).astype(np.float32)
         return floats
     return np.where(codes < 1 << bits - 1, codes, codes - (1 << bits)).astype(np.float32)
 
 
-@pytest.mark.parametrize(("kind", "bits"), [("i4", 4), ("i8", 8), ("e4m3", 8)])
+@pytest.mark.parametrize(("kind", "bits"), [("i4", 4), ("e2m1", 4), ("i8", 8), ("e4m3", 8)])
 def test_every_value_at_every_place(place: Place, kind: str, bits: int) -> None:
-    per, name = 32 // bits, kind if kind == "i4" else getattr(cl, kind)
+    per, name = 32 // bits, getattr(cl, kind)
 
     @cl.kernel(block=32)
     def kernel(words: Tensor[cl.u32, (N, WORDS)], out: Tensor[cl.bf16, (N, WORDS * per)]) -> None:
@@ -48,6 +49,15 @@ def test_every_value_at_every_place(place: Place, kind: str, bits: int) -> None:
     if kind == "e4m3":
         expected = np.where(np.isnan(expected), np.where(codes >> 7, -480.0, 480.0), expected)
     np.testing.assert_array_equal(out.astype(np.float32), expected)
+
+
+def test_other_formats_are_refused() -> None:
+    @cl.kernel(block=1)
+    def kernel(out: Tensor[cl.bf16, (8,)]) -> None:
+        out.store(bf16_of(cl.vector(cl.u32(5)), cl.u4))
+
+    with pytest.raises(cl.CompileError, match="bf16_of converts i4, e2m1, i8, e4m3, not the packed format u4"):
+        kernel.compile()
 
 
 def test_places_are_all_different() -> None:

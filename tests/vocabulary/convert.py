@@ -44,7 +44,8 @@ def forms() -> Iterator[Form]:
             if source.is_int and to.is_int and source != to:
                 yield of(source, to, "", True)
     for to in (f16, bf16, tf32, e4m3, e5m2):
-        yield from (of(t, to, "", True) for t in wide(f32))
+        for rounding in ("", "rz") if to in (f16, bf16) else ("",):
+            yield from (of(t, to, rounding, True) for t in wide(f32))
 
 
 def wide(source: Scalar) -> list[Any]:
@@ -110,6 +111,7 @@ ROWS = [
             (of(f16, f32, "rz"), "f16 to f32 is exact: it takes no rounding, not 'rz'"),
             (of(f32, bf16, "rm"), "f32 to bf16 rounds as rn, rz, not 'rm'"),
             (of(i32, f32, "", True), "i32 to f32 has no saturating form"),
+            (of(f32, f16, "rp", True), "f32 to f16 has no saturating form that rounds as rp"),
         ],
     ),
     Row(
