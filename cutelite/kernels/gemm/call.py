@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import gcd
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -32,7 +32,7 @@ from cutelite.kernels.gemm.arrays import (
     written_by_tma,
 )
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.dense import measured, pick, run
+from cutelite.kernels.gemm.dense import Choice, measured, pick, run, taken
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
@@ -40,7 +40,6 @@ from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows import gates
-from cutelite.tune.warm import tuning_wanted
 
 if TYPE_CHECKING:
     import numpy
@@ -54,7 +53,7 @@ ROWS = (8, 16, 32, 64)
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,
-    gate: Function | str | None = None, precision: str | None = None, config: Config | Literal["tuned"] | None = None,
+    gate: Function | str | None = None, precision: str | None = None, config: Choice = None,
     finish: Finish | None = None, prepare: Prepare | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
@@ -155,7 +154,7 @@ def multiply(
     out: Any,
     fused: cl.Fused,
     precision: str | None = None,
-    config: Config | Literal["tuned"] | None = None,
+    config: Choice = None,
     gate: Function | str | None = None,
     prepare: Prepare | None = None,
     early: bool = False,
@@ -185,11 +184,8 @@ def multiply(
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
-    if config is None or (isinstance(config, str) and config == "tuned"):
-        config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
-    elif not isinstance(config, Config):
-        raise Misfit(f"config is a Config, None or 'tuned', not {config!r}")
-    elif (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
+    config = taken(config, lambda: pick(*given, early=early), lambda: measured(*given))
+    if (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
         raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
     run(config, *given, early=early)
     return out

@@ -11,12 +11,12 @@ other multiplies.
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -59,6 +59,7 @@ from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
 from cutelite.kernels.planning import forget_plans
+from cutelite.tune.warm import tuning_wanted
 
 
 @cache
@@ -328,6 +329,19 @@ def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = Fal
             tuned.shipped(problem, a, b, d, *more) or first_of(ranked(CONFIGS, problem, a, b, d, early), problem)[1]
         )
     return _picked[key]
+
+
+Choice = Config | Literal["tuned"] | None
+"""The argument `config` of GEMMs."""
+
+
+def taken(choice: Choice, pick: Callable[[], Config], measure: Callable[[], Config]) -> Config:
+    """Return the configuration that is asked for: as given, measured, or picked. Errors: `Misfit`."""
+    if isinstance(choice, Config):
+        return choice
+    if choice is not None and not (isinstance(choice, str) and choice == "tuned"):
+        raise Misfit(f"config is a Config, None or 'tuned', not {choice!r}")
+    return pick() if choice is None and not tuning_wanted() else measure()
 
 
 def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:

@@ -37,7 +37,7 @@ from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.dense import NEAR, build, first_of
+from cutelite.kernels.gemm.dense import NEAR, Choice, build, first_of, taken
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
@@ -45,7 +45,6 @@ from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.kernels.planning import planned
-from cutelite.tune.warm import tuning_wanted
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
@@ -62,7 +61,6 @@ CONFIGS = [
     Config((128, 128), True, (1, 1), 5, buffers=1),
 ]
 """Without tiles of 192 rows, which were nowhere the fastest."""
-Choice = Config | Literal["tuned"] | None
 
 
 def sums(piece: cl.Piece) -> None:
@@ -143,18 +141,18 @@ _picked: dict[Any, Config] = {}
 
 def launched(choice: Choice, *given: Any) -> None:
     """Launch a configuration: the given one, or the one that the model picks."""
-    problem, a, b, ends, *_ = given
-    if not isinstance(choice, str) or choice != "tuned":
-        instance("config", choice, Config)
-        if choice is not None and choice.stream:
-            raise Misfit(f"{choice}: groups have no stream=")
-    if choice == "tuned" or (choice is None and tuning_wanted()):
-        tuned(*given)
-        return
+    if isinstance(choice, Config) and choice.stream:
+        raise Misfit(f"{choice}: groups have no stream=")
+    run(taken(choice, lambda: pick(*given), lambda: tuned.config_for(*given)), *given)
+
+
+def pick(problem: Problem, a: Any, b: Any, ends: Any, *more: Any) -> Config:
+    """Return the configuration of a loaded table, or the fastest by the model."""
     key = problem, tuple(a.shape), tuple(b.shape), ends.shape[0]
-    if choice is None and key not in _picked:
+    if key not in _picked:
+        given = problem, a, b, ends, *more
         _picked[key] = tuned.shipped(*given) or fitting(CONFIGS, *given)[0]
-    run(_picked[key] if choice is None else choice, *given)
+    return _picked[key]
 
 
 def by_rows(
