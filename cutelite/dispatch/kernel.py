@@ -231,7 +231,7 @@ class Kernel:
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
                 a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
-        launch = self._filling(launch)
+        launch = named(self.__name__, self._filling, launch)
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
@@ -312,7 +312,7 @@ class Kernel:
     def _filling(self, launch: Launch) -> Launch:
         """Return `launch`, with a grid of 'persistent' replaced by a function of the arguments."""
         if not isinstance(launch, Launch):
-            raise LaunchError(f"{self.__name__}.launch takes a cl.Launch before the arguments, not {launch!r}")
+            raise LaunchError(f"`launch` takes a cl.Launch before the arguments, not {launch!r}")
         if type(launch.grid) is not str:
             return launch
         if launch.grid != PERSISTENT:

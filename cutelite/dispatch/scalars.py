@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import types
+import typing
 from typing import Any
 
 from cutelite.dispatch import contract, fingerprint
@@ -52,10 +53,7 @@ class ConstantParameter(Parameter):
 
     def __init__(self, name: str, spec: ConstexprSpec) -> None:
         self.name, self._data = name, kinds.Constant(name)
-        union = isinstance(spec.type, types.UnionType)
-        wanted = spec.type if union else getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
-        is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
-        self.wanted = wanted if is_type else object
+        self.wanted, self.values = _admitted(spec.type)
 
     def settled(self, t: ArgType) -> kinds.Fixed:
         assert isinstance(t, Constant)
@@ -67,22 +65,38 @@ class ConstantParameter(Parameter):
             what = f"an example of `{whole}`" if field else "its value"
             raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
         value = self._converted(argument)
-        a_type = self.wanted is type and isinstance(value, Scalar)  # as type checkers see dtypes
-        if not (isinstance(value, self.wanted) or a_type):
-            name = getattr(self.wanted, "__name__", str(self.wanted))
-            raise call.error(self.name, f"must be a compile-time {name}, not {brief(argument)}")
+        a_type = type in self.wanted and isinstance(value, Scalar)  # as type checkers see dtypes
+        chosen = any(type(one) is type(value) and one == value for one in self.values)
+        if not (isinstance(value, self.wanted) or a_type or chosen):
+            names = [*(f"a compile-time {t.__name__}" for t in self.wanted), *map(repr, self.values)]
+            raise call.error(self.name, f"must be {' or '.join(names)}, not {brief(argument)}")
         constant = Constant(value, fingerprint.constant_key(value))
         call.token.append(constant.key)
         return constant
 
     def _converted(self, x: Any) -> Any:
         """Convert NumPy numbers to Python's, and any real number to a float where a float is asked for."""
-        if self.wanted in (int, float, bool) and not isinstance(x, self.wanted) and not isinstance(x, bool):
+        kinds = {*self.wanted, *map(type, self.values)}
+        if kinds & {int, float, bool} and not isinstance(x, (*self.wanted, bool)):
             number = plain_number(x)
-            if self.wanted is float and isinstance(number, numbers.Real):
+            if float in kinds and int not in kinds and isinstance(number, numbers.Real):
                 return float(number)
             return number
         return x
+
+
+def _admitted(t: Any) -> tuple[tuple[type, ...], tuple[Any, ...]]:
+    """Return the classes, and the single values, that a type names: any object where it is no class or union."""
+    origin = typing.get_origin(t)
+    if origin is typing.Literal:
+        return (), typing.get_args(t)
+    if origin in (types.UnionType, typing.Union):
+        parts = [_admitted(part) for part in typing.get_args(t)]
+        return tuple(c for part in parts for c in part[0]), tuple(v for part in parts for v in part[1])
+    if origin is typing.Annotated:
+        return _admitted(typing.get_args(t)[0])
+    wanted = origin or t  # tuple[int, int] -> tuple
+    return (wanted if isinstance(wanted, type) and wanted is not Any else object,), ()
 
 
 @takes(type(None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from math import prod
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
@@ -103,6 +104,10 @@ class Builder:
                 raise self._refused(op, problem)
         for problem in op.verify():
             raise self._refused(op, problem)
+        block = self.function.attrs.get("block") if op.scope != "thread" else None
+        if block is not None and prod(block) <= op.threads - 32:  # a last warp of fewer threads counts
+            title = f"{op.name} is for {op.threads} threads, and the block has {prod(block)}"
+            raise self._refused(op, Problem("", title, "launch a larger block"))
 
     def _refused(self, op: Op, problem: Problem) -> CompileError:
         return CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)

@@ -168,6 +168,11 @@ class Op:
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 
     @property
+    def threads(self) -> int:
+        """The threads that execute it together; 1 for any number."""
+        return 128 if self.scope == "warpgroup" else 1
+
+    @property
     def commutes(self) -> bool:
         """Tell of updates whether they leave the same numbers in any order."""
         return False

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import dataclasses
 import inspect
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from cutelite import layout as layouts
 from cutelite.diag import CompileError, Mistake, Span
@@ -556,14 +557,19 @@ def spec(annotation: Any, where: str) -> Annotation:
             return OptionalSpec(spec(some[0], where))
     if typing.get_origin(annotation) in (tuple, list):
         return _sequence(typing.get_origin(annotation), typing.get_args(annotation), where)
+    if typing.get_origin(annotation) is typing.Literal:
+        return ConstexprSpec(annotation)
     if typing.get_origin(annotation) is typing.Annotated:
         return spec(typing.get_args(annotation)[0], where)
     if isinstance(annotation, typing.TypeVar):
         return DTypeVar(annotation.__name__, tuple(annotation.__constraints__))
-    if isinstance(annotation, type):
-        fields = struct_fields(annotation)
-        if fields is not None:
-            return StructSpec(annotation, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+    home = typing.get_origin(annotation) or annotation
+    fields = struct_fields(home) if isinstance(home, type) else None
+    if fields is not None:
+        struct = StructSpec(home, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+        given = zip(getattr(home, "__parameters__", ()), typing.get_args(annotation), strict=False)
+        chosen = {str(var.__name__): spec(arg, f"{where}, type variable `{var.__name__}`") for var, arg in given}
+        return _with_types(struct, chosen) if chosen else struct
     raise CompileError(
         Mistake(
             "annotation",
@@ -571,6 +577,23 @@ def spec(annotation: Any, where: str) -> Annotation:
             help=_LAYOUT if annotation in (Layout, layouts.ComposedLayout) else _USE,
         )
     )
+
+
+def _with_types(x: Any, chosen: dict[str, Annotation]) -> Any:
+    """Return a part of an annotation with what is chosen for its type variables in their places."""
+    if isinstance(x, DTypeVar):
+        return chosen.get(x.name, x)
+    if isinstance(x, tuple):
+        return tuple(_with_types(item, chosen) for item in x)
+    if isinstance(x, dict):
+        return {key: _with_types(item, chosen) for key, item in x.items()}
+    if not isinstance(x, Spec) or isinstance(x, ConstexprSpec):
+        return x
+    made, names = copy.copy(x), cast("tuple[str, ...]", type(x).__slots__)
+    for name in names:
+        held = _with_types(getattr(x, name), chosen)
+        setattr(made, name, _dtype(repr(x).partition("[")[0], held) if name == "dtype" else held)
+    return made
 
 
 def _sequence(kind: type, of: tuple[Any, ...], where: str) -> SequenceSpec:
@@ -611,7 +634,8 @@ def _field_annotation(cls: type, name: str) -> Any:
             text = getattr(annotation, "__forward_arg__", annotation)  # NamedTuple wraps strings in a ForwardRef
             if not isinstance(text, str):
                 return annotation
-            return eval(text, vars(sys.modules[home.__module__]), dict(vars(home)))
+            own = {var.__name__: var for var in getattr(home, "__type_params__", ())}
+            return eval(text, vars(sys.modules[home.__module__]), own | dict(vars(home)))
         except Exception as error:
             shown = f", `{text}`, cannot" if text else " cannot"
             raise CompileError(

@@ -36,6 +36,10 @@ class CtaBarrier(Op):
     count: int = ALL_THREADS
     number: Value | None
 
+    @property
+    def threads(self) -> int:
+        return self.count
+
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "number", i32, u32)
         if not 0 <= self.id < BARRIERS:

@@ -47,18 +47,6 @@ def counted(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
         out[t] = cl.syncthreads_count(t > 40)
 
 
-@cl.kernel(block=64)
-def all_of_them(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
-    """A warp says how many threads come to barrier 0, and the other one that all do."""
-    row, t = cl.shared(i32, (64,)), cl.thread_idx.x
-    row[t] = t
-    if t < 32:
-        cl.barrier_sync(0, 96 if slip else 64)
-    else:
-        cl.syncthreads()
-    out[t] = row[63 - t]
-
-
 @cl.kernel(block=256)
 def resized(out: Tensor[i32, (256,)], slip: Constexpr[str]) -> None:
     """A warpgroup gives registers back, and takes others later."""
@@ -111,7 +99,6 @@ NUMBERS = np.arange(256, dtype=np.int32)
         (states, (zeros(2, 32),), "second", "mbarrier", 'slip == "first"'),
         (counted, (zeros(64),), "a sync", "barrier", "cl.syncthreads"),
         (counted, (zeros(64),), "another reduction", "barrier", "cl.syncthreads"),
-        (all_of_them, (zeros(64),), "more than there are", "barrier", "cl.barrier_sync(0"),
         (resized, (zeros(256),), "one warp waits", "registers", "cl.setmaxnreg_inc(200)"),
         (resized, (zeros(256),), "three warps meet", "registers", "cl.setmaxnreg_inc(200)"),
         (copied, (NUMBERS, zeros(256)), "its place", "race", "row[4 * t] = 1\n"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, Optional, TypeVar, cast
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from cutelite.layout import Dim, Layout
 M, N, K = cl.dims("M N K:8")
 T = TypeVar("T", f16, f32)
 U = TypeVar("U")
+V = TypeVar("V")
 
 
 def bind(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Bound:
@@ -400,6 +401,8 @@ def whatever(x: Constexpr[Any]) -> None: ...
 def pair(x: Constexpr[tuple[int, int]]) -> None: ...
 def maybe(x: Constexpr[int | None]) -> None: ...
 def of_type(t: Constexpr[type]) -> None: ...
+def one_of(x: Literal["sum", 2, None]) -> None: ...
+def one_or_text(x: Constexpr[Literal[1] | Optional[str]]) -> None: ...  # noqa: UP045
 
 
 def test_constants_of_a_type() -> None:
@@ -409,6 +412,8 @@ def test_constants_of_a_type() -> None:
     assert bind(pair, (1, 2)).types["x"].value == (1, 2)  # type: ignore[union-attr]
     assert bind(maybe, None).types["x"].value is None  # type: ignore[union-attr]
     assert bind(of_type, f32).types["t"].value is f32  # type: ignore[union-attr]
+    assert [bind(one_of, x).types["x"].value for x in ("sum", np.int32(2), None)] == ["sum", 2, None]  # type: ignore[union-attr]
+    assert [bind(one_or_text, x).types["x"].value for x in (1, "a", None)] == [1, "a", None]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -420,6 +425,10 @@ def test_constants_of_a_type() -> None:
         (rate, "x", "must be a compile-time float, not 'x'"),
         (pair, [1, 2], "must be a compile-time tuple, not [1, 2]"),
         (of_type, 3, "must be a compile-time type, not 3"),
+        (maybe, "x", "must be a compile-time int or a compile-time NoneType, not 'x'"),
+        (one_of, "max", "argument `x` must be 'sum' or 2 or None, not 'max'"),
+        (one_of, 2.0, "must be 'sum' or 2 or None, not 2.0"),
+        (one_or_text, True, "must be a compile-time str or a compile-time NoneType or 1, not True"),
     ],
 )
 def test_constants_of_another_type(function: Callable[..., None], given: object, said: str) -> None:
@@ -546,6 +555,35 @@ def test_an_object_of_a_derived_class_keeps_its_methods() -> None:
         assert out[0] == found
     x, longer = floats(8), cast("Any", Longer)
     assert "must be a Params, not a Longer, which has further fields" in refused(struct, longer(x, 2), x)
+
+
+@dataclass(frozen=True)
+class Holder(Generic[U]):
+    it: U
+
+
+@dataclass(frozen=True)
+class Mixed(Generic[U, V]):
+    x: Tensor[U, (N,)]
+    many: list[Holder[V]]
+    limit: V | None = None
+
+
+def generic(p: Mixed[i32, f32]) -> None: ...
+def held(p: Holder[Tensor[f32, (N,)]]) -> None: ...
+def of_any(p: Holder[U]) -> None: ...
+def of_tensors(p: Mixed[Tensor[f32, (N,)], f32]) -> None: ...
+
+
+def test_a_generic_struct_has_the_types_that_it_is_given() -> None:
+    x = np.zeros(4, np.int32)
+    assert bind(generic, Mixed(x, [Holder(2)], 3)).values[1:3] == [2.0, 3.0]
+    assert "argument `p.x` has dtype f32, but its annotation says i32" in refused(generic, Mixed(floats(4), []))
+    assert "argument `p.many.0.it` must be a number of dtype f32, not 'a'" in refused(generic, Mixed(x, [Holder("a")]))
+    assert [name for name, _ in bind(held, Holder(floats(4))).arrays] == ["p.it"]
+    assert bind(of_any, Holder(2.5)).values == [2.5]
+    with pytest.raises(cl.CompileError, match=r"Tensor\[...\] takes a dtype first, not Tensor\[f32, \(N,\)\]"):
+        bind(of_tensors, Mixed(x, []))
 
 
 def test_structs_that_do_not_fit() -> None:

@@ -127,9 +127,15 @@ def test_a_persistent_grid() -> None:
     blocks_there_are["persistent", 32](out)
     assert out[0] == 8, "four clusters in the simulator"
     assert blocks_there_are.check("persistent", 32, out)
-    with pytest.raises(cl.LaunchError, match="a grid is extents, a function or 'persistent', not 'all'"):
+    compiled = blocks_there_are.compile(out, block=32)
+    said = r"^blocks_there_are: a grid is extents, .*, not 'all'"
+    with pytest.raises(cl.LaunchError, match=said):
         blocks_there_are["all", 32](out)
-    with pytest.raises(cl.LaunchError, match=r"blocks_there_are.launch takes a cl\.Launch before the arguments, not 3"):
+    with pytest.raises(cl.LaunchError, match=said):
+        compiled(out, grid="all")
+    with pytest.raises(
+        cl.LaunchError, match=r"blocks_there_are: `launch` takes a cl\.Launch before the arguments, not 3"
+    ):
         blocks_there_are.launch(3, out)  # type: ignore[arg-type]
 
 

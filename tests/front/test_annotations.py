@@ -30,7 +30,7 @@ str | list | np.ndarray | 3 | object | typing.Any | cl.Barrier | M | (lambda: 3)
 TmaTensor | TmaTensor[bf16, (M, K)] | TmaTensor[bf16, (M, K), (64,)] | TmaTensor[bf16, (M, K), [64, 64]]
 TmaTensor[bf16, (M, K), (300, 64)] | TmaTensor[bf16, (M, K), (64, 3)]
 TmaTensor[bf16, (M, K), (-64, 64)] | TmaTensor[bf16, (M, K), (64, M)] | TmaTensor[bf16, (M, K), (64, 64), "64"]
-typing.Literal[3] | typing.Dict[str, int] | list[str] | tuple[f32, str] | cl.Pointer | cl.Pointer[5]
+typing.Dict[str, int] | list[str] | tuple[f32, str] | cl.Pointer | cl.Pointer[5]
 cl.Pointer[f32, 4] | dataclasses.dataclass | Optional[str] | Union[int, float, None]
 """
 

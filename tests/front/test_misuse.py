@@ -12,7 +12,7 @@ from tests.front.lines import built, refusal
 MISTAKES = [
     ("cl.shuffle_down(n, 40)", "none is 40 away"),
     ("cl.shuffle_xor(n, -1)", "none is -1 away"),
-    ("cl.createpolicy_range(a, 64, 32, 'evict_last')", "the policy covers 32 bytes"),
+    ("cl.createpolicy_range(a, 64, 32, 'evict_last')", "is from 1 to 32, not 64"),
     ("cl.atomic_add(n, 0, 1)", "a tensor or a pointer is needed here, not a run-time i32"),
     ("a.tile((n, 4), (0, 0))", "a tile has extents known at compile time, not a run-time i32"),
     ("cl.local_tile(a, (n, 4), (0, 0))", "`cl.dim(n)` makes an extent of a run-time number"),

@@ -76,8 +76,8 @@ IN_FLIGHT = [
 ]
 
 
-def kernel(body: Callable[[Any], Any]) -> Any:
-    @cl.kernel(block=128)
+def kernel(body: Callable[[Any], Any], block: int = 128) -> Any:
+    @cl.kernel(block=block)
     def misuse(c: Tensor[f32, (64, 64)]) -> None:
         body(c)
 
@@ -301,6 +301,17 @@ def elects(c: Any) -> Any:
 
 def gives_registers(c: Any) -> Any:
     cl.setmaxnreg_dec(40)
+
+
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [(gives_registers, 128), (lambda c: started(), 128), (lambda c: cl.barrier_arrive(1, 256), 256)],
+    ids=["setmaxnreg", "wgmma", "barrier"],
+)
+def test_blocks_that_are_too_small_for_them(body: Callable[[Any], Any], threads: int) -> None:
+    with pytest.raises(cl.CompileError, match=f"is for {threads} threads, and the block has {threads - 32}"):
+        kernel(body, threads - 32).compile(arch="sm_90a")
+    kernel(body, threads - 20).compile(arch="sm_90a")
 
 
 @pytest.mark.parametrize(
