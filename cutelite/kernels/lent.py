@@ -47,7 +47,7 @@ def on_jax(function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (),
     """
     bound = inspect.signature(function).bind(*args, **kwargs)
     if bound.arguments.get("out") is not None:
-        raise TypeError("JAX's arrays are never written to: leave out= out")
+        raise rt.ArgumentError("JAX's arrays are never written to: leave out= out")
     for name in wide:
         if is_jax(bound.arguments.get(name)):
             bound.arguments[name] = widened(lent(bound.arguments[name]))
@@ -86,4 +86,4 @@ def lent(array: Any) -> Any:
             return importlib.import_module(name).from_dlpack(array)
         except ImportError:
             continue
-    raise TypeError("JAX's arrays on a GPU are lent to torch or CuPy here, and neither is installed")
+    raise rt.ArgumentError("JAX's arrays on a GPU are lent to torch or CuPy here, and neither is installed")

@@ -71,7 +71,7 @@ def attend_latent(
     if dim % 8 or not dim_v <= dim <= 576:
         raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
-        raise ValueError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
+        raise ArrayError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     own = out
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import host_call
-from cutelite.kernels.arguments import HALVES, Arguments
+from cutelite.kernels.arguments import HALVES, Arguments, Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import lifted, settled
@@ -45,7 +45,7 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     for mod in mods:
         lifted(mod, captured)
     if captured:
-        raise ValueError("for arrays of JAX functions capture no arrays: XLA would not know of them")
+        raise Misfit("for arrays of JAX functions capture no arrays: XLA would not know of them")
     left, right = how.window
     how = how._replace(window=(left, right), score_mod=mods[0], mask_mod=mods[1])
     return _attention(q, k, v, how)  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from cutelite.kernels.arguments import (
     FLOATS,
     Arguments,
     ArrayError,
+    Misfit,
     contiguous,
     in_words_of_caller,
     instance,
@@ -225,7 +226,7 @@ def gemm_fp8_block(
     """
     finish = instance("finish", finish, Finish)
     if finish is not None and finish.paired:
-        raise ValueError("results of gemm_fp8_block have a column for each of the product: finish= is not paired")
+        raise Misfit("results of gemm_fp8_block have a column for each of the product: finish= is not paired")
     out = fp8_block.checked(a, b, scale_a, scale_b, out)
     check_card(out)
     if left_out() or 0 in out.shape:
@@ -309,18 +310,18 @@ def run(
     """Launch the kernel. `given`: A and B, contiguous as `more` says, and their scales; `ends` of groups."""
     others = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation
     if finish is not None and any(x is not None for x in others):
-        raise ValueError("with finish= there are no c, bias, scales or activation")
+        raise Misfit("with finish= there are no c, bias, scales or activation")
     d, acc = dtype_of(code_of(out)), i32 if kinds[0].is_int and "scaled" not in more else f32
     made, columns = out, out.shape[-1]
     if columns * d.bytes % 16:  # TMA writes the last 16 bytes of a row whole
         if finish is not None:
-            raise ValueError(f"with finish= rows of results fill 16 bytes, and {columns} of {d} do not")
+            raise Misfit(f"with finish= rows of results fill 16 bytes, and {columns} of {d} do not")
         made = empty(out, (*out.shape[:-1], -(-columns * d.bytes // 16) * 16 // d.bytes))[..., :columns]
     how = finish_of(fused, d, columns) if finish is None else finish
     if not 16 <= how.columns <= 128 or how.columns & (how.columns - 1):
-        raise ValueError(f"pieces have 16, 32, 64 or 128 columns, not {how.columns}")
+        raise Misfit(f"pieces have 16, 32, 64 or 128 columns, not {how.columns}")
     if how.columns * d.bytes // (1 + how.paired) > 128:
-        raise ValueError(f"a row of a piece is at most 128 bytes, and {how.columns} columns of {d} are more")
+        raise Misfit(f"a row of a piece is at most 128 bytes, and {how.columns} columns of {d} are more")
     tensors = how.tensors
     types = tuple(("f32", 0, 0) if isinstance(x, float) else kinds_of((x,))[0] for x in tensors)
     plain = replace(bare(how), halves=False, apart=0)
@@ -380,6 +381,6 @@ def fault(config: Config, problem: Problem) -> str:
 def check_config(config: Any, problem: Problem) -> None:
     """Refuse what no kernel can be made for. Errors: ValueError."""
     if not isinstance(config, Config):
-        raise ValueError(f"config is a `kernels.blackwell.gemm.Config` or None, not {config!r}")
+        raise Misfit(f"config is a `kernels.blackwell.gemm.Config` or None, not {config!r}")
     if why := fault(config, problem):
-        raise ValueError(f"{config}: {why}")
+        raise Misfit(f"{config}: {why}")

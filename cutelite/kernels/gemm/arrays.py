@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, check_apart, is_array, one_of
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, Misfit, check_apart, is_array, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite_rt.dtype import DTYPES
 
@@ -39,7 +39,7 @@ def check_operands(a: Any, b: Any, precision: str | None, prepared: Any = None) 
         return
     given.array("a", a, tuple(BESIDE), "... M K")
     if code_of(a) == "f32" and precision is None:
-        raise ValueError("a is f32, which tensor cores multiply as tf32: pass precision='tf32', or bf16 or f16")
+        raise Misfit("a is f32, which tensor cores multiply as tf32: pass precision='tf32', or bf16 or f16")
     given.array("b", b, BESIDE[code_of(a)], "... K N")
 
 

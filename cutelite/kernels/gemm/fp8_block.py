@@ -22,7 +22,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, check_for_hopper, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
@@ -63,7 +63,7 @@ class Config:
     def __post_init__(self) -> None:
         columns, piece, buffers = self.columns, self.piece, self.buffers
         if BLOCK % columns or columns % piece or self.strips * columns // piece % buffers or self.stages % 2:
-            raise ValueError(f"{self}: not whole pieces for all buffers, columns of more than one scale, or odd stages")
+            raise Misfit(f"{self}: not whole pieces for all buffers, columns of more than one scale, or odd stages")
 
 
 @cache

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import host_call
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
 from cutelite.kernels.lent import is_jax
@@ -67,7 +68,7 @@ _multiply = partial(jax.custom_vjp, nondiff_argnums=(4,))(_product)
 
 def _forward(a: Any, b: Any, c: Any, bias: Any, how: How) -> tuple[Any, Any]:
     if how.activation not in (None, call.relu):
-        raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+        raise Misfit("activation= is a function, of which no derivative is known: apply it to the result")
     out = _product(a, b, c, bias, how)
     kinds = [None if x is None else jnp.zeros(0, x.dtype) for x in (c, bias)]
     return out, (a, b, out if how.activation else None, *kinds)

@@ -18,7 +18,7 @@ import cutelite_rt as rt
 from cutelite import Pointer, Smem, Tensor, TmaTensor, bf16, f16, f32, i32, u64
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, in_words_of_caller, instance, one_of
+from cutelite.kernels.arguments import Arguments, Misfit, in_words_of_caller, instance, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.records import dataclass
 
@@ -46,7 +46,7 @@ def build(config: Config, dtype: Any) -> Any:
     """Make the kernel for matrices of a dtype."""
     BN, plan = config.columns, Plan(config)
     if BN % (2 * PIECE) or not 0 < BN <= 256:
-        raise ValueError(f"{config}: a tile has 128 or 256 columns, whose pieces fill both buffers of results")
+        raise Misfit(f"{config}: a tile has 128 or 256 columns, whose pieces fill both buffers of results")
     piece = cl.WarpgroupMmaOp(dtype, f32, PIECE)
 
     class Storage(cl.SharedStorage):

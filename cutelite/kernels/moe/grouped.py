@@ -20,6 +20,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm.products import products
 from cutelite.kernels.moe.gather import GatherPipe
@@ -90,9 +91,9 @@ def build(config: Config, problem: Problem) -> Any:
     K, P = cl.Dim("K", plan.unit), cl.Dim("P", plan.unit)
     (BM, BN), BK, WIDE = config.tile, plan.depth, plan.wide
     if plan.rows % ROWS or plan.columns % WIDE or WIDE % 16 or plan.pieces % config.buffers:
-        raise ValueError(f"{config}: not whole pieces of {ROWS} x {WIDE} for each warpgroup and all buffers")
+        raise Misfit(f"{config}: not whole pieces of {ROWS} x {WIDE} for each warpgroup and all buffers")
     if problem.gather and config.stages < config.behind + 2:  # consumers hold one while they wait for the next
-        raise ValueError(f"{config}: stages must be two more than those that are started ahead")
+        raise Misfit(f"{config}: stages must be two more than those that are started ahead")
     A: Any = Tensor[dtype, (T, K), (P, 1)] if problem.gather else TmaTensor[dtype, (M, K), (BM, BK)]
     box, order = ((1, plan.part, BK), (E, C, K)) if problem.major == "K" else ((1, BK, min(64, plan.part)), (E, K, C))
     B: Any = TmaTensor[dtype, order, box]

@@ -26,6 +26,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     Arguments,
     ArrayError,
+    Misfit,
     as_number,
     check_given_apart,
     is_array,
@@ -102,7 +103,7 @@ def build(config: Config, problem: Problem) -> Any:
     """Make the kernel. Errors: ValueError for too few stages."""
     plan, BT, GROUPS, SIZE = Plan(config, problem), config.tokens, config.groups, problem.size
     if config.stages < config.behind + 2:
-        raise ValueError(f"{config}: stages must be two more than those that are started ahead")
+        raise Misfit(f"{config}: stages must be two more than those that are started ahead")
 
     class Storage(cl.SharedStorage):
         x: Smem[bf16, cl.make_smem_layout(bf16, (BT, DEPTH, config.stages))]
@@ -235,9 +236,9 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     count, n, k = values.shape
     problem = Problem(kind, each, gated=gated)
     if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
-        raise ValueError(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
+        raise Misfit(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
     if scales.dtype.kind in "iu":
-        raise ValueError(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
+        raise Misfit(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
     codes(values, *((0, 15) if kind == "e2m1" else (-8, 7)))
     nt, kt = -(-n // ROWS), -(-k // DEPTH)
     whole, factors = (

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm.products import products
 from cutelite.kernels.moe.gather import GatherPipe
@@ -54,7 +55,7 @@ def build(config: Config, dtype: Any, gathered: Side) -> Any:
     plan = Plan(config, dtype, gathered)
     BM, BN = plan.tile
     if BM % (2 * ROWS) or BN % WIDE or plan.pieces % config.buffers or config.stages < config.behind + 2:
-        raise ValueError(f"{config}: not whole pieces for each warpgroup and all buffers, or too few stages")
+        raise Misfit(f"{config}: not whole pieces for each warpgroup and all buffers, or too few stages")
     by_rows = [Tensor[dtype, (T, size), (P, 1)] for size in (R, C)]
     by_tma = [TmaTensor[dtype, (M, size), (DEPTH, WIDE)] for size in (R, C)]
     A, B = (by_rows[0], by_tma[1]) if gathered == "A" else (by_tma[0], by_rows[1])

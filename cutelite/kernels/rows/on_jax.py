@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cutelite.interop.jax import host_call
-from cutelite.kernels.arguments import one_of
+from cutelite.kernels.arguments import Misfit, one_of
 from cutelite.kernels.lent import widened
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
@@ -135,7 +135,7 @@ _norm.defvjp(_keep_norm, _differentiate_norm)
 def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100) -> Any:
     """Each row's loss: `cross_entropy` of this room. Targets are whole numbers of any width."""
     if not jnp.issubdtype(target.dtype, jnp.integer):
-        raise TypeError(f"target has dtype {target.dtype}, but must be of whole numbers")
+        raise Misfit(f"target has dtype {target.dtype}, but must be of whole numbers")
     return _entropy(x, target, smoothing, z, ignore)
 
 
@@ -186,7 +186,7 @@ def activated(x: Any, activation: str) -> Any:
 def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
     """`gated` of this room: ``activation(gate) * up``."""
     if gate.shape != up.shape or gate.dtype != up.dtype:
-        raise ValueError(f"gate is {gate.dtype} {gate.shape}, and up {up.dtype} {up.shape}: they are alike")
+        raise Misfit(f"gate is {gate.dtype} {gate.shape}, and up {up.dtype} {up.shape}: they are alike")
     return _elements((gate, up), one_of("activation", activation, gates.ACTIVATIONS))
 
 

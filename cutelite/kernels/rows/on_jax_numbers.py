@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import host_call
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import select
@@ -22,7 +23,7 @@ from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient, write
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
     if not jnp.issubdtype(places.dtype, jnp.integer):
-        raise TypeError(f"places have dtype {places.dtype}, but must be of whole numbers")
+        raise Misfit(f"places have dtype {places.dtype}, but must be of whole numbers")
     narrow = places.dtype not in (jnp.int32, jnp.int64)
     return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import autocast
-from cutelite.kernels.arguments import needs_gradient
+from cutelite.kernels.arguments import needs_gradient, one_of
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 from cutelite.kernels.rows.elementwise import scale
@@ -47,8 +47,7 @@ def linear_cross_entropy(
     Memory     the logits of `rows` rows, beside the gradients
     Errors     ValueError for other reductions
     """
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
+    one_of("reduction", reduction, REDUCTIONS)
     at_once = needs_gradient(x, weight) and reduction != "none"
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
