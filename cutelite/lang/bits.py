@@ -7,8 +7,8 @@ from typing import Any, Literal
 from cutelite.ir.function import Value
 from cutelite.ir.types import elem_of, i32, with_elem
 from cutelite.lang.emit import emit, wrap
-from cutelite.lang.promotion import as_value, promote
-from cutelite.lang.values import where
+from cutelite.lang.promotion import as_integer, as_value, promote
+from cutelite.lang.values import Vector, where
 from cutelite.ops import bits as ops
 
 Int = Any
@@ -163,4 +163,4 @@ def sub_sat(a: Int, b: Int) -> Int:
 
 def _amount(n: Int, like: Value) -> Value:
     """Return a number of bits as an i32, one for each element of `like`."""
-    return as_value(n, with_elem(like.type, i32))
+    return as_value(n if isinstance(n, Vector) else as_integer(n, i32), with_elem(like.type, i32))

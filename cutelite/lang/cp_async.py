@@ -16,7 +16,7 @@ from cutelite.ir.types import i32, u16, u64
 from cutelite.lang.address import address, place_of, same_bytes
 from cutelite.lang.emit import Handle, describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, amount, barrier_value, cluster_size
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import as_integer, as_value
 from cutelite.lang.values import Scalar
 
 BULK_ALIGN = ops.cp_async.BULK_ALIGN
@@ -147,8 +147,7 @@ def cp_async_bulk(
     else:
         if isinstance(mask, int) and not 0 <= mask < 1 << 16:
             raise mistake("mask", f"a byte mask has a bit for each of 16 bytes, not {mask:#x}")
-        bits = to_dtype(mask, u16).value if isinstance(mask, Scalar) and mask.dtype.is_int else as_value(mask, u16)
-        emit(ops.cp_async.CpAsyncBulkMasked(to, of, _whole(bytes), bits, operands[1]))
+        emit(ops.cp_async.CpAsyncBulkMasked(to, of, _whole(bytes), as_integer(mask, u16), operands[1]))
 
 
 def cp_reduce_async_bulk(
@@ -234,15 +233,11 @@ def mask_value(mask: Any) -> Value | None:
     if isinstance(mask, int) and mask >> cluster_size():
         help = "`@cl.kernel(cluster=...)` says how many blocks it has"
         raise mistake("multicast", f"the mask {mask:#x} names a block that the cluster lacks", help=help)
-    if isinstance(mask, Scalar) and mask.dtype.is_int:
-        return to_dtype(mask, u16).value  # type: ignore[no-any-return]
-    return None if mask is None else as_value(mask, u16)
+    return None if mask is None else as_integer(mask, u16)
 
 
 def coordinate(x: Any, type: DType = i32) -> Value:
     """Return a TMA coordinate, of any integer type, as an operand."""
-    if isinstance(x, Scalar) and x.dtype.is_int:
-        return to_dtype(x, type).value  # type: ignore[no-any-return]
     if isinstance(x, Handle):
         raise mistake("coordinate", f"a coordinate is an integer, not {describe(x)}")
-    return as_value(x, type)
+    return as_integer(x, type)

@@ -22,7 +22,7 @@ from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, boolean, i32, u32, u64
 from cutelite.lang.emit import Handle, builder_here, describe, emit, mistake
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import as_integer, as_value, to_dtype
 from cutelite.lang.values import Scalar
 
 
@@ -132,9 +132,7 @@ def amount(x: Any, what: str, least: int = 0, most: int = 0xFFFFFFFF) -> Value:
         if not least <= x <= most:
             raise mistake("amount", f"{what} is from {least} to {most}, not {x}")
         return as_value(x, i32 if x <= i32.range[1] else u32)
-    if isinstance(x, Scalar) and x.dtype.is_int:
-        return x.value if x.dtype in (i32, u32) else to_dtype(x, i32).value
-    return as_value(x, i32)
+    return as_integer(x, i32, u32)
 
 
 def arrivals(count: Any) -> Value:
@@ -150,7 +148,7 @@ def block_rank(rank: Any) -> Value:
     if isinstance(rank, int) and not 0 <= rank < cluster_size():
         title = f"a cluster of {cluster_size()} has no block of rank {rank}"
         raise mistake("cluster-rank", title, help="`@cl.kernel(cluster=...)` says how many blocks it has")
-    return as_value(rank, i32)
+    return as_integer(rank, i32)
 
 
 def cluster_size() -> int:

@@ -381,6 +381,14 @@ def of_torch(x: Any) -> Any:
     return getattr(sys.modules["torch"], name.removeprefix("torch.")) if name else x
 
 
+def as_integer(x: Any, t: DType, *kept: DType) -> Value:
+    """Return an operand of the integer type `t`; run-time integers are converted to it, but for those of `kept`."""
+    held = x.value.type if isinstance(x, Runtime) else None
+    if isinstance(held, DType) and held.is_int:
+        return x.value if held in kept else to_dtype(x, t).value  # type: ignore[no-any-return]
+    return as_value(x, t)
+
+
 def to_dtype(x: Any, dtype: Any) -> Any:
     """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`. Integers wrap, floats are clamped."""
     dtype = dtype_of(dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cutelite.ir.types import u32
 from cutelite.lang.emit import emit
-from cutelite.lang.promotion import as_value
+from cutelite.lang.promotion import as_integer
 from cutelite.lang.values import Scalar
 from cutelite.ops import registers as ops
 
@@ -31,7 +31,7 @@ def elect_sync(members: int | Scalar = 0xFFFFFFFF) -> Scalar:
     Who      the threads in `members`, together
     Source   PTX ISA: elect.sync
     """
-    return emit(ops.Elect(as_value(members, u32)))  # type: ignore[no-any-return]
+    return emit(ops.Elect(as_integer(members, u32)))  # type: ignore[no-any-return]
 
 
 def elect_one() -> Scalar:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cutelite.ir.types import u32
+from cutelite.ir.types import i32, u32
 from cutelite.lang.emit import emit
-from cutelite.lang.promotion import as_value
+from cutelite.lang.promotion import as_integer
 from cutelite.lang.values import Scalar, truth
 from cutelite.ops import sync as ops
 
@@ -71,8 +71,8 @@ def fence(scope: Scope = "gpu", semantic: Literal["acq_rel", "sc", "acquire", "r
 
 def nanosleep(ns: int | Scalar) -> None:
     """Do nothing for about `ns` nanoseconds, at most twice as long or a millisecond. PTX: nanosleep."""
-    emit(ops.Nanosleep(as_value(ns, u32 if isinstance(ns, int) else None)))
+    emit(ops.Nanosleep(as_integer(ns, u32, i32)))
 
 
 def _identity(id: int | Scalar) -> dict[str, Any]:
-    return {"id": id} if isinstance(id, int) else {"number": as_value(id)}
+    return {"id": id} if isinstance(id, int) else {"number": as_integer(id, i32, u32)}

@@ -22,7 +22,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.address import address, place_of
 from cutelite.lang.emit import Runtime, emit, mistake
-from cutelite.lang.promotion import as_value
+from cutelite.lang.promotion import as_integer
 from cutelite.lang.tensor import Tensor, TmaTensor
 from cutelite.lang.tma import descriptor
 from cutelite.layout import Layout
@@ -78,10 +78,8 @@ def tensormap_replace(
     of: DType = i32 if field == "global_dim" else i64
     if isinstance(value, Runtime) and isinstance(value.value.type, Ptr | TensorType):
         held = place_of(value)
-    elif isinstance(value, Runtime) and value.value.type in ops.FIELDS.get(field, ()):
-        held = value.value
     else:
-        held = as_value(value, of)
+        held = as_integer(value, of, *ops.FIELDS.get(field, ()))
     emit(ops.TensormapReplace(field, address(dst, ops.MAP_ALIGN, ops.MAP_BYTES), held, mode, descriptor(like).modes))
 
 

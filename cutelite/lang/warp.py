@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from cutelite.ir.types import elem_of, f32, i32, u32
 from cutelite.lang.emit import builder_here, emit, mistake, wrap
 from cutelite.lang.index import linear_thread_idx
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import as_integer, as_value
 from cutelite.lang.values import Scalar, Vector, truth
 from cutelite.lang.words import from_words, map_values, to_words
 from cutelite.ops import warp as ops
@@ -138,9 +138,7 @@ def syncwarp(members: Members = ALL) -> None:
 def _members(members: Members) -> Any:
     if isinstance(members, int) and not 0 < members <= ALL:
         raise mistake("members", f"`members` has a bit for each of 32 lanes, at least one: not {members:#x}")
-    if isinstance(members, Scalar) and members.dtype == i32:
-        return to_dtype(members, u32).value
-    return as_value(members, u32)
+    return as_integer(members, u32)
 
 
 def _shuffle(x: N, lane: Lane, mode: str, width: int, members: Members) -> N:
@@ -148,6 +146,4 @@ def _shuffle(x: N, lane: Lane, mode: str, width: int, members: Members) -> N:
         raise mistake("shuffle", f"lanes of a warp are at most 31 apart, and none is {lane} away")
     value = wrap(as_value(x))
     words = value if elem_of(value.value.type).bits == 32 else to_words(value)
-    index = to_dtype(lane, i32) if isinstance(lane, Scalar) and lane.dtype not in (i32, u32) else lane
-    number = as_value(index, None if isinstance(index, Scalar) else i32)
-    return from_words(emit(ops.Shuffle(words.value, number, _members(members), mode, width)), value)  # type: ignore[no-any-return]
+    return from_words(emit(ops.Shuffle(words.value, as_integer(lane, i32, u32), _members(members), mode, width)), value)  # type: ignore[no-any-return]

@@ -91,6 +91,22 @@ def test_numbers_of_numpy_are_literals(line: str) -> None:
     built(line)
 
 
+OPERANDS = [
+    "o[0] = cl.shuffle(n, i, members=i) + cl.shuffle_up(n, i)",
+    "cl.syncwarp(i); cl.elect_sync(i); cl.nanosleep(i); cl.barrier_sync(i, 32)",
+    "o[0] = cl.bfe(n, i, i) + cl.bfi(n, n, i, 3) + cl.funnel_left(n, n, i)",
+    "cl.mapa(cl.shared(f32, 4), i)",
+    "bar = cl.shared(cl.mbarrier, 1)[0]; bar.init(i); bar.arrive_expect_tx(i); bar.wait(i); bar.remote(i).arrive(i)",
+    "cl.cp_async(cl.shared(f32, 4, align=16), a, 4, src_bytes=i)",
+]
+
+
+@pytest.mark.parametrize("line", OPERANDS)
+def test_integers_of_any_type_are_operands(line: str) -> None:
+    for t in ("i64", "u64", "u32", "i16", "u8"):
+        built(f"i = n.to(cl.{t}); {line}")
+
+
 def test_what_has_elements_says_how_it_is_iterated_over() -> None:
     """Python iterates over a class with `__getitem__` alone until that raises IndexError, which ours do not."""
     modules = [module for name, module in sys.modules.items() if name.startswith(("cutelite.lang.", "cutelite.lib."))]

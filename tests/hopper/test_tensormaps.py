@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -86,6 +86,32 @@ def test_no_schedule_of_it_races() -> None:
     there, out = ([np.ones(size, np.float32) for size in sizes] for _ in range(2))
     args = cl.pointers(there), cl.pointers(out), np.array(sizes, np.int32), slots_of(2)
     groups.check(1, None, np.zeros((BM, BK), np.float32), *args).raise_if_wrong()
+
+
+Count = TypeVar("Count", bound=Any)
+
+
+@cl.kernel(block=32)
+def sized(like: Tiled, sizes: Tensor[Count, (2,)], slot: Slots, out: Tensor[f32, (8, 32)]) -> None:
+    """A tile of a tensor whose extents have any integer type."""
+    tile, full = cl.tma_shared(like), cl.shared(cl.mbarrier, (1,))
+    own = cl.DeviceTensorMap.create(like, slot[0, None]).update(out, (sizes[0], sizes[1]), (sizes[1], 1))
+    if cl.elect_one():
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        full[0].arrive_expect_tx(like.tile_bytes)
+        cl.tma_load(own, tile, at=(0, 0), barrier=full[0])
+    cl.syncwarp()
+    full[0].wait(0)
+    for i in range(cl.thread_idx.x, BM * BK, 32):
+        out[i // BK, i % BK] = tile[i // BK, i % BK] + 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.uint32, np.uint8])
+def test_extents_of_any_integer_type(dtype: Any) -> None:
+    out = np.ones((8, 32), np.float32)
+    sized[1](np.zeros((8, 32), np.float32), np.array([5, 32], dtype), slots_of(1), out)
+    assert (out[:5] == 2).all() and (out[5:] == 1).all()
 
 
 def moved(act: Callable[..., None]) -> Any:
