@@ -178,7 +178,7 @@ def accelerate(model: nn.Module) -> Report:
             report.changed.setdefault(known.name, []).append(name)
         elif (
             known is None
-            and not experts.known(layer)
+            and not any(experts.known(each) for each in (layer, *layer.children()))
             and type(layer).forward is not nn.Module.forward
             and (list(layer.parameters(recurse=False)) or type(layer).__name__.endswith(NAMED))
         ):
@@ -195,10 +195,13 @@ def accelerate(model: nn.Module) -> Report:
             model._attention_before_cutelite = model.config._attn_implementation  # of `restore`
         model.set_attn_implementation(attention.NAME)
     if hasattr(model, "set_experts_implementation") and experts.register():
-        for name, layer in inner_first(model):
-            if experts.known(layer):
+        found = [(name, layer) for name, layer in inner_first(model) if experts.known(layer)]
+        for name, layer in found:
+            if experts.is_plain(layer):
                 report.changed.setdefault("experts", []).append(name)
-        if "experts" in report.changed:
+            else:
+                report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
+        if found:
             model.set_experts_implementation(experts.NAME)
     report.notes += notes(model, report)
     return report
@@ -212,6 +215,10 @@ def notes(model: nn.Module, report: Report) -> Iterator[str]:
     wide = sorted({str(x.weight.dtype) for x in products if x.weight.dtype in (torch.float32, torch.float64)})
     if wide:
         yield f"dense layers and attention of {' and '.join(wide)} are torch's: the kernels take bfloat16 and float16"
+    mixed = (x.gate_up_proj.dtype for x in model.modules() if experts.known(x) and experts.is_plain(x))
+    other = sorted({str(dtype) for dtype in mixed if dtype != torch.bfloat16})
+    if other:
+        yield f"experts of {' and '.join(other)} are torch's: the kernels take bfloat16"
 
 
 def asks_by_name(model: Any) -> bool:

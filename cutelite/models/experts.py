@@ -49,11 +49,16 @@ def theirs(x: Tensor) -> Callable[..., Tensor]:
 
 
 def fits(layer: Any, x: Tensor) -> bool:
-    """Tell whether the grouped GEMMs can compute the layer: bf16, gated by SiLU, without bias."""
-    parameters = [getattr(layer, name, None) for name in ("gate_up_proj", "down_proj")]
+    """Tell whether the grouped GEMMs can compute the layer for `x`: as `is_plain` says, in bf16."""
+    return is_plain(layer) and all(
+        p.dtype == torch.bfloat16 and p.shape[-1] % 8 == 0 for p in (x, layer.gate_up_proj, layer.down_proj)
+    )
+
+
+def is_plain(layer: Any) -> bool:
+    """Tell whether the grouped GEMMs have the layer's function: gated by SiLU, without bias."""
     plain = layer.has_gate and not any(getattr(layer, name, False) for name in OTHERWISE) and is_swiglu(layer)
-    bf16 = all(p is not None and p.dtype == torch.bfloat16 and p.shape[-1] % 8 == 0 for p in (x, *parameters))
-    return plain and bf16
+    return plain and getattr(layer, "down_proj", None) is not None
 
 
 def is_swiglu(layer: Any) -> bool:

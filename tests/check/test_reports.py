@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32, sim
+from cutelite import Tensor, f16, f32, i32, sim
 from cutelite.cli import main
 from cutelite.dispatch import Kernel, checking
 from cutelite.dispatch.simulating import simulation
@@ -170,6 +170,17 @@ def test_uncoalesced_accesses_are_noted_with_their_cost() -> None:
     (note,) = strided.check(1, None, x, y).notes
     assert note.kind == "uncoalesced"
     assert "moves 32 sectors of 32 bytes; 4 would hold its bytes" in note.message
+    assert "neighbouring threads" in note.help
+
+
+def test_a_note_of_rows_at_odd_addresses_speaks_of_where_they_begin() -> None:
+    @cl.kernel(block=32)
+    def rows(x: Tensor[f16, (N, M)]) -> None:
+        x[cl.block_idx.x, cl.thread_idx.x] = 0.0
+
+    (note,) = rows.check(2, None, np.ones((2, 35), np.float16)).notes
+    assert "moves 3 sectors of 32 bytes; 2 would hold its bytes" in note.message
+    assert "begin at a multiple of 32 bytes" in note.help
 
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -86,7 +86,7 @@ def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
 
     given = (x.float() for x in (q, k, v))
     want = flex_attention(*given, score_mod=biased, block_mask=mask, enable_gqa=True)
-    for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, DEVICE, (128, 64))):
+    for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, BLOCK_SIZE=(128, 64))):
         o = attention(q, k, v, score_mod=biased, block_mask=given_mask, layout="bhsd")
         np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
     counts, blocks = [[[1, 1]]], [[[[1, 0, 2, 3], [3, 0, 1, 2]]]]

@@ -388,6 +388,7 @@ def test_what_a_report_says_besides() -> None:
     model = made("Llama", torch.float32)
     assert "torch.float32 are torch's" in str(accelerate(model))
     assert str(accelerate(model)).startswith("nothing is left to change")
+    assert "experts of torch.float16 are torch's" in str(accelerate(made("Mixtral", torch.float16)))
     with pytest.raises(TypeError, match=r"shapes is a list of \(sequences, tokens\).* not \[16\]"):
         cl.warm(model, shapes=[16])
     accelerate(model.model)
@@ -517,7 +518,8 @@ def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
     assert report.changed["dense layer"]
     assert ("attention" in report.changed) == (name != "Phi")
     assert ("decoder layer" in report.changed) == (name in ("Mixtral", "Phi3", "Phi3 that turns a part of each head"))
-    assert not any("Norm" in why for why in report.left)
+    assert ("experts" in report.changed, "unknown GptOssExperts" in report.left) == (name == "Mixtral", name == "GptOss")
+    assert not any("Norm" in why or "MoeBlock" in why for why in report.left)
 
 
 def test_tables_of_rotary_embedding_may_lie_columns_first() -> None:

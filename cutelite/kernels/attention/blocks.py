@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import cutelite as cl
 from cutelite import Tensor, i32
+from cutelite.dispatch.device import has_gpu
 from cutelite.kernels.arguments import Misfit, as_number
 from cutelite.kernels.arrays import dtype_of
 from cutelite.kernels.attention.scores import MASK_MOD
@@ -70,7 +71,7 @@ class BlockMask:
 
 
 def create_block_mask(
-    mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cuda",
+    mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
 ) -> BlockMask:  # fmt: skip
     """Evaluate a mask in each block, as torch's function of this name does.
@@ -78,9 +79,10 @@ def create_block_mask(
     mask_mod    (b, h, q_idx, kv_idx) -> bool, as `attention` takes it
     B, H        None where the mask does not depend on the sequence, or on the head
     Q_LEN       of queries, and KV_LEN of keys: how many there are
-    Errors      `Misfit`, ValueError
-    device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator
+    device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator. Default: the
+                current GPU, or 'cpu' if there is none
     BLOCK_SIZE  queries and keys of a block: multiples of 64
+    Errors      `Misfit`, ValueError
     """
     sizes = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) and len(BLOCK_SIZE) == 2 else (BLOCK_SIZE, BLOCK_SIZE)
     queries, keys = (as_number("BLOCK_SIZE", x, whole=True) for x in sizes)
@@ -90,6 +92,8 @@ def create_block_mask(
     shape = batch, heads, -(-Q_LEN // block[0]), -(-KV_LEN // block[1])
     if mask_mod is None:
         raise Misfit(f"mask_mod is None, but must be a function of ({', '.join(MASK_MOD)})")
+    if device is None:
+        device = "cuda" if has_gpu() else "cpu"
     if str(device) == "cpu":
         import numpy
 

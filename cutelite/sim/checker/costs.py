@@ -37,6 +37,7 @@ class Cost(NamedTuple):
     space: str
     name: str
     bytes: int  # per thread
+    dense: bool  # without gaps: only where it begins can cost more
 
 
 class Costs:
@@ -69,7 +70,9 @@ class Costs:
             before = self._worst.get(holder.op)
             if before is None or took * before.least > before.took * least:
                 name = region.place(space, int(address[0])).name
-                self._worst[holder.op] = Cost(took, least, space, name, width)
+                distinct = np.unique(address)
+                dense = int(distinct[-1] - distinct[0]) == (len(distinct) - 1) * unit
+                self._worst[holder.op] = Cost(took, least, space, name, width, dense)
 
     def tolerates(self, error: SimError) -> bool:
         return error.code == "uninitialised"
@@ -99,7 +102,10 @@ class Costs:
                 f"a warp's access ({each}) moves {cost.took} sectors of {SECTOR_BYTES} bytes; {cost.least} would hold "
                 "its bytes"
             )  # fmt: skip
-            help = "let neighbouring threads access neighbouring elements"
+            if cost.dense:
+                help = f"let each warp's part begin at a multiple of {SECTOR_BYTES} bytes, by rows of such a pitch"
+            else:
+                help = "let neighbouring threads access neighbouring elements"
         side = Side("", op.name, op.span)
         return Finding(kind, message, (side,), cost.space, None, cost.name, kernel=self.kernel, severity="note",
                        label=f"{cost.took / cost.least:.3g} times the least", help=help)  # fmt: skip
