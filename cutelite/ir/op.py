@@ -133,6 +133,9 @@ class Op:
     relaxed: bool = False  # of these and of barriers: it orders no accesses
     cache: str = ""  # of a load or store: PTX's cache operator
     pair: bool = False  # of a copy: its mbarrier may be in the other block of the pair
+    gives: ClassVar[Type | str | None] = None  # the type of its only result, or the name of a field that has that type
+    as_ptx: ClassVar[Ptx | None] = None  # its spelling, where no field changes it
+    as_llvm: ClassVar[Llvm | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
     _typed: ClassVar[tuple[tuple[str, type], ...]] = ()  # name and class of the constants that are numbers and texts
@@ -181,21 +184,24 @@ class Op:
 
     def result_types(self) -> tuple[Type, ...]:
         """Return the types of its results, from those of its operands. Called after `verify` found no problem."""
-        return ()
+        if self.gives is None:
+            return ()
+        given = getattr(self, self.gives) if isinstance(self.gives, str) else self.gives
+        return (given.type if isinstance(given, Value) else given,)
 
     def verify(self) -> Iterator[Problem]:
         """Find problems of the op, basic ones first: later checks may rely on earlier ones having passed."""
         return iter(())
 
     def ptx(self) -> Ptx | None:
-        return None
+        return self.as_ptx
 
     def ptx_with(self, rest: Sequence[Op]) -> Ptx | None:
         """Return one spelling of this op and `rest`, which follow and wait for its result; None: each has its own."""
         return None
 
     def llvm(self) -> Llvm | None:
-        return None
+        return self.as_llvm
 
     def simulate(self, lanes: Any) -> Any:
         """Execute the op for `lanes`, a `simulation.Lanes`. One that blocks returns a `Wait`, or generates several."""

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
-from cutelite.lang.emit import builder_here, emit
+from cutelite.lang.emit import builder_here
+from cutelite.lang.libm import instruction
 from cutelite.ops import math as ops
 
 Number = Any
 """A run-time Scalar or Vector of f32."""
 
 
-def sqrt(x: Number) -> Number:
-    return emit(ops.SqrtApprox(x.value, ftz=True))
-
-
-def rsqrt(x: Number) -> Number:
-    return emit(ops.RsqrtApprox(x.value, ftz=True))
-
-
-def rcp(x: Number) -> Number:
-    return emit(ops.RcpApprox(x.value, ftz=True))
-
-
-def divide(a: Number, b: Number) -> Number:
-    return emit(ops.DivApprox(a.value, b.value, full=False, ftz=True))
+sqrt, rsqrt, rcp = (instruction(partial(op, ftz=True)) for op in (ops.SqrtApprox, ops.RsqrtApprox, ops.RcpApprox))
+exp2, log2 = (instruction(partial(op, ftz=True)) for op in (ops.Ex2Approx, ops.Lg2Approx))
+sin, cos = (instruction(partial(op, ftz=True)) for op in (ops.SinApprox, ops.CosApprox))
+divide = instruction(partial(ops.DivApprox, full=False, ftz=True))
+tanh = instruction(ops.TanhApprox)
 
 
 def approximate_quotients(wanted: bool) -> bool:
@@ -35,20 +28,12 @@ def approximate_quotients(wanted: bool) -> bool:
     return before
 
 
-def exp2(x: Number) -> Number:
-    return emit(ops.Ex2Approx(x.value, ftz=True))
-
-
 def exp(x: Number) -> Number:
     return exp2(x * math.log2(math.e))
 
 
 def exp10(x: Number) -> Number:
     return exp2(x * math.log2(10))
-
-
-def log2(x: Number) -> Number:
-    return emit(ops.Lg2Approx(x.value, ftz=True))
 
 
 def log(x: Number) -> Number:
@@ -63,24 +48,12 @@ def pow(x: Number, y: Number) -> Number:
     return exp2(y * log2(x))
 
 
-def sin(x: Number) -> Number:
-    return emit(ops.SinApprox(x.value, ftz=True))
-
-
-def cos(x: Number) -> Number:
-    return emit(ops.CosApprox(x.value, ftz=True))
-
-
 def sincos(x: Number) -> tuple[Number, Number]:
     return sin(x), cos(x)
 
 
 def tan(x: Number) -> Number:
     return divide(sin(x), cos(x))
-
-
-def tanh(x: Number) -> Number:
-    return emit(ops.TanhApprox(x.value))
 
 
 HALF = {"exp2": ops.Ex2Approx, "tanh": ops.TanhApprox}

@@ -100,6 +100,15 @@ def form_of(x: Number) -> Form:
 # Building blocks.
 
 
+def instruction(op: Callable[..., Any]) -> Callable[..., Number]:
+    """Return the function that an op computes of run-time numbers."""
+    return lambda *xs: emit(op(*(x.value for x in xs)))
+
+
+sqrt, rcp, truncated, absolute = map(instruction, (math.Sqrt, math.Rcp, math.Trunc, arith.Abs))
+fmod, remainder, opposite = map(instruction, (math.Fmod, math.Remainder, arith.Not))
+
+
 def fma(a: Any, b: Any, c: Any) -> Number:
     """Return ``a * b + c`` rounded once; at least one of them is a run-time number."""
     shape = next(v for v in (a, b, c) if hasattr(v, "value")).type
@@ -128,20 +137,8 @@ def to_float(n: Number, like: Number) -> Number:
     return emit(convert.Convert(n.value, elem_of(like.type)))
 
 
-def absolute(x: Number) -> Number:
-    return emit(arith.Abs(x.value))
-
-
 def copysign(magnitude: Any, sign: Number) -> Number:
     return emit(math.CopySign(as_value(magnitude, sign.type), sign.value))
-
-
-def sqrt(x: Number) -> Number:
-    return emit(math.Sqrt(x.value))
-
-
-def rcp(x: Number) -> Number:
-    return emit(math.Rcp(x.value))
 
 
 def rsqrt(x: Number) -> Number:
@@ -152,25 +149,9 @@ def divide(a: Number, b: Number) -> Number:
     return a / b
 
 
-def truncated(x: Number) -> Number:
-    return emit(math.Trunc(x.value))
-
-
 def round(x: Number) -> Number:
     whole = truncated(x)
     return copysign(where(absolute(x - whole) >= 0.5, absolute(whole) + 1.0, absolute(whole)), x)
-
-
-def fmod(a: Number, b: Number) -> Number:
-    return emit(math.Fmod(a.value, b.value))
-
-
-def remainder(a: Number, b: Number) -> Number:
-    return emit(math.Remainder(a.value, b.value))
-
-
-def opposite(condition: Number) -> Number:
-    return emit(arith.Not(condition.value))
 
 
 def is_nan(x: Number) -> Number:

@@ -27,9 +27,7 @@ class Const(Op):
 
     value: int | float | bool
     type: Scalar
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def simulate(self, lanes: Lanes) -> None:
         count = len(lanes.mask)
@@ -63,9 +61,7 @@ class Unary(Op):
     """An op with one operand and a result of the same type."""
 
     a: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Scalar | Vec):
@@ -91,9 +87,7 @@ class Binary(Op):
 
     a: Value
     b: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Scalar | Vec):
@@ -259,11 +253,10 @@ class Abs(Unary):
 class Not(Unary):
     """``~a`` of an integer, ``not a`` of a bool."""
 
+    as_llvm = Llvm("$out = xor $a:type $a, -1")
+
     def accepts(self, elem: Scalar) -> bool:
         return elem.is_int or elem.kind == "bool"
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = xor $a:type $a, -1")
 
     def compute(self, a: Array) -> Array:
         return ~a
@@ -399,9 +392,7 @@ class Fma(Op):
     a: Value
     b: Value
     c: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Scalar | Vec) or not self.accepts(elem_of(self.a.type)):
@@ -554,18 +545,14 @@ class Select(Op):
     cond: Value
     a: Value
     b: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
+    as_llvm = Llvm("$out = select i1 $cond, $a:type $a, $a:type $b")
 
     def verify(self) -> Iterator[Problem]:
         if self.cond.type != boolean and self.cond.type != with_elem(self.a.type, boolean):
             yield Problem("cond", f"the condition is {self.cond.type}, not bool")
         elif self.a.type != self.b.type:
             yield Problem("b", f"select takes two of one type, not {self.a.type} and {self.b.type}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = select i1 $cond, $a:type $a, $a:type $b")
 
     def simulate(self, lanes: Lanes) -> None:
         cond, a, b = lanes.get(self.cond), lanes.get(self.a), lanes.get(self.b)
@@ -669,9 +656,7 @@ class VecPut(Op):
     a: Value
     b: Value
     places: tuple[int, ...]
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Vec) or elem_of(self.a.type) != elem_of(self.b.type):

@@ -174,9 +174,7 @@ class Atom(ReadModifyWrite):
     """
 
     word = "atom"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(self.old_value(lanes))
@@ -210,6 +208,7 @@ class AtomCas(Op):
     a: Value
     semantic: str = "relaxed"
     scope_of_order: str = "gpu"
+    gives = "a"
 
     @property
     def effects(self) -> Effect:  # type: ignore[override]
@@ -220,9 +219,6 @@ class AtomCas(Op):
         if is_wide(self.a.type):
             return "atom.vector"
         return "cluster" if self.scope_of_order == "cluster" or space_of(self.p) == "cluster" else None
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
@@ -284,13 +280,11 @@ class LoadStrong(Strong):
     type: Type
     semantic: str = "acquire"
     scope_of_order: str = "gpu"
+    gives = "type"
 
     @property
     def effects(self) -> Effect:  # type: ignore[override]
         return Effect.READS | Effect.UNMERGEABLE | (Effect.ORDERS if self.semantic == "acquire" else Effect.PURE)
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
 
     def verify(self) -> Iterator[Problem]:
         yield from self.type_problems(self.type)

@@ -97,11 +97,10 @@ def _smeared(u: Array) -> Array:
 class Brev(Unary):
     """The bits of `a` in the opposite order."""
 
+    as_llvm = Llvm("$out = call $a:type @llvm.bitreverse.$a:suffix($a:type $a)")
+
     def accepts(self, elem: Scalar) -> bool:
         return elem.is_int
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = call $a:type @llvm.bitreverse.$a:suffix($a:type $a)")
 
     def compute(self, a: Array) -> Array:
         octets = _unsigned(np.ascontiguousarray(a))[..., None].view(np.uint8)
@@ -346,14 +345,12 @@ class Lop3(Words):
     b: Value
     c: Value
     table: int
+    as_ptx = _computes("lop3.b32 $out, $a, $b, $c, ${table};")
 
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()
         if not 0 <= self.table <= 255:
             yield Problem("table", f"the table of lop3 has 8 bits, {self.table} has more")
-
-    def ptx(self) -> Ptx:
-        return _computes("lop3.b32 $out, $a, $b, $c, ${table};")
 
     def compute(self, a: Array, b: Array, c: Array) -> Array:
         result = np.zeros_like(a)
@@ -511,9 +508,7 @@ class Dot(Op):
     a: Value
     b: Value
     c: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.c.type,)
+    gives = "c"
 
     def verify(self) -> Iterator[Problem]:
         for field in ("a", "b", "c"):

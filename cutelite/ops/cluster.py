@@ -40,8 +40,7 @@ class ClusterArrive(Op):
 class ClusterWait(Op):
     """Wait until every thread of the cluster that has not left the kernel has arrived."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("barrier.cluster.wait.acquire;")
+    as_ptx = Ptx("barrier.cluster.wait.acquire;")
 
     def simulate(self, lanes: Lanes) -> Wait:
         return lanes.machine.barriers.cluster_wait(lanes)
@@ -56,6 +55,7 @@ class Mapa(Op):
 
     p: Value
     rank: Value
+    as_ptx = Ptx("mapa.shared::cluster.u32 $out, $p, $rank;", pure=True, memory=False)
 
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.p.type, Ptr | Tensor)
@@ -64,9 +64,6 @@ class Mapa(Op):
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "p", ("smem",), 1)
         yield from scalar_problems(self, "rank", i32, u32)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mapa.shared::cluster.u32 $out, $p, $rank;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         rank = lanes.get(self.rank).astype(np.int64)
@@ -80,15 +77,11 @@ class Getctarank(Op):
     """The rank of the block whose shared memory `p` is in."""
 
     p: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i32,)
+    gives = i32
+    as_ptx = Ptx("getctarank.shared::cluster.u32 $out, $p;", pure=True, memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "p", ("smem", "cluster"), 1)
-
-    def ptx(self) -> Ptx:
-        return Ptx("getctarank.shared::cluster.u32 $out, $p;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.rank_of(lanes.get(self.p)).astype(np.int32))
@@ -223,8 +216,7 @@ class LaunchDependents(Op):
     It orders no memory: the dependent sees this kernel's writes only after its own `griddepcontrol.wait`.
     """
 
-    def ptx(self) -> Ptx:
-        return Ptx("griddepcontrol.launch_dependents;")
+    as_ptx = Ptx("griddepcontrol.launch_dependents;")
 
     def simulate(self, lanes: Lanes) -> None:
         """Do nothing: kernels are simulated one after the other."""
@@ -234,8 +226,7 @@ class LaunchDependents(Op):
 class GridWait(Op):
     """Wait until the kernels that this launch depends on are complete and their writes are visible."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("griddepcontrol.wait;")
+    as_ptx = Ptx("griddepcontrol.wait;")
 
     def simulate(self, lanes: Lanes) -> None:
         """Tell an observer of the wait; kernels are simulated one after the other."""
@@ -327,8 +318,7 @@ class QueryCancel(Op):
 class IsCanceled(QueryCancel):
     """True if a cluster was cancelled, false if the request failed."""
 
-    def result_types(self) -> tuple[Type, ...]:
-        return (boolean,)
+    gives = boolean
 
     def ptx(self) -> Ptx:
         return self.ask("is_canceled.pred")
@@ -349,9 +339,7 @@ class GetFirstCtaid(QueryCancel):
     """blockIdx along `axis` (x, y, z) of the first block of the cluster that was cancelled; undefined if none was."""
 
     axis: str
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u32,)
+    gives = u32
 
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()

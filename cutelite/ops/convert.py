@@ -319,9 +319,7 @@ class Bitcast(Op):
 
     a: Value
     type: Type
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         for field, t in (("a", self.a.type), ("type", self.type)):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
+from cutelite.ir.types import Scalar, i32, u8, u16, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
 from cutelite.tuples import NamedTuple
 
@@ -40,9 +40,7 @@ class CreatePolicy(Op):
     primary: str
     fraction: float = 1.0
     secondary: str = "evict_unchanged"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    gives = u64
 
     def verify(self) -> Iterator[Problem]:
         yield from priority_problems(self.primary, self.secondary)
@@ -70,9 +68,7 @@ class CreatePolicyRange(Op):
     total_size: Value
     primary: str
     secondary: str = "evict_unchanged"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    gives = u64
 
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "p", ("gmem",), 1)
@@ -97,15 +93,11 @@ class CreatePolicyCvt(Op):
     """An L2 policy made of an access property: a u64 in the format of CUDA's `cuda::access_property`."""
 
     access_property: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    gives = u64
+    as_ptx = Ptx("createpolicy.cvt.L2.b64 $out, $access_property;", memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "access_property", u64)
-
-    def ptx(self) -> Ptx:
-        return Ptx("createpolicy.cvt.L2.b64 $out, $access_property;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.zeros(lanes.mask.shape, np.uint64))
@@ -196,8 +188,7 @@ class Copies(NamedTuple):
 class CpAsyncCommitGroup(Op):
     """Close this thread's open group of cp.async; it may be empty."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("cp.async.commit_group;")
+    as_ptx = Ptx("cp.async.commit_group;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.commit(lanes, "cp.async")
@@ -220,8 +211,7 @@ class CpAsyncWaitGroup(GroupWait):
     What the completed groups copied is then visible to this thread; to other threads after a barrier.
     """
 
-    def ptx(self) -> Ptx:
-        return Ptx("cp.async.wait_group ${n};")
+    as_ptx = Ptx("cp.async.wait_group ${n};")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.wait(lanes, "cp.async", self.n)
@@ -231,8 +221,7 @@ class CpAsyncWaitGroup(GroupWait):
 class CpAsyncWaitAll(Op):
     """Wait for every cp.async of this thread, in closed groups or not."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("cp.async.wait_all;")
+    as_ptx = Ptx("cp.async.wait_all;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.commit(lanes, "cp.async")
@@ -587,8 +576,7 @@ class CpAsyncBulkPrefetch(Op):
 class CpAsyncBulkCommitGroup(Op):
     """Close this thread's open group of bulk copies out of shared memory, tensor copies included."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("cp.async.bulk.commit_group;")
+    as_ptx = Ptx("cp.async.bulk.commit_group;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.commit(lanes, "bulk")

@@ -114,8 +114,7 @@ def _argument_problems(letter: str, long: bool, arg: Value) -> Iterator[Problem]
 class Trap(Op):
     """Stop the whole kernel with an error; the host sees it at its next call."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("trap;")
+    as_ptx = Ptx("trap;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.fault(lanes.mask, "the kernel executed a trap", "trap")
@@ -125,8 +124,7 @@ class Trap(Op):
 class Brkpt(Op):
     """A breakpoint for cuda-gdb; the simulator ignores it."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("brkpt;")
+    as_ptx = Ptx("brkpt;")
 
     def simulate(self, lanes: Lanes) -> None:
         return None

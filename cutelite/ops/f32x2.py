@@ -8,7 +8,7 @@ from cutelite.ir.contract import Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
-from cutelite.ir.types import Type, Vec, f32
+from cutelite.ir.types import Vec, f32
 from cutelite.ops.arith import product_and_sum
 from cutelite.ops.convert import ALL_MODES, rounded
 from cutelite.ops.math import flushed
@@ -27,9 +27,7 @@ class Packed(Op):
     b: Value
     ftz: bool = False
     rounding: str = "rn"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (PAIR,)
+    gives = PAIR
 
     @property
     def given(self) -> tuple[Value, ...]:

@@ -89,9 +89,7 @@ class Dim(Op):
 
     expr: object
     type: Scalar
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         if self.type not in (i32, i64):

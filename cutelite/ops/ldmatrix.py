@@ -173,9 +173,7 @@ class MoveMatrix(Op):
 
     a: Value
     wide = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type

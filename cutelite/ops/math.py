@@ -175,8 +175,7 @@ class Root(Unary):
 class Sqrt(Root):
     """The square root of `a`, correctly rounded."""
 
-    def llvm(self) -> Llvm:
-        return Llvm("$out = call $a:type @llvm.sqrt.$a:suffix($a:type $a)")
+    as_llvm = Llvm("$out = call $a:type @llvm.sqrt.$a:suffix($a:type $a)")
 
     def compute(self, a: Array) -> Array:
         return np.sqrt(a)
@@ -186,8 +185,7 @@ class Sqrt(Root):
 class Rcp(Root):
     """``1 / a``, correctly rounded."""
 
-    def llvm(self) -> Llvm:
-        return Llvm("$out = fdiv $a:type 1.0, $a")
+    as_llvm = Llvm("$out = fdiv $a:type 1.0, $a")
 
     def compute(self, a: Array) -> Array:
         return np.asarray(1, a.dtype) / a

@@ -43,13 +43,11 @@ class Init(Op):
 
     bar: Value
     count: Value
+    as_ptx = Ptx("mbarrier.init.shared::cta.b64 [$bar], $count;")
 
     def verify(self) -> Iterator[Problem]:
         yield from barrier_problems(self)
         yield from scalar_problems(self, "count", i32, u32)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mbarrier.init.shared::cta.b64 [$bar], $count;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.mbarriers.init(lanes, lanes.get(self.bar), lanes.get(self.count))
@@ -60,12 +58,10 @@ class Inval(Op):
     """End the life of the barrier at `bar`, so that its memory can be used for something else."""
 
     bar: Value
+    as_ptx = Ptx("mbarrier.inval.shared::cta.b64 [$bar];")
 
     def verify(self) -> Iterator[Problem]:
         yield from barrier_problems(self)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mbarrier.inval.shared::cta.b64 [$bar];")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.mbarriers.inval(lanes, lanes.get(self.bar))
@@ -161,16 +157,12 @@ class ArriveNoComplete(Op):
 
     bar: Value
     count: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    gives = u64
+    as_ptx = Ptx("mbarrier.arrive.noComplete.shared::cta.b64 $out, [$bar], $count;")
 
     def verify(self) -> Iterator[Problem]:
         yield from barrier_problems(self)
         yield from scalar_problems(self, "count", i32, u32)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mbarrier.arrive.noComplete.shared::cta.b64 $out, [$bar], $count;")
 
     def simulate(self, lanes: Lanes) -> None:
         mbarriers = lanes.machine.mbarriers
@@ -256,12 +248,11 @@ class WaitForm(Op):
 class TestWait(WaitForm):
     """Test whether the phase is complete, without blocking."""
 
+    gives = boolean
+
     @property
     def feature(self) -> str:  # type: ignore[override]
         return "mbarrier" if self.reach == "cta" and not self.relaxed else "mbarrier.try_wait"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (boolean,)
 
     def ptx(self) -> Ptx:
         return Ptx(self.call("test_wait", "$out"))
@@ -278,9 +269,7 @@ class TryWait(WaitForm):
     """
 
     hint_ns: Value | None
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (boolean,)
+    gives = boolean
 
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()
@@ -313,15 +302,11 @@ class PendingCount(Op):
     """The number of arrivals that were pending in a `state` that an arrival returned."""
 
     state: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u32,)
+    gives = u32
+    as_ptx = Ptx("mbarrier.pending_count.b64 $out, $state;", pure=True, memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "state", u64)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mbarrier.pending_count.b64 $out, $state;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.mbarriers.pending_count(lanes.get(self.state)))
@@ -334,8 +319,7 @@ class FenceMbarrierInit(Op):
     Other threads may use the barrier once they have synchronised with this thread after the fence.
     """
 
-    def ptx(self) -> Ptx:
-        return Ptx("fence.mbarrier_init.release.cluster;")
+    as_ptx = Ptx("fence.mbarrier_init.release.cluster;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.fence(lanes, "mbarrier_init")

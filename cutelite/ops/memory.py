@@ -31,6 +31,7 @@ class PtrAdd(Op):
     p: Value
     bytes: Value
     align: int
+    as_llvm = Llvm("$out = getelementptr i8, $p:type $p, $bytes:type $bytes")
 
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.p.type, Ptr)
@@ -41,9 +42,6 @@ class PtrAdd(Op):
             yield Problem("p", f"ptr.add takes a pointer, not {self.p.type}")
         elif self.bytes.type not in (i32, i64):
             yield Problem("bytes", f"the distance is an i32 or an i64, not {self.bytes.type}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = getelementptr i8, $p:type $p, $bytes:type $bytes")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.p) + lanes.get(self.bytes).astype(np.int64))
@@ -59,6 +57,7 @@ class PtrFromAddress(Op):
 
     address: Value
     align: int
+    as_llvm = Llvm("$out = inttoptr i64 $address to $out:type")
 
     def result_types(self) -> tuple[Type, ...]:
         return (Ptr("gmem", self.align),)
@@ -66,9 +65,6 @@ class PtrFromAddress(Op):
     def verify(self) -> Iterator[Problem]:
         if self.address.type is not i64:
             yield Problem("address", f"an address is an i64, not {self.address.type}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = inttoptr i64 $address to $out:type")
 
     def simulate(self, lanes: Lanes) -> None:
         place = lanes.machine.from_host(lanes.get(self.address))
@@ -82,9 +78,7 @@ class PtrRest(Op):
 
     p: Value
     divisor: int
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i32,)
+    gives = i32
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.p.type, Ptr):
@@ -183,9 +177,7 @@ class Load(Op):
     cache: str = ""
     evict: str = ""
     prefetch: int = 0
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.type, "a load")

@@ -14,7 +14,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
-from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
+from cutelite.ir.types import SCALARS, Scalar, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
 from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
@@ -145,6 +145,7 @@ class Mma(Op):
     saturate: bool = False
     wide = True
     forms: ClassVar[dict[str, Form]] = FORMS
+    gives = "c"
 
     def kind(self, field: str) -> str:
         """Return the name of the type of an operand's numbers."""
@@ -165,9 +166,6 @@ class Mma(Op):
     def feature(self) -> str:  # type: ignore[override]
         form = self._form
         return form.feature if form else "mma"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.c.type,)
 
     def verify(self) -> Iterator[Problem]:
         for field in ("a", "b", "c"):

@@ -79,13 +79,11 @@ class MultimemLoadReduce(Op):
     semantic: str = "relaxed"
     scope_of_order: str = "sys"
     exact: bool = True
+    gives = "type"
 
     @property
     def effects(self) -> Effect:  # type: ignore[override]
         return Effect.READS | Effect.UNMERGEABLE | order_effects(self.semantic)
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
 
     def verify(self) -> Iterator[Problem]:
         yield from type_problems(self, self.type, self.operation)

@@ -8,7 +8,7 @@ from cutelite.ir.contract import Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
-from cutelite.ir.types import Type, Vec, f16, f32, u16
+from cutelite.ir.types import Vec, f16, f32, u16
 from cutelite.ops.address import scalar_problems
 
 FORMATS: dict[str, tuple[int, int, int]] = {"e2m1": (2, 1, 4), "e2m3": (2, 3, 8), "e3m2": (3, 2, 8)}
@@ -48,9 +48,7 @@ class CvtUnpack(Op):
 
     a: Value
     format: str
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (Vec(f16, 2),)
+    gives = Vec(f16, 2)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "a", u16)
@@ -82,9 +80,7 @@ class CvtPack(Op):
     low: Value
     high: Value
     format: str
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u16,)
+    gives = u16
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "low", f32)

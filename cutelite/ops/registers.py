@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Type, boolean, i32, u32
+from cutelite.ir.types import boolean, i32, u32
 from cutelite.ops.address import scalar_problems
 
 if TYPE_CHECKING:
@@ -55,15 +55,11 @@ class Elect(Op):
     """
 
     members: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (boolean,)
+    gives = boolean
+    as_ptx = Ptx("elect.sync _|$out, $members;", memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "members", u32, i32)
-
-    def ptx(self) -> Ptx:
-        return Ptx("elect.sync _|$out, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.arange(len(lanes.mask)) == lanes.machine.elected(lanes.mask))

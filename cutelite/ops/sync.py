@@ -166,12 +166,10 @@ class Nanosleep(Op):
     """Do nothing for about `ns` nanoseconds: between none and twice as many, at most a millisecond."""
 
     ns: Value
+    as_ptx = Ptx("nanosleep.u32 $ns;", memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "ns", u32, i32)
-
-    def ptx(self) -> Ptx:
-        return Ptx("nanosleep.u32 $ns;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         return None

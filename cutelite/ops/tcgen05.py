@@ -131,17 +131,13 @@ class TmemTensor(OfTensorMemory):
 
     address: Value
     type: Tensor
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
+    as_ptx = Ptx("mov.b32 $out, $address;", pure=True, memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "address", u32)
         if problem := tmem_problem(self.type):
             yield Problem("type", problem)
-
-    def ptx(self) -> Ptx:
-        return Ptx("mov.b32 $out, $address;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.address).astype(np.int64))
@@ -382,9 +378,7 @@ class Renaming(OfTensorMemory):
     """The same accumulator with another type, which stands for no instruction."""
 
     d: Value
-
-    def ptx(self) -> Ptx:
-        return Ptx("mov.b32 $out, $d;", pure=True, memory=False)
+    as_ptx = Ptx("mov.b32 $out, $d;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.d))
@@ -505,8 +499,7 @@ class WaitLoad(OfTensorMemory):
 class WaitStore(OfTensorMemory):
     """Wait for all tcgen05.st of this thread."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("tcgen05.wait::st.sync.aligned;")
+    as_ptx = Ptx("tcgen05.wait::st.sync.aligned;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.wait(lanes, "tcgen05.st", None)

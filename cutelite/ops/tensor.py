@@ -42,18 +42,14 @@ class SmemAlloc(Op):
     type: Tensor
     dynamic: bool = False
     offset: int = -1
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
+    as_llvm = Llvm("$out = getelementptr i8, ptr addrspace(3) @smem, i32 ${offset}")
 
     def verify(self) -> Iterator[Problem]:
         if self.type.space != "smem":
             yield Problem("type", f"smem.alloc makes a tensor in smem, not in {self.type.space}")
         elif not is_static(self.type.layout):
             yield Problem("type", f"shared memory needs a layout known at compile time, not {self.type.layout}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = getelementptr i8, ptr addrspace(3) @smem, i32 ${offset}")
 
     @property
     def bytes(self) -> int:
@@ -73,9 +69,7 @@ class ConstArray(Op):
 
     type: Tensor
     data: str
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         t = self.type
@@ -105,9 +99,7 @@ class RmemAlloc(Op):
     """
 
     type: Tensor
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         if self.type.space != "rmem":
@@ -127,9 +119,8 @@ class TensorMake(Op):
 
     p: Value
     type: Tensor
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
+    as_llvm = Llvm("$out = $p")
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.p.type, Ptr):
@@ -138,9 +129,6 @@ class TensorMake(Op):
             yield Problem("type", f"the pointer is to {self.p.type.space}, the tensor in {self.type.space}")
         elif self.p.type.align % self.type.align:
             yield Problem("type", f"the pointer is aligned to {self.p.type.align} bytes, not to {self.type.align}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = $p")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.p))
@@ -151,6 +139,7 @@ class TensorAddress(Op):
     """The address of the element at offset 0 of `t`, before any swizzle."""
 
     t: Value
+    as_llvm = Llvm("$out = $t")
 
     def result_types(self) -> tuple[Type, ...]:
         t = tensor_type(self.t)
@@ -159,9 +148,6 @@ class TensorAddress(Op):
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.t.type, Tensor):
             yield Problem("t", f"tensor.address takes a tensor, not {self.t.type}")
-
-    def llvm(self) -> Llvm:
-        return Llvm("$out = $t")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.t))
@@ -355,9 +341,7 @@ class TensorView(Op):
     type: Tensor
     offset: Value | None
     inside: bool = False
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.t.type, Tensor):

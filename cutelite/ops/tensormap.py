@@ -19,7 +19,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, Type, i32, i64, u32, u64
+from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32, i64, u32, u64
 from cutelite.ops.address import address_problems
 
 MAP_BYTES = 128
@@ -189,17 +189,13 @@ class TensormapAt(Op):
 
     p: Value
     type: TensorMap
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.type,)
+    gives = "type"
+    as_ptx = Ptx("cvta.global.u64 $out, $p;", pure=True, memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from _rooms(self, "p", "gmem")
         if not self.type.stored:
             yield Problem("type", f"{self.type} is the type of a parameter, not of a descriptor in memory")
-
-    def ptx(self) -> Ptx:
-        return Ptx("cvta.global.u64 $out, $p;", pure=True, memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.p))

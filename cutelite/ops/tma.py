@@ -623,13 +623,11 @@ class PrefetchTensormap(Op):
     """Bring the descriptor itself into the cache, so that the first copy does not wait for it."""
 
     map: Value
+    as_ptx = Ptx("prefetch.tensormap [$map];")
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.map.type, TensorMap):
             yield Problem("map", f"prefetch.tensormap takes a TMA descriptor, not {self.map.type}")
-
-    def ptx(self) -> Ptx:
-        return Ptx("prefetch.tensormap [$map];")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.get(self.map)  # the simulator has no cache, but the operand must be valid

@@ -46,9 +46,7 @@ class Shuffle(Collective):
     members: Value
     mode: str = "idx"
     width: int = 32
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
+    gives = "a"
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
@@ -96,9 +94,7 @@ class Vote(Collective):
     a: Value
     members: Value
     mode: str
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (boolean,)
+    gives = boolean
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "a", boolean)
@@ -122,16 +118,12 @@ class Ballot(Collective):
 
     a: Value
     members: Value
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u32,)
+    gives = u32
+    as_ptx = Ptx("vote.sync.ballot.b32 $out, $a, $members;", memory=False)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "a", boolean)
         yield from super().verify()
-
-    def ptx(self) -> Ptx:
-        return Ptx("vote.sync.ballot.b32 $out, $a, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.repeat(_ballot(lanes.warps(lanes.get(self.a)) & lanes.warps(lanes.mask)), 32))
@@ -170,8 +162,7 @@ class Match(Collective):
 class MatchAny(Match):
     """The lanes with the same `a` as this one, as a u32 with a bit for each."""
 
-    def result_types(self) -> tuple[Type, ...]:
-        return (u32,)
+    gives = u32
 
     def ptx(self) -> Ptx:
         return Ptx(f"match.any.sync.b{self.bits} $out, $a, $members;", memory=False)
@@ -212,13 +203,11 @@ class Redux(Collective):
     nan: bool = False
 
     integer: ClassVar[tuple[str, ...]] = ("add", "min", "max", "and", "or", "xor")
+    gives = "a"
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
         return "redux.f32" if self.a.type == f32 else "redux"
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (self.a.type,)
 
     def verify(self) -> Iterator[Problem]:
         yield from scalar_problems(self, "a", i32, u32, f32)
@@ -256,11 +245,8 @@ class Redux(Collective):
 class ActiveMask(Op):
     """The lanes of this warp that execute this op together, by chance: a u32 with a bit for each."""
 
-    def result_types(self) -> tuple[Type, ...]:
-        return (u32,)
-
-    def ptx(self) -> Ptx:
-        return Ptx("activemask.b32 $out;", memory=False)
+    gives = u32
+    as_ptx = Ptx("activemask.b32 $out;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.special("activemask").astype(np.uint32))
@@ -271,9 +257,7 @@ class WarpSync(Collective):
     """Wait for the other lanes; after it, each lane sees what the others wrote before it."""
 
     members: Value
-
-    def ptx(self) -> Ptx:
-        return Ptx("bar.warp.sync $members;")
+    as_ptx = Ptx("bar.warp.sync $members;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.fence(lanes, "warp")

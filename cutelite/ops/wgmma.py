@@ -66,9 +66,7 @@ class Descriptor(Op):
 
     t: Value
     sparse: bool = False
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
+    gives = u64
 
     def verify(self) -> Iterator[Problem]:
         return self.tile_problems()
@@ -445,8 +443,7 @@ def wide(a: Array, elem: Scalar) -> Array:
 class CommitGroup(Op):
     """Close the warpgroup's open group of wgmma; it may be empty."""
 
-    def ptx(self) -> Ptx:
-        return Ptx("wgmma.commit_group.sync.aligned;")
+    as_ptx = Ptx("wgmma.commit_group.sync.aligned;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.engine.commit(lanes, "wgmma")
