@@ -1,21 +1,27 @@
-"""Kernels as IR text, and running them: what the tests of the simulator share.
+"""Kernels as Python functions and as IR text, and running them: what the tests of the simulator share.
 
-Most kernels here write one i32 for each thread: ``OUT`` is the parameter, ``PROLOGUE`` defines %tid (in the block),
-%i (in the grid) and a few constants.
+Most kernels here write one i32 for each thread, to their first parameter. In texts it is ``OUT``; ``PROLOGUE`` defines
+%tid (in the block), %i (in the grid) and a few constants.
 """
 
 from __future__ import annotations
 
+import inspect
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import cutelite.ops  # noqa: F401 (registers the ops that the texts name)
 from cutelite import sim
+from cutelite.front.build import build
 from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
+from cutelite.ir.types import Tensor, i32
 from cutelite.ir.verifier import verify
+from cutelite.lang.tensor import row_major
 from cutelite.sim import SimError
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
@@ -38,6 +44,19 @@ PROLOGUE = """
   %c3 = const value=3, type=i32
   %all = const value=4294967295, type=u32
 """
+
+
+def ints(count: int = 4096) -> Tensor:
+    return Tensor(i32, "gmem", row_major((count,)), 16)
+
+
+def traced(body: Callable[..., None], *, block: int = 64, cluster: int = 1, **params: Tensor) -> Function:
+    """The kernel that a Python function is. Parameters are of the types given, or 4096 i32."""
+    types = {name: params.get(name, ints()) for name in inspect.signature(body).parameters}
+    attrs: dict[str, Any] = {"block": (block, 1, 1), "name": body.__name__.strip("<>")}
+    made = build(body, types, {}, attrs | ({"cluster": (cluster, 1, 1)} if cluster > 1 else {}))  # type: ignore[arg-type]
+    verify(made)
+    return made
 
 
 def kernel(body: str, params: str = OUT, *, block: int = 64, name: str = "kernel", **attrs: Any) -> Function:
@@ -75,6 +94,15 @@ def each_seed(function: Function, grid: int = 1, seeds: range = SEEDS, **options
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
     return results[0]
+
+
+def failure(
+    function: Function, seed: int = 0, grid: int = 1, args: list[Any] | None = None, **options: Any
+) -> SimError:
+    """The error of a kernel, by default with the one parameter `OUT`."""
+    with pytest.raises(SimError) as caught:
+        sim.run(function, grid, [np.zeros(4096, np.int32)] if args is None else args, seed=seed, **options)
+    return caught.value
 
 
 def machine_of(function: Function, **options: Any) -> Machine:

@@ -1,4 +1,7 @@
-"""Atomic operations give what a loop over the lanes gives, bit for bit."""
+"""Atomic operations give what a loop over the lanes gives, bit for bit.
+
+`tests/ops/test_ops_together.py` has kernels that count, exchange and add vectors.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutelite import sim
+import cutelite as cl
 from cutelite.ir.types import SCALARS
-from cutelite.sim import SimError
 from cutelite.sim.atomics import atomic
 from cutelite.sim.memory import Region, Space, memory_dtype
-from tests.sim.kernels import kernel
+from tests.sim.kernels import failure, ints, traced
 
 INTEGERS = ("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec", "cas")
 FLOATS = ("add", "min", "max", "exch", "cas")
@@ -83,97 +84,9 @@ def test_as_a_loop(name: str, data: st.DataObject) -> None:
     assert bytes.tobytes() == np.array(held, dtype).tobytes()
 
 
-def test_histogram() -> None:
-    function = kernel(
-        """
-      %bin = tensor.load t=%a, coord=(%i)
-      %p = tensor.ptr t=%h, coord=(%bin), align=4
-      red p=%p, operation="add", a=%c1
-      ret
-        """,
-        "%a: tensor<i32,gmem,512:1,4>, %h: tensor<i32,gmem,10:1,4>",
-        block=128,
-    )
-    a = np.random.default_rng(1).integers(0, 10, 512).astype(np.int32)
-    for seed in range(5):
-        h = np.zeros(10, np.int32)
-        sim.run(function, 4, [a, h], seed=seed)
-        np.testing.assert_array_equal(h, np.bincount(a, minlength=10))
-
-
-def test_in_shared_memory_and_old_values() -> None:
-    """Every thread gets another ticket."""
-    function = kernel("""
-      %counter = smem.alloc type=tensor<i32,smem,1:1,4>
-      %p = tensor.ptr t=%counter, coord=(%c0), align=4
-      %is_first = cmp predicate="eq", a=%tid, b=%c0
-      cond_br cond=%is_first, then=^init, other=^go
-    ^init:
-      tensor.store t=%counter, coord=(%c0), a=%c0
-      br to=^go
-    ^go:
-      bar.sync
-      %ticket = atom p=%p, operation="add", a=%c1
-      tensor.store t=%out, coord=(%i), a=%ticket
-      ret
-    """)
-    for seed in range(5):
-        out = np.full(4096, -1, np.int32)
-        sim.run(function, 2, [out], seed=seed, strict=True)
-        assert sorted(out[:64].tolist()) == list(range(64)) == sorted(out[64:128].tolist())
-
-
-def test_vector_of_halves() -> None:
-    function = kernel(
-        """
-      %one = const value=1.0, type=f16
-      %two = const value=2.0, type=f16
-      %v = vec.make items=(%one, %two)
-      %p = tensor.ptr t=%a, coord=(%c0), align=4
-      red p=%p, operation="add", a=%v
-      ret
-        """,
-        "%a: tensor<f16,gmem,2:1,4>",
-    )
-    a = np.zeros(2, np.float16)
-    sim.run(function, 1, [a])
-    assert a.tolist() == [64.0, 128.0]
-
-
 def test_errors_name_the_thread() -> None:
-    function = kernel(
-        """
-      %four = const value=4, type=i32
-      %bytes = mul a=%tid, b=%four
-      %p = tensor.ptr t=%a, coord=(%c0), align=4
-      %q = ptr.add p=%p, bytes=%bytes, align=4
-      red p=%q, operation="add", a=%c1
-      ret
-        """,
-        "%a: tensor<i32,gmem,64:1,4>",
-    )
-    with pytest.raises(SimError) as caught:
-        sim.run(function, 1, [np.zeros(40, np.int32)])
-    assert caught.value.threads == ((40, 0, 0),)
+    function = traced(lambda a: cl.red(a, cl.thread_idx.x, "add", 1), a=ints(64))
+    assert failure(function, args=[np.zeros(40, np.int32)]).threads == ((40, 0, 0),)
     read_only = np.zeros(64, np.int32)
     read_only.flags.writeable = False
-    with pytest.raises(SimError) as caught:
-        sim.run(function, 1, [read_only])
-    assert caught.value.code == "read-only"
-
-
-def test_bf16_rounds_at_each_step() -> None:
-    """256 + 1 = 256 in bf16: 8 bits of mantissa."""
-    function = kernel(
-        """
-      %one = const value=1.0, type=bf16
-      %p = tensor.ptr t=%a, coord=(%c0), align=2
-      red p=%p, operation="add", a=%one
-      ret
-        """,
-        "%a: tensor<bf16,gmem,1:1,2>",
-        block=512,
-    )
-    a = np.zeros(1, ml_dtypes.bfloat16)
-    sim.run(function, 1, [a])
-    assert float(a[0]) == 256.0
+    assert failure(function, args=[read_only]).code == "read-only"

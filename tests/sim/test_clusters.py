@@ -2,85 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cutelite import sim
+import cutelite as cl
+from cutelite import i32, sim
 from cutelite.ir.function import Function
 from cutelite.sim import SimError
-from tests.sim.kernels import SEEDS, each_seed, errors, kernel
-
-SYNC = "barrier.cluster.arrive\n  barrier.cluster.wait"
+from tests.sim.kernels import SEEDS, each_seed, errors, failure, ints, kernel, traced
 
 
-def clustered(body: str, size: int = 2, **options: Any) -> Function:
-    return kernel(body, cluster=(size, 1, 1), **options)
+def me() -> Any:
+    """The thread's number in the grid."""
+    return cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
 
 
-EXCHANGE = """
-  %tile = smem.alloc type=tensor<i32,smem,64:1,16>
-  %rank = special register="cluster_ctarank"
-  tensor.store t=%tile, coord=(%tid), a=%i
-  {before}
-  %size = special register="cluster_nctarank"
-  %up = add a=%rank, b=%c1
-  %other = mod a=%up, b=%size
-  %theirs = mapa p=%tile, rank=%other
-  %x = tensor.load t=%theirs, coord=(%tid)
-  {after}
-  tensor.store t=%out, coord=(%i), a=%x
-  ret
-"""
+def exchanging(before: bool = True, after: bool = True, size: int = 2) -> Function:
+    """Each block reads the next one's shared memory, with a barrier of the cluster before and after it."""
+
+    def body(out: Any) -> None:
+        tile = cl.shared(i32, (64,))
+        tile[cl.thread_idx.x] = me()
+        if before:
+            cl.cluster_sync()
+        other = (cl.block_rank_in_cluster() + 1) % cl.blocks_in_cluster()
+        x = cl.mapa(tile, other)[cl.thread_idx.x]
+        if after:
+            cl.cluster_sync()
+        out[me()] = x
+
+    return traced(body, cluster=size)
 
 
 def test_read_a_neighbours_shared_memory() -> None:
-    function = clustered(EXCHANGE.format(before=SYNC, after=SYNC), size=4)
     i = np.arange(8 * 64)
     block = i // 64
     expected = (block // 4 * 4 + (block + 1) % 4) * 64 + i % 64
-    np.testing.assert_array_equal(each_seed(function, 8), expected)
+    np.testing.assert_array_equal(each_seed(exchanging(size=4), 8), expected)
 
 
 def test_a_block_that_leaves_while_others_read_it() -> None:
-    function = clustered(EXCHANGE.format(before=SYNC, after=""))
-    assert {error.code for error in errors(function, 2)} == {"exited-block"}
+    assert {error.code for error in errors(exchanging(after=False), 2)} == {"exited-block"}
 
 
 def test_a_missing_cluster_barrier() -> None:
-    function = clustered(EXCHANGE.format(before="", after=SYNC))
-    assert {error.code for error in errors(function, 2)} == {"uninitialised"}
-
-
-def test_atomics_in_another_block() -> None:
-    """All threads of the cluster count in the shared memory of rank 0."""
-    function = clustered("""
-      %counter = smem.alloc type=tensor<i32,smem,1:1,4>
-      %is_first = cmp predicate="eq", a=%tid, b=%c0
-      cond_br cond=%is_first, then=^init, other=^go
-    ^init:
-      tensor.store t=%counter, coord=(%c0), a=%c0
-      br to=^go
-    ^go:
-      barrier.cluster.arrive
-      barrier.cluster.wait
-      %p = tensor.ptr t=%counter, coord=(%c0), align=4
-      %there = mapa p=%p, rank=%c0
-      red p=%there, operation="add", a=%c1
-      barrier.cluster.arrive
-      barrier.cluster.wait
-      %n = ld p=%there, type=i32
-      tensor.store t=%out, coord=(%i), a=%n
-      barrier.cluster.arrive
-      barrier.cluster.wait
-      ret
-    """)
-    assert set(each_seed(function, 4).tolist()) == {128}
+    assert {error.code for error in errors(exchanging(before=False), 2)} == {"uninitialised"}
 
 
 def test_outside_of_the_cluster() -> None:
-    function = clustered("""
+    function = kernel("""
       %tile = smem.alloc type=tensor<i32,smem,64:1,16>
       %theirs = mapa p=%tile, rank=%c1
       %p = tensor.ptr t=%theirs, coord=(%c0), align=4
@@ -88,161 +61,99 @@ def test_outside_of_the_cluster() -> None:
       %q = ptr.add p=%p, bytes=%next_block, align=4
       %x = ld p=%q, type=i32
       ret
-    """)
-    with pytest.raises(SimError) as caught:
-        sim.run(function, 2, [np.zeros(4096, np.int32)])
-    assert caught.value.code == "out-of-bounds"
+    """, cluster=(2, 1, 1))  # fmt: skip
+    assert failure(function, grid=2).code == "out-of-bounds"
+
+
+def arrive_twice() -> None:
+    cl.cluster_arrive()
+    cl.cluster_arrive()
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        ("barrier.cluster.arrive\n  barrier.cluster.arrive", "a second arrival"),
-        ("barrier.cluster.wait", "without an arrival"),
-    ],
+    ("body", "says"), [(arrive_twice, "a second arrival"), (cl.cluster_wait, "without an arrival")]
 )
-def test_misuse_of_the_cluster_barrier(body: str, says: str) -> None:
+def test_misuse_of_the_cluster_barrier(body: Callable[[], None], says: str) -> None:
     with pytest.raises(SimError, match=says):
-        sim.run(clustered(f"  {body}\n  ret\n"), 2, [np.zeros(4096, np.int32)])
+        sim.run(traced(lambda out: body(), cluster=2), 2, [np.zeros(4096, np.int32)])
 
 
 def test_a_block_that_does_not_come_to_the_cluster_barrier() -> None:
-    function = clustered("""
-      %rank = special register="cluster_ctarank"
-      %is_first = cmp predicate="eq", a=%rank, b=%c0
-      %bar = smem.alloc type=tensor<mbarrier,smem,1:1,8>
-      %p = tensor.ptr t=%bar, coord=(%c0), align=8
-      %count = const value=65, type=i32
-      cond_br cond=%is_first, then=^stuck, other=^meet
-    ^stuck:
-      %init = cmp predicate="eq", a=%tid, b=%c0
-      cond_br cond=%init, then=^init, other=^wait
-    ^init:
-      mbarrier.init bar=%p, count=%count
-      br to=^wait
-    ^wait:
-      bar.sync
-      mbarrier.wait bar=%p, phase=%c0
-      br to=^meet
-    ^meet:
-      barrier.cluster.arrive
-      barrier.cluster.wait
-      ret
-    """)
+    def body(out: Any) -> None:
+        bar = cl.shared(cl.mbarrier, (1,))
+        if cl.block_rank_in_cluster() == 0:
+            if cl.thread_idx.x == 0:
+                bar[0].init(65)
+            cl.syncthreads()
+            bar[0].wait(0)
+        cl.cluster_sync()
+
+    function = traced(body, cluster=2)
     for seed in range(4):
-        with pytest.raises(SimError) as caught:
-            sim.run(function, 2, [np.zeros(4096, np.int32)], seed=seed)
-        assert caught.value.code == "deadlock"
-        assert "cluster barrier: 64 of 128 threads arrived" in str(caught.value)
-        assert "block (1, 0, 0)" in str(caught.value)
-
-
-REMOTE_ARRIVE = """
-  %bar = smem.alloc type=tensor<mbarrier,smem,1:1,8>
-  %p = tensor.ptr t=%bar, coord=(%c0), align=8
-  %count = const value=128, type=i32
-  %is_first = cmp predicate="eq", a=%tid, b=%c0
-  cond_br cond=%is_first, then=^init, other=^go
-^init:
-  mbarrier.init bar=%p, count=%count
-  fence.mbarrier_init
-  br to=^go
-^go:
-  barrier.cluster.arrive
-  barrier.cluster.wait
-  %zero = mapa p=%p, rank=%c0
-  %one = mapa p=%p, rank=%c1
-  mbarrier.arrive bar=%zero
-  mbarrier.arrive bar=%one
-  mbarrier.wait bar=%p, phase=%c0
-  tensor.store t=%out, coord=(%i), a=%tid
-  ret
-"""
+        error = failure(function, seed, 2)
+        assert error.code == "deadlock"
+        assert "cluster barrier: 64 of 128 threads arrived" in str(error)
+        assert "block (1, 0, 0)" in str(error)
 
 
 def test_arrivals_from_other_blocks() -> None:
-    np.testing.assert_array_equal(each_seed(clustered(REMOTE_ARRIVE), 4), np.tile(np.arange(64), 4))
+    def body(out: Any) -> None:
+        bar = cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            bar[0].init(128)
+            cl.fence_mbarrier_init()
+        cl.cluster_sync()
+        for rank in (0, 1):
+            bar[0].remote(rank).arrive()
+        bar[0].wait(0)
+        out[me()] = cl.thread_idx.x
+
+    np.testing.assert_array_equal(each_seed(traced(body, cluster=2), 4), np.tile(np.arange(64), 4))
 
 
-MULTICAST = """
-  %tile = smem.alloc type=tensor<i32,smem,64:1,128>
-  %bar = smem.alloc type=tensor<mbarrier,smem,1:1,8>
-  %p = tensor.ptr t=%bar, coord=(%c0), align=8
-  %bytes = const value=256, type=i32
-  %u_bytes = const value=256, type=u32
-  %mask = const value={mask}, type=u16
-  %rank = special register="cluster_ctarank"
-  %is_first = cmp predicate="eq", a=%tid, b=%c0
-  cond_br cond=%is_first, then=^init, other=^meet
-^init:
-  mbarrier.init bar=%p, count=%c1
-  fence.mbarrier_init
-  %state = mbarrier.arrive.expect_tx bar=%p, bytes=%u_bytes
-  br to=^meet
-^meet:
-  barrier.cluster.arrive
-  barrier.cluster.wait
-  %is_leader = add a=%tid, b=%rank
-  %leads = cmp predicate="eq", a=%is_leader, b=%c0
-  cond_br cond=%leads, then=^load, other=^wait
-^load:
-  cp.async.bulk dst=%tile, src=%a, bytes=%bytes, barrier=%p, multicast=%mask
-  br to=^wait
-^wait:
-  mbarrier.wait bar=%p, phase=%c0
-  %x = tensor.load t=%tile, coord=(%tid)
-  tensor.store t=%out, coord=(%i), a=%x
-  ret
-"""
-PARAMS = "%out: tensor<i32,gmem,4096:1,16>, %a: tensor<i32,gmem,64:1,16>"
+def multicast(mask: int) -> Function:
+    """The first block brings 256 bytes to the blocks of `mask`, and each waits for them."""
+
+    def body(out: Any, a: Any) -> None:
+        tile, bar = cl.shared(i32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            bar[0].init(1)
+            cl.fence_mbarrier_init()
+            bar[0].arrive_expect_tx(256)
+        cl.cluster_sync()
+        if cl.thread_idx.x + cl.block_rank_in_cluster() == 0:
+            cl.cp_async_bulk(tile, a, 256, barrier=bar[0], multicast=mask)
+        bar[0].wait(0)
+        out[me()] = tile[cl.thread_idx.x]
+
+    return traced(body, cluster=2, a=ints(64))
 
 
 def test_multicast() -> None:
-    function = clustered(MULTICAST.format(mask=0b11), params=PARAMS)
+    function, a = multicast(0b11), np.arange(64, dtype=np.int32) * 7
     for seed in SEEDS:
-        out, a = np.full(4096, -1, np.int32), np.arange(64, dtype=np.int32) * 7
+        out = np.full(4096, -1, np.int32)
         sim.run(function, 4, [out, a], seed=seed, strict=True)
         np.testing.assert_array_equal(out[:256], np.tile(a, 4))
 
 
 def test_multicast_that_leaves_a_block_out() -> None:
-    function = clustered(MULTICAST.format(mask=0b01), params=PARAMS)
-    with pytest.raises(SimError) as caught:
-        sim.run(function, 2, [np.full(4096, -1, np.int32), np.arange(64, dtype=np.int32)])
-    assert caught.value.code == "deadlock"
-    assert "256 bytes are missing" in str(caught.value)
+    error = failure(multicast(0b01), grid=2, args=[np.full(4096, -1, np.int32), np.arange(64, dtype=np.int32)])
+    assert error.code == "deadlock"
+    assert "256 bytes are missing" in str(error)
 
 
 def test_special_registers() -> None:
-    function = kernel(
-        """
-      %x = special register="cluster_ctaid.x"
-      %y = special register="cluster_ctaid.y"
-      %cx = special register="clusterid.x"
-      %cy = special register="clusterid.y"
-      %rank = special register="cluster_ctarank"
-      %n = special register="cluster_nctarank"
-      %ten = const value=10, type=i32
-      %a = mul a=%cy, b=%ten
-      %b = add a=%a, b=%cx
-      %c = mul a=%b, b=%ten
-      %d = add a=%c, b=%y
-      %e = mul a=%d, b=%ten
-      %f = add a=%e, b=%x
-      %g = mul a=%f, b=%ten
-      %h = add a=%g, b=%rank
-      %k = mul a=%h, b=%ten
-      %r = add a=%k, b=%n
-      %by = special register="ctaid.y"
-      %nx = special register="nctaid.x"
-      %row = mul a=%by, b=%nx
-      %linear = add a=%row, b=%block
-      tensor.store t=%out, coord=(%linear), a=%r
-      ret
-        """,
-        block=1,
-        cluster=(2, 2, 1),
-    )
+    def body(out: Any) -> None:
+        block, cluster, within = cl.block_idx, cl.cluster_idx, cl.block_in_cluster
+        digits = cluster.y, cluster.x, within.y, within.x, cl.block_rank_in_cluster(), cl.blocks_in_cluster()
+        number = 0
+        for digit in digits:
+            number = number * 10 + digit
+        out[block.y * cl.grid_dim.x + block.x] = number
+
+    function = traced(body, block=1)
+    function.attrs["cluster"] = (2, 2, 1)
     out = np.full(4096, -1, np.int32)
     sim.run(function, (4, 4), [out], strict=True)
     expected = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import sim
+from cutelite import i32, sim
+from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
-from cutelite.sim import SimError
-from tests.sim.kernels import each_seed, errors, kernel, outputs
+from tests.sim.kernels import each_seed, errors, failure, kernel, outputs, traced
 
 TWO = "%a: tensor<f32,gmem,64:1,4>, %b: tensor<f32,gmem,64:1,4>"
 COPY = """
@@ -26,12 +27,6 @@ COPY = """
   st p=%to, a=%x
   ret
 """
-
-
-def refused(function: Any, args: list[Any], grid: int = 1, **options: Any) -> SimError:
-    with pytest.raises(SimError) as caught:
-        sim.run(function, grid, args, **options)
-    return caught.value
 
 
 def test_copy() -> None:
@@ -126,7 +121,7 @@ def test_views_of_one_buffer_keep_their_distance() -> None:
     )
     x = np.zeros(64, np.float32)
     sim.run(function, 1, [x])
-    error = refused(function, [x[1:]])
+    error = failure(function, args=[x[1:]])
     assert error.code == "misaligned"
 
 
@@ -138,7 +133,7 @@ def test_overlapping_arguments_are_one_memory() -> None:
 
 def test_out_of_bounds_names_everything() -> None:
     a, b = np.zeros(64, np.float32), np.zeros(60, np.float32)
-    error = refused(kernel(COPY, TWO, name="copy"), [a, b], seed=3)
+    error = failure(kernel(COPY, TWO, name="copy"), args=[a, b], seed=3)
     assert error.code == "out-of-bounds"
     assert (error.kernel, error.block, error.threads, error.seed) == ("copy", (0, 0, 0), ((60, 0, 0),), 3)
     assert error.place is not None
@@ -162,14 +157,14 @@ def test_bad_pointers(distance: int, code: str) -> None:
         """,
         "%a: tensor<f32,gmem,64:1,4>",
     )
-    assert refused(function, [np.zeros(64, np.float32)]).code == code
+    assert failure(function, args=[np.zeros(64, np.float32)]).code == code
 
 
 def test_an_argument_does_not_reach_into_the_next() -> None:
     """Neighbours on the host, and still no address of one is an address of the other."""
     both = np.zeros(128, np.float32)
     function = kernel(COPY.replace("value=4", "value=8"), TWO)
-    error = refused(function, [both[:64], both[64:]])
+    error = failure(function, args=[both[:64], both[64:]])
     assert error.code == "out-of-bounds"
     assert error.place is not None
     assert error.place.name == "a"
@@ -178,7 +173,7 @@ def test_an_argument_does_not_reach_into_the_next() -> None:
 def test_read_only_arrays() -> None:
     b = np.zeros(64, np.float32)
     b.flags.writeable = False
-    assert refused(kernel(COPY, TWO), [np.zeros(64, np.float32), b]).code == "read-only"
+    assert failure(kernel(COPY, TWO), args=[np.zeros(64, np.float32), b]).code == "read-only"
 
 
 def test_index_outside_of_a_tensor() -> None:
@@ -189,49 +184,42 @@ def test_index_outside_of_a_tensor() -> None:
         """,
         "%a: tensor<f32,gmem,(60,4):(4,1),4>",
     )
-    error = refused(function, [np.zeros((64, 4), np.float32)])
+    error = failure(function, args=[np.zeros((64, 4), np.float32)])
     assert error.threads == ((60, 0, 0), (61, 0, 0), (62, 0, 0), (63, 0, 0))
 
 
-SHARED = """
-  %tile = smem.alloc type=tensor<i32,smem,64:1,16>
-  %far = const value=63, type=i32
-  %mirror = sub a=%far, b=%tid
-  tensor.store t=%tile, coord=(%tid), a=%tid
-  bar.sync
-  %x = tensor.load t=%tile, coord=(%mirror)
-  tensor.store t=%out, coord=(%i), a=%x
-  ret
-"""
+def mirrored(barrier: bool) -> Function:
+    def body(out: Any) -> None:
+        tile, t = cl.shared(i32, (64,)), cl.thread_idx.x
+        tile[t] = t
+        if barrier:
+            cl.syncthreads()
+        out[cl.block_idx.x * 64 + t] = tile[63 - t]
+
+    return traced(body)
 
 
 def test_shared_memory_belongs_to_its_block() -> None:
-    np.testing.assert_array_equal(each_seed(kernel(SHARED), 3), np.tile(np.arange(64)[::-1], 3))
+    np.testing.assert_array_equal(each_seed(mirrored(True), 3), np.tile(np.arange(64)[::-1], 3))
 
 
 def test_uninitialised_shared_memory() -> None:
     """Without the barrier, what was not written yet is read by somebody under some schedule."""
-    function = kernel(SHARED.replace("  bar.sync\n", ""))
-    found = errors(function)
+    found = errors(mirrored(False))
     assert {error.code for error in found} == {"uninitialised"}
-    assert {(error.place.space, error.place.name) for error in found if error.place} == {("smem", "tile")}
-    assert all(error.place for error in found)
+    assert {error.place and (error.place.space, error.place.name) for error in found} == {("smem", "tile")}
 
 
 def test_shared_memory_is_forgotten_between_blocks() -> None:
     """Only block 0 writes, all blocks read."""
-    function = kernel("""
-      %tile = smem.alloc type=tensor<i32,smem,64:1,16>
-      %is_first = cmp predicate="eq", a=%block, b=%c0
-      cond_br cond=%is_first, then=^write, other=^read
-    ^write:
-      tensor.store t=%tile, coord=(%tid), a=%tid
-      br to=^read
-    ^read:
-      %x = tensor.load t=%tile, coord=(%tid)
-      ret
-    """)
-    error = refused(function, [np.zeros(4096, np.int32)], grid=2)
+
+    def body(out: Any) -> None:
+        tile, t = cl.shared(i32, (64,)), cl.thread_idx.x
+        if cl.block_idx.x == 0:
+            tile[t] = t
+        out[t] = tile[t]
+
+    error = failure(traced(body), grid=2)
     assert (error.code, error.block) == ("uninitialised", (1, 0, 0))
 
 
@@ -245,7 +233,7 @@ def test_outside_of_shared_memory(bytes: int) -> None:
       st p=%q, a=%tid
       ret
     """)
-    assert refused(function, [np.zeros(4096, np.int32)]).code == "out-of-bounds"
+    assert failure(function).code == "out-of-bounds"
 
 
 def test_dynamic_shared_memory() -> None:
@@ -258,52 +246,39 @@ def test_dynamic_shared_memory() -> None:
       ret
     """)
     np.testing.assert_array_equal(outputs(function, smem_dynamic=256), np.arange(64))
-    error = refused(function, [np.zeros(4096, np.int32)], smem_dynamic=128)
+    error = failure(function, smem_dynamic=128)
     assert error.code == "out-of-bounds"
     assert "ends 4 bytes behind `all_of_it`" in str(error)
     assert "4 bytes; `all_of_it` has 128" in str(error)
-    error = refused(function, [np.zeros(4096, np.int32)])
+    error = failure(function)
     assert "help: ask for dynamic memory in the launch: `kernel[grid, block, stream, bytes]`, stream None" in str(error)
 
 
-REGISTERS = """
-  %r = rmem.alloc type=tensor<i32,rmem,4:1,16>
-  tensor.store t=%r, coord=(%c1), a=%tid
-  %at = mod a=%tid, b=%c2
-  %x = tensor.load t=%r, coord=(%at)
-  tensor.store t=%out, coord=(%i), a=%x
-  ret
-"""
-
-
 def test_register_tensors_belong_to_their_thread() -> None:
-    error = refused(kernel(REGISTERS), [np.zeros(4096, np.int32)])
+    def kernel_of(index: Callable[[Any], Any]) -> Function:
+        def body(out: Any) -> None:
+            r, t = cl.make_rmem_tensor(i32, 4), cl.thread_idx.x
+            r[1] = t
+            out[t] = r[index(t)]
+
+        return traced(body)
+
+    np.testing.assert_array_equal(each_seed(kernel_of(lambda t: t // 64 + 1)), np.arange(64))
+    error = failure(kernel_of(lambda t: t % 2))
     assert error.code == "uninitialised"
     assert error.place is not None
     assert (error.place.space, error.place.name, error.threads[0]) == ("rmem", "r", (0, 0, 0))
-    whole = REGISTERS.replace("%at = mod a=%tid, b=%c2", "%at = add a=%c0, b=%c1")
-    np.testing.assert_array_equal(each_seed(kernel(whole)), np.arange(64))
 
 
 def test_register_tensors_are_undefined_again_in_each_iteration() -> None:
-    function = kernel("""
-      br to=^head(%c0)
-    ^head(%k: i32):
-      %r = rmem.alloc type=tensor<i32,rmem,1:1,4>
-      %is_first = cmp predicate="eq", a=%k, b=%c0
-      cond_br cond=%is_first, then=^write, other=^read
-    ^write:
-      tensor.store t=%r, coord=(%c0), a=%k
-      br to=^read
-    ^read:
-      %x = tensor.load t=%r, coord=(%c0)
-      %next = add a=%k, b=%c1
-      %more = cmp predicate="lt", a=%next, b=%c2
-      cond_br cond=%more, then=^head(%next), other=^done
-    ^done:
-      ret
-    """)
-    assert refused(function, [np.zeros(4096, np.int32)]).code == "uninitialised"
+    def body(out: Any) -> None:
+        for k in range(cl.i32(2)):
+            r = cl.make_rmem_tensor(i32, 1)
+            if k == 0:
+                r[0] = k
+            out[0] = r[0]
+
+    assert failure(traced(body)).code == "uninitialised"
 
 
 def test_arguments_that_do_not_fit() -> None:
@@ -351,23 +326,16 @@ def test_dims() -> None:
 
 def test_dims_bound_in_the_kernel() -> None:
     """`cl.dim(x)`: each thread has its own, and keeps it across branches."""
-    function = kernel("""
-      %n = add a=%tid, b=%c1
-      dim.bind a=%n, dim=dim<W>
-      %odd = and a=%tid, b=%c1
-      %is_odd = cmp predicate="ne", a=%odd, b=%c0
-      cond_br cond=%is_odd, then=^a, other=^meet(%c0)
-    ^a:
-      %x = dim expr=dim<W+W>, type=i32
-      br to=^meet(%x)
-    ^meet(%y: i32):
-      %z = dim expr=dim<W//2>, type=i32
-      %r = add a=%y, b=%z
-      tensor.store t=%out, coord=(%i), a=%r
-      ret
-    """)
+
+    def body(out: Any) -> None:
+        t, y = cl.thread_idx.x, 0
+        w = cl.dim(t + 1)
+        if t % 2 == 1:
+            y = w + w
+        out[t] = cl.i32(y + w // 2)
+
     t = np.arange(64)
-    np.testing.assert_array_equal(each_seed(function), np.where(t % 2, 2 * (t + 1), 0) + (t + 1) // 2)
+    np.testing.assert_array_equal(each_seed(traced(body)), np.where(t % 2, 2 * (t + 1), 0) + (t + 1) // 2)
 
 
 def test_an_empty_tensor_has_an_address() -> None:
