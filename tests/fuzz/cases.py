@@ -32,6 +32,7 @@ from cutelite.target import Target
 from tests.fuzz import scripts
 from tests.fuzz.program import (
     BLOCKS,
+    POISON,
     THREADS,
     TOTAL,
     Assign,
@@ -71,7 +72,7 @@ def kernel_of(text: str, seed: object) -> Kernel:
 def arguments(program: Program, inputs: dict[str, Array]) -> Arguments:
     """Fresh arrays; outputs are poisoned, tables as their first update finds them."""
     given = [x.astype(stored(program.types[v])) for v, x in inputs.items()]
-    outputs = {v: np.full(TOTAL, 77, stored(t)) for v, t in program.types.items()}
+    outputs = {v: np.full(TOTAL, POISON, stored(t)) for v, t in program.types.items()}
     outputs |= {t.name: np.full(8, start(t), HELD[t.type]) for t in program.tables}
     return Arguments([*given, *outputs.values()], outputs)
 

@@ -6,12 +6,13 @@ the inputs and end in the outputs. Statements are trees:
     Assign(name, expression)
     If(condition, then, other)
     For(name, count, body)          name = 0, 1, ... (count & 3) - 1; and `While`, the same number of times
-    Leave(word, condition)          break or continue, in a loop
+    Leave(word, condition)          break, continue or return, in a loop
     Together(name, call)            an operation of a warp; where all threads are
     Exchange(name, stride, offset)  through shared memory; where all threads are
     Update(index, value, ...)       an atomic update of a table in global or shared memory
 
-All updates of one table are of one operation whose order does not matter, and nobody reads it before the end.
+All updates of one table are of one operation whose order does not matter, and nobody reads it before the end. Where
+threads may have returned there is nothing that all execute together, and the outputs of those are as they were.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from tests.vocabulary.numbers import HELD, INTS, TYPES, Array, samples
 THREADS, BLOCKS = 64, 2
 TOTAL = THREADS * BLOCKS
 BINS = 8
+POISON = 77
+"""What outputs hold before."""
 
 PREAMBLE = """\
 import cutelite as cl
@@ -173,6 +176,10 @@ class Draw:
                 ("u64", "or"), ("f32", "add"), ("i32", "and"), ("f64", "add"), ("u64", "min")]  # fmt: skip
         picked = self.random.sample(hows, 2)
         self.tables = [Table(f"t{i}", *how, shared=self.random.random() < 0.5) for i, how in enumerate(picked)]
+        self.words = ["break", "continue"]
+        if not any(table.shared for table in self.tables):  # all threads write those at the end
+            self.words += ["return"]
+        self.together = True
 
     def program(self, size: int = 9, depth: int = 3) -> Program:
         body = [self.statement(depth, top=True) for _ in range(size)]
@@ -194,7 +201,7 @@ class Draw:
             kinds += ["if", "if", "for", "while"]
         if self.loops:
             kinds += ["leave"]
-        if top:
+        if top and self.together:
             kinds += ["together"] * 3 + ["exchange"]
         made: Statement = getattr(self, f"_{self.random.choice(kinds)}")(depth)
         return made
@@ -226,7 +233,9 @@ class Draw:
         return made
 
     def _leave(self, depth: int) -> Statement:
-        return Leave(self.random.choice(("break", "continue")), self.expression("bool", 1))
+        word = self.random.choice(self.words)
+        self.together &= word != "return"
+        return Leave(word, self.expression("bool", 1))
 
     def _together(self, depth: int) -> Statement:
         target = self.random.choice([v for v, t in self.types.items() if t in COLLECTIVE_BY_RESULT])
@@ -360,16 +369,19 @@ class Reference:
         self.program = program
         self.env = {v: inputs[v].copy() for v in program.types}
         self.bins = {t.name: np.full(BINS, start(t), HELD[t.type]) for t in program.tables}
+        self.gone = np.zeros(TOTAL, bool)  # who has returned
         self.left: list[tuple[Array, Array]] = []  # of each loop around: who broke out, who goes on with the next round
 
     def run(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """The variables and the tables at the end."""
         with np.errstate(all="ignore"):
             self.block(self.program.body, np.ones(TOTAL, bool))
-        return {v: self.env[v] for v in self.program.types}, self.bins
+        ends = {v: np.where(self.gone, np.full(TOTAL, POISON).astype(x.dtype), x) for v, x in self.env.items()}
+        return {v: ends[v] for v in self.program.types}, self.bins
 
     def block(self, body: list[Statement], mask: Array) -> None:
         for s in body:
+            mask = mask & ~self.gone
             if self.left:
                 mask = mask & ~self.left[-1][0] & ~self.left[-1][1]
             if mask.any():
@@ -386,7 +398,8 @@ class Reference:
             case For(counter, count, body) | While(counter, count, body):
                 self.loop(counter, self.value(count) & 3, body, mask)
             case Leave(word, condition):
-                self.left[-1][word == "continue"][:] |= mask & self.value(condition)
+                whose = self.gone if word == "return" else self.left[-1][word == "continue"]
+                whose[:] |= mask & self.value(condition)
             case Together(target, call):
                 operands = [self.value(e).reshape(-1, WARP) for e in call.operands]
                 self.set(target, call.operation.meaning(*operands).reshape(-1), mask)
