@@ -73,7 +73,7 @@ def check_combine(combine: Combine) -> None:
 
 def check_width(width: Any) -> None:
     """Check the lanes of a segment. Errors: `warp-reduce`."""
-    if width not in (1, 2, 4, 8, 16, 32):
+    if isinstance(width, RuntimeNumber) or width not in (1, 2, 4, 8, 16, 32):
         raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import re
 import textwrap
 from typing import Any
 
@@ -55,3 +56,13 @@ def refusal(body: str, **more: Any) -> CompileError:
         assert place.filename.startswith("line") and place.line >= FIRST, f"{body!r}: {error}"
         return error
     raise AssertionError(f"{body!r} compiles")
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    """The pieces of code in a text, each with what is to be said of its last line, which stands behind it."""
+    return re.findall(r"((?:.+\n)+?) {4}# (.+)\n", text)
+
+
+def last_line(error: CompileError, body: str) -> bool:
+    """Whether an error is at the last line of the body."""
+    return error.span is not None and error.span.line == FIRST + len(body.splitlines()) - 1
