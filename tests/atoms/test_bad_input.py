@@ -1,13 +1,18 @@
 """Misuse of layouts, tensors and atoms: one error, at the user's line, that names the function, modes and numbers."""
 
+from typing import Any
+
 import pytest
 
 import cutelite as cl
 from cutelite import Layout
+from tests.atoms.test_copies import TILED as COPIES
+from tests.atoms.test_tiled_mma import TILED as MMAS
 from tests.front.lines import last_line, refusal, told
 
 ROWS = cl.make_tiled_copy_tv(cl.make_copy_atom(cl.CopyUniversalOp(128), cl.f32), Layout((8, 4), (4, 1)), Layout((1, 4)))
 MMA = cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (1, 1, 1))
+WARPS = MMAS["2x2"]
 
 CASES = r"""
 cl.make_layout((4, (2, 8)), stride=(1, 4, 8))
@@ -156,6 +161,60 @@ cl.copy(every, every)
     # a thread would copy all 1099511627776 elements by itself
 cl.elem_less((1, 2), (3,))
     # a coordinate of 2 components and a bound of 1
+mine = ROWS.get_slice(cl.thread_idx.x)
+cl.copy(ROWS, mine.partition_S(cl.local_tile(a, (8, 16), (0, 0))), mine.partition_D(cl.shared(cl.f32, (8, 16))))
+    # must lie at a multiple of 16 bytes, but is only known to lie at one of 4
+mine = ROWS.get_slice(cl.thread_idx.x)
+one, two = cl.shared(cl.f32, Layout((8, 16))), cl.shared(cl.f32, (8, 16))
+cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+    # 4 elements of f32 with layout
+mine = ROWS.get_slice(cl.thread_idx.x)
+one, two = cl.shared(cl.f32, (8, 16)), cl.shared(cl.f32, (16, 16))
+cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+    # 1 times what
+cl.copy(cl.shared(cl.f16, (8, 32)), cl.make_rmem_tensor(cl.f16, (8, 31)))
+    # (8, 32), the target (8, 31): not the same number
+mine = ROWS.get_slice(cl.thread_idx.x)
+one, two = cl.shared(cl.f64, (8, 16)), cl.shared(cl.f64, (8, 16))
+cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+    # error[copy-dtype]
+mine, buffer = COPIES["ldmatrix A"].get_slice(cl.thread_idx.x), cl.shared(cl.f16, (32, 16))
+cl.copy(COPIES["ldmatrix A"], mine.partition_S(buffer), mine.partition_D(buffer))
+    # does not copy from smem to smem
+COPIES["ldmatrix A"].retile(cl.make_rmem_tensor(cl.f16, (4, 2, 2)))
+    # first mode has 8 values
+cl.copy(cl.make_copy_atom(cl.CopyBulkTensorTileS2GOp(), cl.f32), cl.shared(cl.f32, (8, 32)), a)
+    # is a tile of coordinates
+a, b, c = fragments(32, 32, 32, 16)
+cl.gemm(WARPS, c, a, b)
+    # operands disagree in K
+a, b, c = fragments(64, 32, 16)
+cl.gemm(WARPS, c, a, b)
+    # operands disagree in M
+a, b, c = fragments(32, 64, 16)
+cl.gemm(WARPS, c, a, b)
+    # operands disagree in N
+a, b, c = fragments(32, 32, 16)
+cl.gemm(WARPS, MMAS["f64"].make_fragment_C((1, 1, 1)), a, b)
+    # first mode
+a, b, c = fragments(32, 32, 16)
+cl.gemm(WARPS, c, b, a)
+    # a fragment of A has 8 values
+a, b, c = fragments(32, 32, 16)
+cl.gemm(WARPS, c, cl.make_rmem_tensor(cl.bf16, a.layout), b)
+    # operand A holds bf16
+WARPS.get_slice(0).partition_A(cl.shared(cl.f16, (48, 32)))
+    # operand A is 48 along M, no multiple of the tiled MMA's 32
+tiled, a = MMAS["wgmma"], cl.shared(cl.bf16, (128, 72))
+mine, b = tiled.get_slice(cl.thread_idx.x), cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
+padded, acc = mine.partition_A(cl.local_tile(a, (128, 64), (0, 0))), tiled.partition_shape_C((128, 64))
+cl.gemm(tiled, tiled.make_fragment_C(acc), padded, mine.partition_B(b))
+    # wgmma cannot read `a`
+tiled = MMAS["wgmma"]
+a, b = (cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (rows, 64))) for rows in (128, 64))
+mine, acc = tiled.get_slice(cl.thread_idx.x), tiled.make_fragment_C(tiled.partition_shape_C((128, 64)))
+cl.gemm(tiled, acc, mine.partition_A(a), mine.partition_B(b)).load()
+    # error[in-flight]
 """
 """What is done with `a`, a tensor (M, N) of f32 in global memory, and behind it what is said at the last line."""
 
@@ -164,8 +223,18 @@ def test_no_permutation_is_none() -> None:
     assert cl.make_tiled_mma(MMA.op, (2, 1, 1), None) == cl.make_tiled_mma(MMA.op, (2, 1, 1))
 
 
+def fragments(m: int, n: int, k: int, k_of_b: int | None = None) -> tuple[Any, Any, Any]:
+    """Operands of a product, and an accumulator of 32 rows and columns."""
+    mine, a, b = WARPS.get_slice(0), cl.shared(cl.f16, (m, k)), cl.shared(cl.f16, (n, k_of_b or k))
+    c = WARPS.make_fragment_C(mine.partition_C(cl.shared(cl.f32, (32, 32))))
+    return WARPS.make_fragment_A(mine.partition_A(a)), WARPS.make_fragment_B(mine.partition_B(b)), c
+
+
+NAMES = {"ROWS": ROWS, "MMA": MMA, "WARPS": WARPS, "COPIES": COPIES, "MMAS": MMAS, "fragments": fragments}
+
+
 @pytest.mark.parametrize(("code", "said"), told(CASES))
 def test_refusals(code: str, said: str) -> None:
-    error = refusal(code, ROWS=ROWS, MMA=MMA, Layout=Layout)
+    error = refusal(code, Layout=Layout, **NAMES)
     assert said in str(error)
     assert last_line(error, code)

@@ -427,74 +427,6 @@ def explanation(layout: Any, elem: Any, predicate: Any = None) -> str:
     return str(caught.value)
 
 
-# What is refused, at the user's line.
-
-
-def refused(body: Any, threads: int = 32) -> str:
-    @cl.kernel(block=threads)
-    def kernel(a: Tensor[cl.f16, (M, K)]) -> None:
-        body(a)
-
-    with pytest.raises(CompileError) as caught:
-        kernel[1, threads](np.zeros((64, 63), np.float16))
-    return str(caught.value)
-
-
-ROWS = TILED["rows"]
-
-
-def test_alignment_that_forbids_the_atom() -> None:
-    def body(a: Any) -> None:
-        mine = ROWS.get_slice(cl.thread_idx.x)
-        tile = cl.local_tile(a, (8, 32), (0, 0))
-        cl.copy(ROWS, mine.partition_S(tile), mine.partition_D(cl.shared(cl.f16, (8, 32))))
-
-    text = refused(body)
-    assert "error[copy-alignment]" in text
-    assert "must lie at a multiple of 16 bytes, but is only known to lie at one of 2" in text
-    assert "cl.copy(ROWS" in text
-
-
-def test_values_that_are_not_contiguous() -> None:
-    def body(a: Any) -> None:
-        mine = ROWS.get_slice(cl.thread_idx.x)
-        one, two = cl.shared(cl.f16, Layout((8, 32))), cl.shared(cl.f16, (8, 32))
-        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
-
-    text = refused(body)
-    assert "error[copy-vector]" in text
-    assert "8 elements of f16 with layout" in text
-
-
-def test_sizes_that_differ() -> None:
-    def partitions(a: Any) -> None:
-        mine = ROWS.get_slice(cl.thread_idx.x)
-        one, two = cl.shared(cl.f16, (8, 32)), cl.shared(cl.f16, (16, 32))
-        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
-
-    def whole(a: Any) -> None:
-        cl.copy(cl.shared(cl.f16, (8, 32)), cl.make_rmem_tensor(cl.f16, (8, 31)))
-
-    assert "1 times what" in refused(partitions)
-    assert "(8, 32), the target (8, 31): not the same number" in refused(whole)
-
-
-def test_types_and_spaces() -> None:
-    def dtype(a: Any) -> None:
-        mine = ROWS.get_slice(cl.thread_idx.x)
-        one, two = cl.shared(cl.f32, (8, 32)), cl.shared(cl.f32, (8, 32))
-        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
-
-    def space(a: Any) -> None:
-        copy = TILED["ldmatrix A"]
-        mine = copy.get_slice(cl.thread_idx.x)
-        buffer = cl.shared(cl.f16, (32, 16))
-        cl.copy(copy, mine.partition_S(buffer), mine.partition_D(buffer))
-
-    assert "error[copy-dtype]" in refused(dtype)
-    assert "does not copy from smem to smem" in refused(space, 128)
-
-
 def test_atoms_that_there_are_not() -> None:
     for make, text in (
         (lambda: cl.make_copy_atom(cl.CopyUniversalOp(24), cl.i8), "moves 24 bits"),
@@ -511,17 +443,3 @@ def test_atoms_that_there_are_not() -> None:
 
 
 NARROW = cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1))
-
-
-def test_a_fragment_of_another_mma() -> None:
-    def body(a: Any) -> None:
-        TILED["ldmatrix A"].retile(cl.make_rmem_tensor(cl.f16, (4, 2, 2)))
-
-    assert "first mode has 8 values" in refused(body)
-
-
-def test_tma_wants_coordinates() -> None:
-    def body(a: Any) -> None:
-        cl.copy(cl.make_copy_atom(cl.CopyBulkTensorTileS2GOp(), cl.f16), cl.shared(cl.f16, (8, 32)), a)
-
-    assert "is a tile of coordinates" in refused(body)

@@ -266,91 +266,7 @@ def test_warpgroup_major_modes(place: Place, majors: str) -> None:
     )
 
 
-# What is refused, at the user's line.
-
-
-def refused(body: Any, *, threads: int = 128) -> str:
-    """The error of a kernel with that body."""
-
-    @cl.kernel(block=threads)
-    def kernel(out: Tensor[cl.f32, (128, 128)]) -> None:
-        body(out)
-
-    with pytest.raises(CompileError) as caught:
-        kernel[1, threads](np.zeros((128, 128), np.float32))
-    return str(caught.value)
-
-
-WARPS = TILED["2x2"]
-
-
-def fragments(m: int, n: int, k: int, k_of_b: int | None = None) -> tuple[Any, Any, Any]:
-    mine = WARPS.get_slice(0)
-    a, b = cl.shared(cl.f16, (m, k)), cl.shared(cl.f16, (n, k_of_b or k))
-    return WARPS.make_fragment_A(mine.partition_A(a)), WARPS.make_fragment_B(mine.partition_B(b)), mine
-
-
-def test_operands_that_disagree() -> None:
-    def in_k(out: Any) -> None:
-        a, b, mine = fragments(32, 32, 32, 16)
-        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
-
-    def in_m(out: Any) -> None:
-        a, b, mine = fragments(64, 32, 16)
-        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
-
-    def in_n(out: Any) -> None:
-        a, b, mine = fragments(32, 64, 16)
-        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
-
-    for body, name in ((in_k, "K"), (in_m, "M"), (in_n, "N")):
-        text = refused(body)
-        assert "error[gemm-shape]" in text
-        assert f"operands disagree in {name}" in text
-        assert "cl.gemm(" in text
-
-
-def test_fragments_of_another_atom_or_type() -> None:
-    other = TILED["f64"]
-
-    def of_another(out: Any) -> None:
-        a, b, _ = fragments(32, 32, 16)
-        cl.gemm(WARPS, other.make_fragment_C((1, 1, 1)), a, b)
-
-    def swapped(out: Any) -> None:
-        a, b, mine = fragments(32, 32, 16)
-        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), b, a)
-
-    def wrong_type(out: Any) -> None:
-        a, b, mine = fragments(32, 32, 16)
-        c = WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0))))
-        cl.gemm(WARPS, c, cl.make_rmem_tensor(cl.bf16, a.layout), b)
-
-    assert "first mode" in refused(of_another)
-    assert "a fragment of A has 8 values" in refused(swapped)
-    assert "operand A holds bf16" in refused(wrong_type)
-
-
-def test_tiles_that_do_not_divide() -> None:
-    def body(out: Any) -> None:
-        WARPS.get_slice(0).partition_A(cl.shared(cl.f16, (48, 32)))
-
-    text = refused(body)
-    assert "operand A is 48 along M, no multiple of the tiled MMA's 32" in text
-    assert "partition_A(cl.shared" in text
-
-
-def test_a_tile_that_wgmma_cannot_describe() -> None:
-    tiled = TILED["wgmma"]
-
-    def body(out: Any) -> None:
-        a, b = cl.shared(cl.bf16, (128, 72)), cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
-        mine = tiled.get_slice(cl.thread_idx.x)
-        padded = mine.partition_A(cl.local_tile(a, (128, 64), (0, 0)))
-        cl.gemm(tiled, tiled.make_fragment_C(tiled.partition_shape_C((128, 64))), padded, mine.partition_B(b))
-
-    text = refused(body, threads=256)
-    assert "wgmma cannot read `a`" in text
+# What is refused; `test_bad_input.py` has more.
 
 
 def test_atoms_that_there_are_not() -> None:
@@ -368,19 +284,6 @@ def test_atoms_that_there_are_not() -> None:
     ):
         with pytest.raises(CompileError, match=text.replace("(", r"\(")):
             make()
-
-
-def test_an_accumulator_is_read_after_its_wait() -> None:
-    tiled = TILED["wgmma"]
-
-    def body(out: Any) -> None:
-        a, b = (cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (rows, 64))) for rows in (128, 64))
-        mine = tiled.get_slice(cl.thread_idx.x)
-        acc = tiled.make_fragment_C(tiled.partition_shape_C((128, 64)))
-        acc = cl.gemm(tiled, acc, mine.partition_A(a), mine.partition_B(b))
-        acc.load()
-
-    assert "error[in-flight]" in refused(body, threads=256)
 
 
 @cl.kernel(block=128)
