@@ -1,7 +1,7 @@
 """Blocks, loops, liveness and post-dominators, on functions as CPython compiles them.
 
-That blocks lead on as the bytecode does, and that liveness keeps what is needed, `test_bytecode` shows by
-running every function there block by block as well.
+That blocks lead on as the bytecode does, and that liveness keeps what is needed, `test_bytecode` shows by evaluating
+functions.
 """
 
 import ast
