@@ -118,8 +118,8 @@ def test_deadlock_says_what_is_missing() -> None:
     [
         (lambda bar: bar.arrive(cl.i32(65)), "gets 65 arrivals, but its phase expects 64 more"),
         (lambda bar: bar.arrive(cl.i32(0)), "0 arrivals at once"),
-        (lambda bar: bar.expect_tx(1 << 20), "transaction count"),
-        (lambda bar: bar.complete_tx(1 << 20), "transaction count"),
+        (lambda bar: bar.expect_tx(cl.i32(1 << 20)), "transaction count"),
+        (lambda bar: bar.complete_tx(cl.i32(1 << 20)), "transaction count"),
         (lambda bar: bar.expect_tx(cl.i32(-16)), "-16 bytes: they are counted from 0 on"),
         (lambda bar: bar.arrive_expect_tx(cl.i32(-16)), "-16 bytes"),
     ],
