@@ -75,6 +75,24 @@ def test_what_crosses_is_counted(ptxas: str, hopper: Target) -> None:
     assert found == {0: 64}  # a product and a power of each
 
 
+def test_branches_of_ptx_go_to_the_label_in_their_braces() -> None:
+    waits = "{ .reg .pred done; WAIT: mov.b32 a, b; @!done bra WAIT; }"
+    lines = (
+        "{",
+        waits,
+        "add.f32 a, b, c; $top:",
+        "pmevent.mask 0;",
+        waits,
+        "@p bra $top;",
+        "@p mul.f32 a, b, c;",
+        "ret; }",
+    )
+    program = order._of_ptx("\n\t".join(lines))
+    assert order._around(program) == {0: (1, 0)}
+    loops = [at for at, step in program.items() if at in step.next]
+    assert len(loops) == 2  # each of the waits
+
+
 def test_a_crossing_is_told_at_the_fence(ptxas: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUTELITE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(toolchain, "to_cubin", lambda ptx, *args, **more: to_cubin(raised(ptx), *args, **more))
@@ -90,19 +108,22 @@ def test_branches_and_kinds_are_read_as_the_disassembler_has_them(ptxas: str) ->
         pytest.skip("needs nvdisasm")
     program = order._of_sass(compiled.cubin)
     base, labels, waiting, branches = min(program), {}, [], []
+    arithmetic = dict.fromkeys(program, 0)
     for line in map(str, text.splitlines()):
         if label := re.match(r"(\.L_x_\d+):", line):
             waiting.append(label[1])
         elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?);", line):
             address, words = int(found[1], 16), found[2].split()
             labels.update(dict.fromkeys(waiting, address))
-            waiting, step = [], program[base + address]
+            run = max(at for at in program if at <= base + address)
+            waiting, step = [], program[run]
             kind = words[0].split(".")[0]
-            assert step.arithmetic == (kind in {"FMUL", "FADD", "FFMA", "F2FP", "F2I", "I2F", "MUFU"}), line
+            arithmetic[run] += kind in {"FMUL", "FADD", "FFMA", "F2FP", "F2I", "I2F", "MUFU"}
             assert step.stops == (kind == "HGMMA"), line
             assert (step.fence is not None) == (kind == "PMTRIG"), line
             if goal := re.search(r"BRA.*`\((\.L_x_\d+)\)", found[2]):
                 branches.append((step, goal[1], words[0] == "BRA" and len(words) == 2))
+    assert arithmetic == {at: step.arithmetic for at, step in program.items()}
     assert branches
     for step, target, always in branches:
         assert step.next[0] == base + labels[target]
