@@ -109,17 +109,13 @@ class _Raw(NamedTuple):
     name: str
     arg: int
     offset: int  # where jumps to it land: at its first EXTENDED_ARG
-    next: int  # the offset after it and its caches, from which jumps count
+    target: int  # of a jump: the offset that it leads to
     span: Span
-
-    @property
-    def target(self) -> int:
-        return self.next + 2 * (-self.arg if "BACKWARD" in self.name else self.arg)
 
 
 def _decode(pycode: CodeType) -> Iterator[_Raw]:
     """Yield the instructions of `pycode` without their prefixes and caches."""
-    code, function, filename = pycode.co_code, _short_name(pycode), pycode.co_filename
+    code, function, filename, new = pycode.co_code, _short_name(pycode), pycode.co_filename, tuple.__new__
     line = pycode.co_firstlineno
     start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
     for at, (first, last, col, end_col) in zip(range(0, len(code), 2), pycode.co_positions(), strict=True):
@@ -130,15 +126,18 @@ def _decode(pycode: CodeType) -> Iterator[_Raw]:
         elif op == _EXTENDED:
             high = (high | code[at + 1]) << 8
         else:
-            behind = at + 2
-            while behind < len(code) and code[behind] == _CACHE:
-                behind += 2
-            span = Span(filename, line, col, last, end_col, function)
-            yield _Raw(opcode.opname[op], high | code[at + 1], start, behind, span)
+            name, arg, target = opcode.opname[op], high | code[at + 1], -1
+            if op in _JUMPING:
+                behind = at + 2
+                while behind < len(code) and code[behind] == _CACHE:
+                    behind += 2
+                target = behind + 2 * (-arg if "BACKWARD" in name else arg)
+            span = new(Span, (filename, line, col, last, end_col, function, None))  # a call of Span takes twice as long
+            yield new(_Raw, (name, arg, start, target, span))
             start, high = at + 2, 0
 
 
-_CACHE, _EXTENDED = opcode.opmap["CACHE"], opcode.opmap["EXTENDED_ARG"]
+_CACHE, _EXTENDED, _JUMPING = opcode.opmap["CACHE"], opcode.opmap["EXTENDED_ARG"], frozenset(opcode.hasjrel)
 
 
 def _short_name(pycode: CodeType) -> str:
@@ -197,13 +196,13 @@ class _Translation:
         """Return the instructions, with jumps to offsets, and the index that each offset has become."""
         blocks = self.unsupported_blocks()
         for raw in self.raws:
-            if raw.offset < self.behind:
+            name, arg, offset, _, _ = self.raw = raw
+            if offset < self.behind:
                 continue
-            self.raw = raw
-            self.labels[raw.offset] = len(self.out)
-            if raw.offset in blocks:
-                self.out.append(blocks[raw.offset])
-            self.table[raw.name](self, raw.arg)
+            self.labels[offset] = len(self.out)
+            if offset in blocks:
+                self.out.append(blocks[offset])
+            self.table[name](self, arg)
         return self.out, self.labels
 
     def unsupported_blocks(self) -> dict[int, Instr]:
@@ -232,7 +231,8 @@ class _Translation:
         return self.raws[first], spans[0]._replace(line=line, col=col, end_line=end_line, end_col=end_col)
 
     def emit(self, op: str, arg: Any = None) -> None:
-        self.out.append(Instr(op, arg, self.raw.offset, self.raw.span))
+        raw = self.raw
+        self.out.append(tuple.__new__(Instr, (op, arg, raw.offset, raw.span)))
 
     def statement_of(self, handler: int) -> UnsupportedSyntax | None:
         """Return the statement that an exception handler belongs to; None if CPython made the handler up.

@@ -98,14 +98,15 @@ class Cfg(NamedTuple):
 
 def build(code: Bytecode) -> Cfg:
     """Return the control-flow graph of `code`."""
-    ranges, ways = _split(code)
+    turns = _turns(code.instrs)
+    ranges, ways = _split(code, turns)
     bodies = _loop_bodies(code, ways)
     order = _arrange(set(ways), 0, ways, bodies)
     place = {old: new for new, old in enumerate(order)}
     successors = tuple(tuple(place[s] for s in ways[old]) for old in order)
     predecessors = _predecessors(successors)
     instrs = [code.instrs[slice(*ranges[old])] for old in order]
-    into = _collections(code)
+    into = _collections(code, turns)
     loops = tuple(
         _loop(header, len(bodies[order[header]]), successors, predecessors, instrs, into)
         for header in sorted(place[header] for header in bodies)
@@ -127,7 +128,7 @@ def build(code: Bytecode) -> Cfg:
         for i, old in enumerate(order)
     )
     returns = [bool(body) and body[-1].op == "RETURN" for body in instrs]
-    meetings = _post_dominators(successors, returns)
+    meetings = _post_dominators(successors, predecessors, returns)
     ways_out = frozenset().union(*(_ways_out(loop, successors, predecessors, meetings) for loop in loops))
     return Cfg(code, blocks, loops, _live_in(code, successors, instrs), ways_out, meetings)
 
@@ -135,73 +136,89 @@ def build(code: Bytecode) -> Cfg:
 # ---------------------------------------------------------------- blocks, numbered in any order at first
 
 Ways = Mapping[int, tuple[int, ...]]  # block -> its successors
+Turns = Mapping[int, tuple[int, ...]]  # instruction -> those that may come next, where that is not just the next one
 
 
-def _split(code: Bytecode) -> tuple[list[tuple[int, int]], Ways]:
+def _split(code: Bytecode, turns: Turns) -> tuple[list[tuple[int, int]], Ways]:
     """Return the ranges of instructions that become blocks, and the ways that lead on from each."""
     instrs = code.instrs
-    steps = _steps(instrs)
-    original = _originals(instrs, steps)
-    entry = original[_past_jumps(instrs, 0)]
-    steps = [tuple(original[step] for step in following) for following in steps]
-    came_from: dict[int, set[int]] = {entry: set()}
+    original = _originals(instrs, turns)
+    if original is not None:  # then instructions before a copy go on at its original
+        before = {at - 1: (at,) for at, first in enumerate(original) if at != first}
+        turns = {at: tuple([original[way] for way in after]) for at, after in {**before, **turns}.items()}
+    entry = _past_jumps(instrs, 0) if original is None else original[_past_jumps(instrs, 0)]
+    heads = {entry, *(at for at, instr in enumerate(instrs) if instr.op in _FIRST)}
+    for at, following in turns.items():
+        heads.update(following, (at + 1,))
+    ends, at = {}, len(instrs)  # of the instructions from each head on to the next one
+    for head in sorted(heads, reverse=True):
+        if head < len(instrs):
+            ends[head], at = at, head
+    came_from: dict[int, list[int]] = {entry: []}
     pending = [entry]
     while pending:
-        at = pending.pop()
-        for step in steps[at]:
-            if step not in came_from:
-                came_from[step] = set()
-                pending.append(step)
-            came_from[step].add(at)
-    starts = sorted(at for at in came_from if at == entry or not _continues(at, came_from[at], steps, instrs))
+        last = ends[pending.pop()] - 1
+        for way in turns.get(last, (last + 1,)):
+            if way not in came_from:
+                came_from[way] = []
+                pending.append(way)
+            came_from[way].append(last)
+    starts = [at for at in sorted(came_from) if at == entry or not _continues(at, came_from[at], turns, instrs)]
     number = {start: n for n, start in enumerate(starts, start=1)}  # 0 is the entry
     ranges = [(entry, entry)]
     ways: dict[int, tuple[int, ...]] = {0: (number[entry],)}
     for start in starts:
-        last = start
-        while last + 1 in came_from and last + 1 not in number:
-            last += 1
-        ranges.append((start, last + 1))
-        ways[number[start]] = tuple(number[step] for step in steps[last])
+        end = ends[start]
+        while end in came_from and end not in number:
+            end = ends[end]
+        ranges.append((start, end))
+        ways[number[start]] = tuple([number[way] for way in turns.get(end - 1, (end,))])
     if not came_from[entry]:  # the first block can be the entry itself
         ranges[0], ways[0] = ranges[number[entry]], ways.pop(number[entry])
     return ranges, ways
 
 
-def _continues(at: int, came_from: set[int], steps: list[tuple[int, ...]], instrs: tuple[Instr, ...]) -> bool:
+_FIRST = frozenset({"FOR_ITER", "ASSERTION_ERROR"})  # with which blocks begin
+
+
+def _continues(at: int, came_from: list[int], turns: Turns, instrs: tuple[Instr, ...]) -> bool:
     """Tell whether instruction `at` belongs to the block of the one before it."""
-    return came_from == {at - 1} and steps[at - 1] == (at,) and instrs[at].op not in ("FOR_ITER", "ASSERTION_ERROR")
+    return set(came_from) == {at - 1} and turns.get(at - 1, (at,)) == (at,) and instrs[at].op not in _FIRST
 
 
-def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
-    """Return for each instruction those that may come next, past jumps, in the order of `Block.successors`."""
+def _turns(instrs: tuple[Instr, ...]) -> dict[int, tuple[int, ...]]:
+    """Return for instructions those that may come next, past jumps, in the order of `Block.successors`.
 
-    found: list[tuple[int, ...]] = []
-    for at, instr in enumerate(instrs):
-        if instr.op in ENDS:
-            ways: tuple[int, ...] = (instr.arg,) if instr.op == "JUMP" else ()
-        elif instr.op in JUMPS:
-            ways = (instr.arg, at + 1) if instr.op == "JUMP_IF_TRUE" else (at + 1, instr.arg)
-        else:
+    Instructions that just go on to the next one are left out.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for at, (op, arg, _, _) in enumerate(instrs):
+        if op in ENDS:
+            ways: tuple[int, ...] = (arg,) if op == "JUMP" else ()
+        elif op in JUMPS:
+            ways = (arg, at + 1) if op == "JUMP_IF_TRUE" else (at + 1, arg)
+        elif instrs[at + 1].op == "JUMP":
             ways = (at + 1,)
-        found.append(tuple([_past_jumps(instrs, way) if instrs[way].op == "JUMP" else way for way in ways]))
-    return [_past_tests(instrs, found, at) if len(ways) > 1 else ways for at, ways in enumerate(found)]
+        else:
+            continue
+        found[at] = tuple([_past_jumps(instrs, way) for way in ways])
+    return {at: _past_tests(instrs, found, at) if len(ways) > 1 else ways for at, ways in found.items()}
 
 
-def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int) -> tuple[int, ...]:
+def _past_tests(instrs: tuple[Instr, ...], turns: Turns, at: int) -> tuple[int, ...]:
     """Return the steps from `at`, past tests of a value that it has tested itself.
 
     ``(p and x) or y`` tests p, and if that is false goes to the test of the left side of `or`, which is p again.
     There p and x would meet, which may be numbers of different types, as a bool and a float are.
     """
     if at == 0 or not _tests_copy(instrs, at - 1):
-        return steps[at]
-    ways = list(steps[at])
+        return turns[at]
+    ways = list(turns[at])
     for way, step in enumerate(ways):
         seen: set[int] = set()
         while _tests_copy(instrs, step) and step not in seen:
             seen.add(step)
-            step = steps[step + 1][way]
+            step = turns[step + 1][way]
         ways[way] = step
     return tuple(ways)
 
@@ -223,30 +240,29 @@ def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
     return min(seen) if at in seen else at
 
 
-def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
+def _originals(instrs: tuple[Instr, ...], turns: Turns) -> list[int] | None:
     """Return for each instruction the first that does the same for the same source, and whose steps do so too.
 
-    CPython copies the test of a `while` to the end of its body. If the copies were kept apart, `continue`
-    would lead to the one and the end of the body to the other, and one loop in the source would look like two.
+    None, if that is each one itself. CPython copies the test of a `while` to the end of its body. If the copies were
+    kept apart, `continue` would lead to the one and the end of the body to the other, and one loop in the source would
+    look like two.
     """
-    first: dict[object, int] = {}
     kinds: list[tuple[object, ...]] = [
-        ("JUMP_IF" if i.op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE") else i.op, None, i.span)
-        if i.op in JUMPS
-        else (i.op, id(i.arg) if i.op == "CONST" else i.arg, i.span)  # by identity, because ``1 == True == 1.0``
-        for i in instrs
+        (op, id(arg) if op == "CONST" else arg, span)  # by identity, because ``1 == True == 1.0``
+        if op not in JUMPS
+        else ("JUMP_IF" if op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE") else op, None, span)
+        for op, arg, _, span in instrs
     ]
-    same = [first.setdefault(kind, at) for at, kind in enumerate(kinds)]
-    if len(first) == len(same):
-        return same
-    depth = _depths(instrs, steps)
-    first = {}
+    if len(set(kinds)) == len(kinds):
+        return None
+    depth = _depths(instrs, turns)
+    first: dict[object, int] = {}
     same = [first.setdefault((*kind, depth[at]), at) for at, kind in enumerate(kinds)]
     doubtful = [at for at, other in enumerate(same) if at != other]
     doubtful += {same[at] for at in doubtful}
     while doubtful:  # separate those that lead to different ones, until nothing changes
         first = {}
-        refined = {at: (same[at], *(same[step] for step in steps[at])) for at in sorted(doubtful)}
+        refined = {at: (same[at], *(same[way] for way in turns.get(at, (at + 1,)))) for at in sorted(doubtful)}
         named = {at: first.setdefault(kind, at) for at, kind in refined.items()}
         if all(same[at] == name for at, name in named.items()):
             break
@@ -255,7 +271,7 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
     return same
 
 
-def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
+def _depths(instrs: tuple[Instr, ...], turns: Turns) -> list[int]:
     """Return the number of values on the stack before each instruction."""
     depths = [0] * len(instrs)
     start = _past_jumps(instrs, 0)
@@ -264,7 +280,7 @@ def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int
         at = pending.pop()
         instr = instrs[at]
         pops, pushes = stack_effect(instr.op, instr.arg)
-        for way, step in enumerate(steps[at]):
+        for way, step in enumerate(turns.get(at, (at + 1,))):
             if step not in seen:
                 seen.add(step)
                 exhausted = instr.op == "FOR_ITER" and way == 1
@@ -348,11 +364,12 @@ Successors = tuple[tuple[int, ...], ...]
 
 
 def _predecessors(successors: Successors) -> Successors:
-    came_from: list[set[int]] = [set() for _ in successors]
+    came_from: list[list[int]] = [[] for _ in successors]
     for block, following in enumerate(successors):
         for way in following:
-            came_from[way].add(block)
-    return tuple(tuple(sorted(blocks)) for blocks in came_from)
+            if came_from[way][-1:] != [block]:
+                came_from[way].append(block)
+    return tuple(map(tuple, came_from))
 
 
 def _fails(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) -> bool:
@@ -363,18 +380,18 @@ def _fails(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) 
     return bool(body) and (body[0].op == "ASSERTION_ERROR" or body[-1].op == "RAISE")
 
 
-_ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")
+_ADDING = frozenset({"LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD"})
 
 
-def _collections(code: Bytecode) -> Mapping[int, int]:
+def _collections(code: Bytecode, turns: Turns) -> Mapping[int, int]:
     """Return, by offset, the stack position of the iterator of a FOR_ITER, or of the collection that is added to.
 
     YIELD counts as adding to a collection below everything.
     """
-    if not any(i.op in _ADDING for i in code.instrs):
+    if _ADDING.isdisjoint([i.op for i in code.instrs]):
         return {}
     found: dict[int, int] = {}
-    for instr, depth in zip(code.instrs, _depths(code.instrs, _steps(code.instrs)), strict=True):
+    for instr, depth in zip(code.instrs, _depths(code.instrs, turns), strict=True):
         match instr.op:
             case "FOR_ITER":
                 found[instr.offset] = depth - 1
@@ -429,37 +446,45 @@ def _live_in(code: Bytecode, successors: Successors, instrs: list[tuple[Instr, .
     """
     read: list[set[str]] = []
     written: list[set[str]] = []
-    known = {instr.arg for body in instrs for instr in body if instr.op == "STORE"}.union(code.parameters)
     for body in instrs:
         reads, writes = set(code.cells), set[str]()
-        for instr in body:
-            if instr.op in ("LOAD", "DELETE") and instr.arg not in writes:
-                reads.add(instr.arg)
-            elif instr.op == "GLOBAL" and instr.arg == "breakpoint":
+        for op, arg, _, _ in body:
+            if op == "LOAD":
+                if arg not in writes:
+                    reads.add(arg)
+            elif op == "STORE":
+                writes.add(arg)
+            elif op == "DELETE":
+                reads |= {arg} - writes
+                writes.add(arg)
+            elif op == "GLOBAL" and arg == "breakpoint":
+                known = {instr.arg for body in instrs for instr in body if instr.op == "STORE"}.union(code.parameters)
                 reads |= known - writes
-            if instr.op in ("STORE", "DELETE"):
-                writes.add(instr.arg)
         read.append(reads)
         written.append(writes)
     live = [frozenset(reads) for reads in read]
+    loops = any(way <= block for block, following in enumerate(successors) for way in following)
     changed = True
     while changed:
         changed = False
         for block in reversed(range(len(live))):
-            behind = frozenset().union(*(live[way] for way in successors[block]))
+            behind = _NONE.union(*[live[way] for way in successors[block]])
             before = live[block] | (behind - written[block])
-            changed |= before != live[block]
+            changed |= loops and before != live[block]  # without a loop all blocks come before their successors
             live[block] = before
     return tuple(live)
 
 
-def _post_dominators(successors: Successors, returns: list[bool]) -> tuple[int | None, ...]:
+_NONE: frozenset[str] = frozenset()
+
+
+def _post_dominators(successors: Successors, predecessors: Successors, returns: list[bool]) -> tuple[int | None, ...]:
     """Return the immediate post-dominators: Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001).
 
     It is applied to the reversed graph, whose root is a made-up block behind all that return.
     """
     root = len(successors)
-    backwards = (*_predecessors(successors), tuple(block for block in range(root) if returns[block]))
+    backwards = (*predecessors, tuple(block for block in range(root) if returns[block]))
     finished = _postorder(root, backwards)
     rank = {block: n for n, block in enumerate(finished)}
     nearest = {root: root}

@@ -42,32 +42,47 @@ class Flow:
         self.cells = set(pycode.co_cellvars)
         self.counts: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
         self.stack: list[_Slot] = []
-        self.entry: dict[int, tuple[_Slot, ...]] = {}  # the stack before each instruction reached
+        self.entry: dict[int, tuple[_Slot, ...]] = {}  # the stack before each instruction that jumps lead to
         self.final: dict[int, tuple[Instr, ...]] = {}
 
     def run(self) -> tuple[list[Instr], frozenset[str]]:
         """Return the final instructions and the names of local cells."""
+        draft, final, targets = self.draft, self.final, {self.labels[i.arg] for i in self.draft if i.op in JUMPS}
         pending = [0]
         self.reach(0)
         while pending:
             at = pending.pop()
-            self.stack = list(self.entry[at])
-            while at not in self.final:
-                instr = self.draft[at]
-                step = _STEPS.get(instr.op)
-                self.final[at] = (self.plain(instr),) if step is None else step(self, instr)
-                if instr.op in JUMPS and self.reach(target := self.labels[instr.arg], drop=instr.op == "FOR_ITER"):
-                    pending.append(target)
-                if instr.op in ENDS:
-                    break
-                if instr.op == "FOR_ITER":
-                    self.stack.append(_VALUE)
+            stack = self.stack = list(self.entry[at])
+            while at not in final:
+                instr = draft[at]
+                op = instr.op
+                effect = _SIMPLE.get(op)
+                if effect is not None:
+                    pops, pushes = effect
+                    if pops:
+                        self.pop(pops, instr)
+                    if pushes:
+                        stack.append(_VALUE)
+                    final[at] = (instr,)
+                else:
+                    step = _STEPS.get(op)
+                    final[at] = (self.plain(instr),) if step is None else step(self, instr)
+                    if op in JUMPS and self.reach(target := self.labels[instr.arg], drop=op == "FOR_ITER"):
+                        pending.append(target)
+                    if op in ENDS:
+                        break
+                    if op == "FOR_ITER":
+                        stack.append(_VALUE)
                 at += 1
-                self.reach(at)
+                if at in targets:
+                    self.reach(at)
         return self.renumber(), frozenset(self.cells)
 
     def reach(self, at: int, drop: bool = False) -> bool:
-        """Note that control reaches `at` with the present stack, without its top if `drop`; tell whether it is new."""
+        """Note that a jump, or the instruction before, leads to `at` with the present stack; tell whether it is new.
+
+        drop  it leads there without the top of the stack
+        """
         stack = tuple(self.stack[:-1] if drop else self.stack)
         new = at not in self.entry
         known = self.entry.setdefault(at, stack)
@@ -82,19 +97,24 @@ class Flow:
         for at in sorted(self.final):
             index[at] = len(instrs)
             instrs += self.final[at]
-        return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
+        for at, (op, arg, offset, span) in enumerate(instrs):
+            if op in JUMPS:
+                instrs[at] = Instr(op, index[self.labels[arg]], offset, span)
+        return instrs
 
     # Steps execute an instruction on the stack of slots, and return the final instructions for it.
 
     def plain(self, instr: Instr) -> Instr:
         """Execute an instruction that takes and leaves values only; return it as its final one."""
-        if instr.op not in EFFECTS:
+        op, arg, _, _ = instr
+        effect = EFFECTS.get(op)
+        if effect is None:
             raise self.bug("an unknown instruction", instr)
-        pops, pushes = stack_effect(instr.op, instr.arg)
+        pops, pushes = effect(arg) if callable(effect) else effect
         if pops:
             self.pop(pops, instr)
         self.stack += (_VALUE,) * pushes
-        if instr.op in _INTO:
+        if op in _INTO:
             above = self.stack[len(self.stack) - instr.arg + 1 :]
             return instr._replace(arg=1 + sum(not _hidden(slot) for slot in above))
         return instr
@@ -105,7 +125,7 @@ class Flow:
 
     def method(self, instr: Instr) -> tuple[Instr, ...]:
         self.stack[-1:] = [_NULL, _VALUE]
-        return (instr._replace(op="ATTR"),)
+        return (Instr("ATTR", instr.arg, instr.offset, instr.span),)
 
     def load_global(self, instr: Instr) -> tuple[Instr, ...]:
         self.stack.append(_SUPER if instr.arg == "super" else _VALUE)
@@ -121,18 +141,25 @@ class Flow:
         return () if _hidden(self.stack.pop()) else (instr,)
 
     def store(self, instr: Instr) -> tuple[Instr, ...]:
-        return () if _hidden(self.stack.pop()) else (self.named(instr, result=True),)
+        if _hidden(self.stack.pop()):
+            return ()
+        return (self.named(instr, result=True) if self.counts else instr,)
 
     def for_iter(self, instr: Instr) -> tuple[Instr, ...]:
         return (instr,)  # `run` moves the stack, in two ways
 
+    def load(self, instr: Instr) -> tuple[Instr, ...]:
+        if self.counts:
+            instr = self.named(instr)
+        self.stack.append(_VALUE)
+        return (instr._replace(op="CLOSURE") if instr.arg in self.cells else instr,)  # 3.13 has no such instruction
+
     def variable(self, instr: Instr) -> tuple[Instr, ...]:
         """Execute an access to a local, under the name that it has here."""
-        instr = self.named(instr, result=instr.op == "STORE_CELL")
+        if self.counts:
+            instr = self.named(instr, result=instr.op == "STORE_CELL")
         if instr.op == "MAKE_CELL":
             self.cells.add(instr.arg)
-        elif instr.op == "LOAD" and instr.arg in self.cells:
-            instr = instr._replace(op="CLOSURE")  # 3.13 has no instruction of its own for this
         return (self.plain(instr),)
 
     def named(self, instr: Instr, result: bool = False) -> Instr:
@@ -140,8 +167,6 @@ class Flow:
 
         A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
         """
-        if not self.counts:
-            return instr
         stack, name = self.stack, instr.arg
         end = len(stack)
         while result and end and isinstance(stack[end - 1], _Saved):
@@ -190,13 +215,14 @@ class Flow:
                 of_class._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first),
                 instr._replace(op=op, arg=Call(2)),
             )
-        return (instr._replace(op=op, arg=arg),)
+        return (Instr(op, arg, instr.offset, instr.span),)
 
     def pop(self, count: int, instr: Instr) -> None:
-        if count > len(self.stack):
+        stack, rest = self.stack, len(self.stack) - count
+        if rest < 0:
             raise self.bug("the stack is too short", instr)
-        taken = self.stack[len(self.stack) - count :]
-        del self.stack[len(self.stack) - count :]
+        taken = stack[rest:]
+        del stack[rest:]
         if taken.count(_VALUE) < count and any(map(_hidden, taken)):
             raise self.bug("an operand is no value", instr)
 
@@ -209,12 +235,19 @@ class Flow:
 _STEPS: dict[str, Callable[[Flow, Instr], tuple[Instr, ...]]] = {
     "_NULL": Flow.null, "_METHOD": Flow.method, "_SAVE": Flow.save, "_CALL": Flow.call, "_CALL_EX": Flow.call,
     "GLOBAL": Flow.load_global, "POP": Flow.drop, "STORE": Flow.store, "COPY": Flow.copy, "SWAP": Flow.swap,
-    "FOR_ITER": Flow.for_iter,
-    **dict.fromkeys(("LOAD", "DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL"), Flow.variable),
+    "FOR_ITER": Flow.for_iter, "LOAD": Flow.load,
+    **dict.fromkeys(("DELETE", "LOAD_CELL", "CLOSURE", "STORE_CELL", "MAKE_CELL"), Flow.variable),
 }  # fmt: skip
 """The steps of all instructions that are not `plain`."""
 
 _INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE", "DICT_MERGE"})
+
+_SIMPLE = {
+    op: effect
+    for op, effect in EFFECTS.items()
+    if isinstance(effect, tuple) and effect[1] < 2 and op not in (*_STEPS, *_INTO, *JUMPS, *ENDS)
+}
+"""What plain instructions take and leave, if every one of the name does so, stays as it is and goes on to the next."""
 
 
 def _hidden(slot: _Slot) -> bool:
