@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from cutelite.options import NAMES, OPTIONS, Options
 from cutelite.parsers import FLAG, PATH, Parser, any_of, choice, optional, whole
 from cutelite.records import dataclass
 from cutelite.target.targets import TARGETS, Target
+from cutelite.tuples import NamedTuple
 from cutelite_rt import callers
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 From the rows come `@kernel(...)`, `kernel.compile(...)` and `kernel.options(...)`, option strings, the flags of the
 command line, the environment variables (`config.py`), docs/options.md (`python -m cutelite.options` prints it) and, as
-`Options` is part of what a kernel is compiled for, the cache key. A leaf: imports only `parsers`, a leaf as well.
+`Options` is part of what a kernel is compiled for, the cache key. A leaf: imports only leaves.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import field, fields
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from cutelite.parsers import FLAG, TEXT, WORDS, Parser, choice, optional, whole
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 `dataclasses` compiles six methods for each class. Here `__init__` has the code of one function for all classes of
 equally many fields, and the other methods are closures. What this does not make, `dataclasses` makes: classes that are
-not frozen, have another dataclass as base, methods of their own in the place of these, no docstring, or fields other
-than a name with a default (`field()`, `InitVar`, keyword-only ones). `Protocol` is that of `typing` for type checkers,
+not frozen, have methods of their own in the place of these but `__repr__`, no docstring, or fields other than a name
+with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of `typing` for type checkers,
 and a plain base class while a program runs.
 """
 
@@ -24,18 +24,20 @@ else:
     Protocol = object
 
     _METHODS = (
-        "__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__", "__setstate__",
+        "__init__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__", "__setstate__",
     )  # fmt: skip
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, **options):
         """Make a dataclass of `cls`, as `dataclasses.dataclass` does with these options."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, slots=slots, **options)
-        inherits = any(hasattr(base, "__dataclass_fields__") for base in cls.__mro__[1:])
-        if inherits or not frozen or options or any(name in vars(cls) for name in _METHODS) or _unusual(cls):
+        if not frozen or options or any(name in vars(cls) for name in _METHODS) or _unusual(cls):
             return dataclasses.dataclass(cls, frozen=frozen, slots=slots, **options)
-        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
+        inherits = hasattr(cls, "__dataclass_fields__")  # then Python takes frozen classes only, or others only
+        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, frozen=inherits, slots=slots)
         if not _by_position(made):
+            if inherits:
+                del made.__setattr__, made.__delattr__
             return dataclasses.dataclass(cls, frozen=True, slots=slots)
         params = made.__dataclass_params__
         params.init = params.repr = params.eq = params.frozen = True
@@ -45,7 +47,9 @@ else:
         """Tell whether there is no field, one that has more than a name and a default, or no docstring."""
         fields = vars(cls).get("__annotations__", ())
         more = any(isinstance(vars(cls).get(name), dataclasses.Field) for name in fields)
-        return not fields or more or "self" in fields or cls.__doc__ is None
+        held = getattr(cls, "__dataclass_fields__", {}).values()  # of bases
+        more = more or any(field.default_factory is not dataclasses.MISSING or not field.init for field in held)
+        return not (fields or held) or more or "self" in fields or cls.__doc__ is None
 
     def _by_position(made):
         """Tell whether `__init__` takes just the fields, all by position, those with a default last."""
@@ -99,7 +103,7 @@ else:
             for name, value in zip(names, state, strict=True):
                 object.__setattr__(self, name, value)
 
-        for method in (__repr__, __eq__, __hash__, __setattr__, __delattr__):
+        for method in (*(() if "__repr__" in vars(cls) else (__repr__,)), __eq__, __hash__, __setattr__, __delattr__):
             setattr(cls, method.__name__, method)
         if slots:
             cls.__getstate__ = lambda self: [getattr(self, name) for name in names]

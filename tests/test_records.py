@@ -69,7 +69,26 @@ def classes(make: Any) -> list[Any]:
         first: int
         second: int = 2
 
-    return [Plain, Checked, Derived, Named, Extended, Keyword, Bare]
+    @make(frozen=True)
+    class Longer(Plain):
+        """A comment."""
+
+        third: str = "t"
+
+        def __repr__(self) -> str:
+            return f"longer {self.first}"
+
+    @make(frozen=True, slots=True)
+    class Under(Checked):
+        """A comment."""
+
+        second: int = 4
+
+    @make(frozen=True)
+    class Over(Keyword):
+        """A comment."""
+
+    return [Plain, Checked, Derived, Named, Extended, Keyword, Bare, Longer, Under, Over]
 
 
 USES: tuple[Callable[[Any], Any], ...] = (
@@ -100,14 +119,21 @@ def told(use: Callable[[Any], Any], cls: Any) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("kind", range(7))
+@pytest.mark.parametrize("kind", range(10))
 def test_uses_come_to_the_same(kind: int) -> None:
     ours, theirs = classes(records.dataclass)[kind], classes(dataclasses.dataclass)[kind]
     uses = USES if hasattr(ours, "__slots__") else USES + WITHOUT_SLOTS
     assert [told(use, ours) for use in uses] == [told(use, theirs) for use in uses]
 
 
-def test_a_field_without_a_default_behind_one_with_it_is_refused() -> None:
+@dataclasses.dataclass
+class Thawed:
+    """A comment."""
+
+    first: int
+
+
+def test_what_python_refuses_is_refused() -> None:
     with pytest.raises(TypeError, match="non-default argument 'second' follows default argument"):
 
         @records.dataclass(frozen=True)
@@ -116,6 +142,22 @@ def test_a_field_without_a_default_behind_one_with_it_is_refused() -> None:
 
             first: int = 1
             second: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match="non-default argument 'third' follows default argument"):
+
+        @records.dataclass(frozen=True)
+        class Under(classes(records.dataclass)[0]):  # type: ignore[misc]
+            """A comment."""
+
+            third: int
+
+    with pytest.raises(TypeError, match="cannot inherit frozen dataclass from a non-frozen one"):
+
+        @records.dataclass(frozen=True)
+        class Frozen(Thawed):  # type: ignore[misc]
+            """A comment."""
+
+            second: int
 
 
 @records.dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ MIDDLE = {"ops", "ir"}
 BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDLE}
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    "target": {"records", "threads"},
-    "options": {"parsers", "records"},
-    "config": {"options", "parsers", "records", "target", "cutelite_rt"},
+    **{leaf: {"tuples"} for leaf in ("diag", "parsers", "sass")},
+    "target": {"records", "threads", "tuples"},
+    "options": {"parsers", "records", "tuples"},
+    "config": {"options", "parsers", "records", "target", "tuples", "cutelite_rt"},
     "ir": LEAVES,
     "ops": {"ir", *LEAVES},
     "lang": MIDDLE | LEAVES,

@@ -6,11 +6,12 @@ import csv
 from collections.abc import Callable, Iterable, Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.bench.chart import bars
 from cutelite.bench.measure import Cache, Timing, Work, do_bench
 from cutelite.diag.progress import Progress
+from cutelite.tuples import NamedTuple
 from cutelite_rt import CudaError
 from cutelite_rt.gpu.driver import STICKY
 

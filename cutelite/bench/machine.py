@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import uuid
-from typing import Any, NamedTuple
+from typing import Any
 
+from cutelite.tuples import NamedTuple
 from cutelite_rt.gpu.device import Device
 
 _SM = 1  # NVML_CLOCK_SM

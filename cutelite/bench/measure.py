@@ -10,13 +10,14 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import cutelite_rt as rt
 from cutelite.bench.machine import Nvml, Sample
 from cutelite.diag.progress import Progress
 from cutelite.tune.race import median
 from cutelite.tune.timing import libraries_here, timed_stream_on, working_in
+from cutelite.tuples import NamedTuple
 from cutelite_rt.gpu.clock import TimedStream
 
 Work = Callable[[], object]

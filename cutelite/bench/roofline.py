@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
+from cutelite.tuples import NamedTuple
 
 
 class Machine(NamedTuple):

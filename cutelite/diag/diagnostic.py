@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 from cutelite.diag.span import Span
+from cutelite.tuples import NamedTuple
 
 
 @dataclass_transform(frozen_default=True)

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
 """The folder of library functions that kernels call. A mistake in one is reported at the kernel's call."""

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cutelite import passes, toolchain
 from cutelite.builds.build import Build
@@ -21,6 +21,7 @@ from cutelite.ir.function import Function
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.sass import KINDS, Loop, Sass
 from cutelite.sass.program import ptx_places
+from cutelite.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from cutelite.sim import CheckReport, Timeline

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from cutelite.sass.kinds import kind_of
+from cutelite.tuples import NamedTuple
 
 
 class Place(NamedTuple):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from cutelite.ir.function import Block, Function, Value, predecessors
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, Vec, elem_of
 from cutelite.ops.arith import Add, Fusible, Mul, Neg, Sub, VecGather, VecMake, VecSplat, fused_multiply_add
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from cutelite.tuples import NamedTuple
 
 MARKS = 500
 """The row of a warp's events is this plus the warp's number: after the rows of warps, before those of barriers."""

@@ -11,7 +11,7 @@ arrivals pending. Memory marks the bytes of live mbarriers, and refuses ordinary
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from cutelite.sim.events import (
 )
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

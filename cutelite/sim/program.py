@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, post_dominators, reverse_postorder
@@ -22,6 +22,7 @@ from cutelite.sim.contraction import Contracted, contracted
 from cutelite.sim.deciders import Deciders
 from cutelite.sim.direct import direct
 from cutelite.target.targets import WARP, WARPGROUP
+from cutelite.tuples import NamedTuple
 
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
 """Scope -> threads of a unit; 0: all of the CTA. Thread ops that block are resumed warp by warp."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cutelite.sim.program import Step
 from cutelite.sim.strand import Join, Strand
 from cutelite.sim.task import Task
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 GROUPS_SHOWN = 16
 

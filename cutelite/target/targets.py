@@ -7,9 +7,9 @@ compute capability); features from the "Target ISA Notes" of each instruction in
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 KB = 1024
 WARP, WARPGROUP = 32, 128  # threads

@@ -4,7 +4,7 @@ Such a fence is the instruction `pmevent.mask N`, where N is the fence's number 
 across it (seen in 12.4, 12.9, 13.0 and 13.5). In the PTX and in the SASS, floating-point instructions are counted from
 each fence forwards to the next matrix product or fence, and backwards to the previous one, along the path that has most
 of them. If instructions crossed a fence, the SASS has fewer before it than the PTX and more behind it. One of the two
-alone proves nothing, since ptxas may also move instructions across a product. This module decodes the cubin itself, since
+alone proves nothing, since ptxas may also move instructions across a product. This module decodes the cubin itself:
 a disassembler takes as long as ptxas.
 """
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cutelite.diag.progress import Progress
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
+from cutelite.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

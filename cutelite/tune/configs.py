@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.signature import Signature
 from cutelite.lang.annotations import ConstexprSpec
 from cutelite.options import NAMES, checked
+from cutelite.tuples import NamedTuple
 
 
 class Config(Mapping[str, Any]):

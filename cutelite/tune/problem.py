@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite_rt as rt
 from cutelite.config import Config as Environment
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.device import PLAIN, arrays_in, has_gpu
+from cutelite.tuples import NamedTuple
 from cutelite_rt import ArrayView
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array

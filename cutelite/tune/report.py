@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.tune.compile import Compilation
 from cutelite.tune.race import median
+from cutelite.tuples import NamedTuple
 
 FORMAT = 1
 

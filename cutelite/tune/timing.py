@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import cutelite_rt as rt
 from cutelite.dispatch.divert import diverted
@@ -28,6 +28,7 @@ from cutelite.dispatch.launch import Launch
 from cutelite.tune.problem import Call
 from cutelite.tune.race import median
 from cutelite.tune.sets import Sets
+from cutelite.tuples import NamedTuple
 from cutelite_rt import CudaError
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.gpu.clock import Graph, TimedStream

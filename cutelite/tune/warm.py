@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cutelite.diag.progress import Progress as Line
 from cutelite.dispatch.compiling import CompileEvent, off_compile, on_compile
@@ -20,6 +20,7 @@ from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.mistakes import around_users_code, without_our_frames
 from cutelite.threads import OfThread
 from cutelite.tune.compile import cpus
+from cutelite.tuples import NamedTuple
 from cutelite_rt import forks
 
 if TYPE_CHECKING:

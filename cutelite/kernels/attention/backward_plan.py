@@ -4,7 +4,7 @@
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
@@ -19,6 +19,7 @@ from cutelite.lang.places import Places, places
 from cutelite.lang.tables import bound
 from cutelite.lib.epilogue import piece_copy
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
 WORKERS = 2

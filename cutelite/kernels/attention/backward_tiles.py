@@ -6,13 +6,14 @@ Out   a `Place`: its sequence, head of keys and first key, and the range of the 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from collections import namedtuple
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.attention.tiles import Given, rows_of, sequence_at
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 B, HK, HP, SQ, SK, ENDS, SB, SH, KB = cl.dims("B HK HP SQ SK ENDS SB SH KB")
 STARTS: Any = Tensor[i32, (ENDS,)] | None

@@ -6,7 +6,7 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
@@ -16,6 +16,7 @@ from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
 from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 EVERYONE = cl.NamedBarrier(1, WORKERS * GROUP)
 """The named barrier of the computing warpgroups, without `Adder`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
@@ -30,6 +30,7 @@ from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Pr
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import planned
+from cutelite.tuples import NamedTuple
 
 Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]

@@ -13,13 +13,14 @@ count. A block whose sums are larger, or tiny, is computed again by the special 
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.scores import LN2
 from cutelite.lib.softmax import REDONE, every, raised
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 HIGHEST = 50.0
 """The greatest cap: powers then are 2**-72 to 2**72, which leaves sums and products with values 2**55."""

@@ -11,7 +11,7 @@ docs/how-attention-is-computed.md says why the result is exact.
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
@@ -24,6 +24,7 @@ from cutelite.kernels.attention.relative import LANES, Terms, read_terms, releas
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 

@@ -12,7 +12,7 @@ multiplied by it over the greatest one, which is an addition to the exponent.
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
@@ -21,6 +21,7 @@ from cutelite.kernels.attention.model import Config, Cost, Work, predicted
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes

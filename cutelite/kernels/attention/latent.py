@@ -10,7 +10,7 @@ second half of a block's keys are computed while those of the first half are mul
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
@@ -19,6 +19,7 @@ from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.parts import PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
 from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys
+from cutelite.tuples import NamedTuple
 
 THREADS = 3 * GROUP
 REGISTERS = 40, 232  # of a thread that loads, and of one that computes

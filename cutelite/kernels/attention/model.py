@@ -7,10 +7,10 @@ Out   a configuration. Each has two measured numbers: the time of a block of key
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from cutelite.kernels.attention.scores import ROWS
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 @dataclass(frozen=True)

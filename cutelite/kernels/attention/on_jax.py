@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import lifted, settled
+from cutelite.tuples import NamedTuple
 
 
 class How(NamedTuple):

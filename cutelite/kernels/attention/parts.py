@@ -5,7 +5,7 @@ Of heads with keys and values of their own (`decoding`), and of latents (`latent
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
@@ -14,6 +14,7 @@ from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight
 from cutelite.kernels.attention.sequences import SQ, B, Blocks, Keys, Seen, quotient
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))

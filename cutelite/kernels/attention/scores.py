@@ -7,7 +7,7 @@ Out   scores, -inf where a query does not see the key
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
@@ -16,6 +16,7 @@ from cutelite.lang.fastmath import approximate_quotients
 from cutelite.lang.given import given_by
 from cutelite.lang.places import Places, places
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 GROUP = 128  # threads of a warpgroup
 ROWS = 64  # of a warpgroup

@@ -5,12 +5,13 @@ Out   ranges of blocks of keys, and how many of them a part has
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, i32, u32
 from cutelite.kernels.attention.scores import Sight
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 B, SQ = cl.dims("B SQ")
 LENGTHS = Tensor[i32, (B,), (None,)] | None

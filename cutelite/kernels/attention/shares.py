@@ -11,7 +11,7 @@ combines the parts: this is the last part that it computes, and the others compu
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
@@ -21,6 +21,7 @@ from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.sequences import SQ, B, Blocks, Keys, quotient, quotient_up
 from cutelite.lib.reduce import warp_reduce, warp_scan
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 HELD, RANK, FLAGS = cl.dims("HELD RANK FLAGS")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 from cutelite.kernels.attention.combining import MOST_SPLITS, TOGETHER
+from cutelite.tuples import NamedTuple
 
 CLUSTERS = 2, 4
 """Blocks of threads of a cluster that combines the parts of a tile. Larger ones leave multiprocessors idle, and those

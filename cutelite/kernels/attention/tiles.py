@@ -6,12 +6,13 @@ Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 # mypy: disable-error-code="valid-type, name-defined, attr-defined, index"
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.scores import Problem
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 B, H, SQ, SK, ENDS = cl.dims("B H SQ SK ENDS")
 F32: Any = f32

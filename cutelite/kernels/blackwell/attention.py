@@ -15,7 +15,7 @@ difference to the greatest score of earlier blocks; where that was outgrown, the
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
@@ -25,6 +25,7 @@ from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, m
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
 from cutelite.lib.pipelines import barriers, warp_arrives
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 HK = cl.dims("HK")
 ROWS, COLUMNS, TILES = 128, 128, 2  # queries of a tile, keys of a block, tiles of a block of threads

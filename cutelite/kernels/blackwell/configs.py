@@ -1,10 +1,11 @@
 """GEMMs for Blackwell: the problem of a kernel, its configuration, and the numbers derived from both."""
 
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 @dataclass(frozen=True)

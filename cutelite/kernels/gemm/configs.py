@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from cutelite import Finish, Prepare
 from cutelite.kernels.arguments import Misfit
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ of the stage: each lies in two of the copied ones, by an offset that is the line
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import i32, i64, u32
 from cutelite.kernels.gemm.fits import lines_of, units_copied
 from cutelite.kernels.gemm.pitch import UNIT, shifted, units
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 GROUP = 128  # threads that load
 WORDS = UNIT // 4  # of a unit

@@ -24,13 +24,14 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import cutelite_rt as rt
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.fits import wide
+from cutelite.tuples import NamedTuple
 
 
 class Numbers(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
 from cutelite.kernels.lent import is_jax
+from cutelite.tuples import NamedTuple
 
 
 class How(NamedTuple):

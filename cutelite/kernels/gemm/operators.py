@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call
 from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.tuples import NamedTuple
 
 
 class How(NamedTuple):

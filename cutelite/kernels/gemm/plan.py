@@ -5,7 +5,7 @@
 # (kernels are made for types that annotations cannot express for a type checker)
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import cutelite as cl
 from cutelite import f32, i32, u32
@@ -15,6 +15,7 @@ from cutelite.kernels.gemm.products import products
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
 

@@ -3,13 +3,14 @@
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.gemm.configs import ALONE, Config, Launched, Problem
 from cutelite.kernels.gemm.fits import span, stored, wide
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
 GROUP = 128  # threads of a warpgroup

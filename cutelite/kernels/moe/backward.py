@@ -11,7 +11,7 @@ dgate_up[e] = ds.T @ x                   ddown[e] = gradient.T @ (weight * h)
 # (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
@@ -29,6 +29,7 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.gates import silu
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 T, M, N, E, D = cl.dims("T M N:8 E D:8")
 WARPS, VECTOR = 4, 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
 from cutelite.kernels.planning import planned
+from cutelite.tuples import NamedTuple
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}

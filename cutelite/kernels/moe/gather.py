@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite import i32
 from cutelite.lang.cp_async import cp_async_commit_group, cp_async_wait_group
@@ -11,6 +11,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.pipelines import Ring, barriers, warp_arrives
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 class Started(NamedTuple):

@@ -8,7 +8,7 @@ rows, place, ends = sort(index, 128)     a stable counting sort of all (token, c
 # (kernels here are made for dtypes and numbers of experts, which annotations cannot express)
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
@@ -31,6 +31,7 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, Rows, flat
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks
 P = cl.Dim("P", 1, min=0)

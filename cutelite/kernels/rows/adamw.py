@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -23,6 +23,7 @@ from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.lib.tile_queue import clear_counter
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 THREADS, TENSORS, BLOCKS = 128, 512, 5  # threads of a block; tensors of a launch; blocks of a multiprocessor
 ELEMENTS = 8  # elements that a thread works on at a time

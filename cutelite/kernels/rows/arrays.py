@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -21,6 +21,7 @@ from cutelite.kernels.arguments import (
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
 from cutelite.lib.rows import SECTOR
+from cutelite.tuples import NamedTuple
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"

@@ -12,7 +12,7 @@ together, and the only array of the size of the logits that is written is the gr
 import math
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
@@ -34,6 +34,7 @@ from cutelite.kernels.rows.plan import WAYS, Plan
 from cutelite.kernels.rows.plans import even, plan_apart, plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, power
 from cutelite.lib.row_words import widened
+from cutelite.tuples import NamedTuple
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors that a thread reads together

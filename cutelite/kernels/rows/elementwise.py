@@ -11,7 +11,7 @@ Rows may have any pitch; arrays without gaps are treated as one long row. Comput
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -24,6 +24,7 @@ from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
 from cutelite.lang.emit import describe, mistake
 from cutelite.lib.row_words import widened
+from cutelite.tuples import NamedTuple
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # threads of a block

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.dynamo import untraced
@@ -26,6 +26,7 @@ from cutelite.kernels.rows import powers_loss
 from cutelite.kernels.rows.arrays import flat as contiguous
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.tuples import NamedTuple
 
 PARTS, GRAIN = 10, 256  # logits are computed in 10 parts, each of a multiple of 256 rows
 

@@ -3,13 +3,14 @@
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
 # (numbers of kernels are proxies, which a type checker knows nothing of)
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.rows.softmax import LOWEST, Exponentials, Merge, added, exponentials, power
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 
 @dataclass(frozen=True)

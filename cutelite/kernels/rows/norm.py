@@ -8,7 +8,7 @@ Kernels are in `norm_forward.py` and `norm_backward.py`.
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.dynamo import untraced
@@ -31,6 +31,7 @@ from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
 from cutelite.lib.rows import SECTOR
+from cutelite.tuples import NamedTuple
 
 MANY = 1 << 23  # elements from which on copies of weights (`Plan.moved`) save the time that they take
 

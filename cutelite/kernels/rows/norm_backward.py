@@ -12,7 +12,7 @@ g alone does where rows stay in shared memory.
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
@@ -20,6 +20,7 @@ from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows

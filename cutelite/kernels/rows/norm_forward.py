@@ -11,7 +11,7 @@ large from a second pass.
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
@@ -23,6 +23,7 @@ from cutelite.lib.row_words import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 M = cl.dims("M")  # rows
 G = cl.Dim("G", min=0)  # scales of a row

@@ -11,7 +11,7 @@ q, scale = quantise(gate, up=up)                  # of silu(gate) * up
 import math
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
@@ -26,6 +26,7 @@ from cutelite.kernels.rows.plans import plan, plan_token
 from cutelite.kernels.rows.quantise_blocks import Shape
 from cutelite.kernels.rows.quantise_blocks import build as by_blocks
 from cutelite.lib.row_words import widened
+from cutelite.tuples import NamedTuple
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 KEPT = 32  # elements that a thread keeps until the greatest of their row is known

@@ -8,7 +8,7 @@ together where a GEMM takes scales from, leave as a whole sector of memory.
 # (kernels here are made for a dtype, which annotations cannot express for a type checker)
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
@@ -18,6 +18,7 @@ from cutelite.kernels.rows.plan import ACCESS, follow, pitches
 from cutelite.lib.row_ends import between, store_beside
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import REGISTERS, WARP
+from cutelite.tuples import NamedTuple
 
 M, N, G = cl.dims("M N G")  # rows, columns, blocks of a row
 ROWS = 8  # of a tile: their scales, 4 bytes each, are a sector

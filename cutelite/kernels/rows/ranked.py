@@ -9,13 +9,14 @@ three candidates.
 # mypy: disable-error-code="index, operator, misc"
 # (numbers of kernels are proxies, which a type checker knows nothing of)
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import bf16, f32, i32, u32, u64
 from cutelite.kernels.rows.keys import ALL, ordered
 from cutelite.kernels.rows.plan import Plan
 from cutelite.target.targets import MOST_THREADS, WARP
+from cutelite.tuples import NamedTuple
 
 CANDIDATES = 512  # elements that are ranked among themselves, at least
 

@@ -5,7 +5,7 @@
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
@@ -16,6 +16,7 @@ from cutelite.kernels.rows.keys import ALL, number
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, number_of, rank, threshold
 from cutelite.kernels.rows.softmax import LOWEST, power
+from cutelite.tuples import NamedTuple
 
 M = cl.dims("M")  # rows
 

@@ -4,7 +4,7 @@
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
@@ -15,6 +15,7 @@ from cutelite.kernels.rows.keys import ALL, ordered
 from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.plans import plan_fold
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, rank
+from cutelite.tuples import NamedTuple
 
 M = cl.dims("M")  # rows
 MOST_K = 2048  # of the greatest elements, which are sorted in shared memory

@@ -11,7 +11,7 @@ needs one reduction.
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
@@ -25,6 +25,7 @@ from cutelite.kernels.rows.plans import plan_softmax, plan_two
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
+from cutelite.tuples import NamedTuple
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)

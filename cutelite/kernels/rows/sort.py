@@ -13,7 +13,7 @@ writes it, where keys of a digit lie side by side. Keys of a tile are ranked by 
 # (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
@@ -22,6 +22,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import derived, flat
 from cutelite.kernels.rows.keys import ordered
+from cutelite.tuples import NamedTuple
 
 N, S, C = cl.dims("N S C")  # numbers, words of state, counts
 KEYS = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i64": i64}

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator
 from functools import cached_property
 from sys import byteorder
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from cutelite.sim.checker.shadow import (
     Sites,
     members,
 )
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

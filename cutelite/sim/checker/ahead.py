@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cutelite.sim.checker.lanes import work_of
 from cutelite.sim.checker.records import Block
 from cutelite.sim.checker.state import State
 from cutelite.sim.memory import Region, is_part
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

@@ -9,7 +9,7 @@ bytes, in each of which a bank gives one word of 4 bytes at a time; global memor
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from cutelite.sim.error import SimError
 from cutelite.sim.events import Event, Retire
 from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.memory import Region
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

@@ -28,11 +28,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

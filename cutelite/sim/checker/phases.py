@@ -13,13 +13,14 @@ Out   the threads for which only the schedule gives this order
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.sim.checker.clocks import Clocks
 from cutelite.sim.checker.knowledge import PAST, Published, Snapshot
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

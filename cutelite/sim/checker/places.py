@@ -10,12 +10,13 @@ Out   the value that a load sees, and the knowledge that its reader acquires
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cutelite.sim.checker.clocks import MANY, Clocks
 from cutelite.sim.checker.knowledge import SEEN, Knowledge, Published, needed
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

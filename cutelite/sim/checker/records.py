@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from cutelite.sim.checker.phases import Phases
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Machine
 from cutelite.sim.memory import Region
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

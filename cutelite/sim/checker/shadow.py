@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.sim.checker.knowledge import GPU, REACH
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

@@ -9,7 +9,7 @@ that the updates of an element found are compared too: equal updates in the same
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cutelite.ir.op import Op
 from cutelite.sim.checker.access import Accesses, Conflict
 from cutelite.sim.checker.shadow import WRITE, Shadow
 from cutelite.sim.memory import Region, is_part
+from cutelite.tuples import NamedTuple
 
 Array = Any
 MIX = np.uint64(0x9E3779B97F4A7C15)
