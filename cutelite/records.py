@@ -3,8 +3,8 @@
 `dataclasses` compiles six methods for each class. Here `__init__` has the code of one function for all classes of
 equally many fields, and the other methods are closures. What this does not make, `dataclasses` makes: classes that are
 not frozen, have methods of their own in the place of these but `__repr__`, no docstring, or fields other than a name
-with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of `typing` for type checkers,
-and a plain base class while a program runs.
+with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of `typing` for type
+checkers, and a plain base class while a program runs.
 """
 
 from __future__ import annotations

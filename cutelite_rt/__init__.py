@@ -7,7 +7,7 @@ cache       compiled kernels on disk        dtype, shapes, errors, forks, caller
 
 A folder imports those before it in this order: gpu, arrays, signature, launcher, export.
 
-Importing it is cheap: the driver, NumPy, platformdirs and the modules for exported kernels are imported at first use.
+Importing it is cheap: the driver, NumPy and the modules for exported kernels are imported at first use.
 """
 
 from __future__ import annotations

@@ -39,10 +39,13 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 
 def default_cache_dir() -> str:
-    """Return the directory of this user's cache: ~/.cache/cutelite on Linux."""
-    import platformdirs  # takes 10 ms, needed only if no directory is named
-
-    return platformdirs.user_cache_dir("cutelite", appauthor=False)
+    """Return the directory of this user's cache, where the system has those: on Linux ~/.cache/cutelite."""
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+        return os.path.join(local, "cutelite", "Cache")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/cutelite")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.expanduser("~/.cache"), "cutelite")
 
 
 class CacheInfo(NamedTuple):

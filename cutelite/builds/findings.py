@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import PurePath
 
 from cutelite import toolchain
 from cutelite.builds.build import Build
@@ -52,7 +52,7 @@ def _where(build: Build, cubin: toolchain.Cubin) -> str:
     sass = toolchain.disassemble(cubin.image, build.ptx) if ".loc" in build.ptx else None
     if sass is None or not sass.spills:
         return ""
-    told = [f"{PurePath(file).name}:{line} ({sum(both)} bytes)" for (file, line), both in sass.spills.items()]
+    told = [f"{os.path.basename(file)}:{line} ({sum(both)} bytes)" for (file, line), both in sass.spills.items()]
     return "; most of it at " + ", ".join(told[:LINES])
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count as count_from
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
@@ -50,7 +50,6 @@ from cutelite_rt.shapes import hashable, is_wide, whole
 from cutelite_rt.signature.bind import packable
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from cutelite.dispatch.against import GpuComparison
@@ -580,9 +579,9 @@ class Kernel:
     def _profiled_to(self, folder: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Profile a launch, and write it to a file of the folder: kernel.0.json, kernel.1.json, ..."""
         profile = self._profile(launch, args, kwargs)
-        paths = (Path(folder, f"{self.__name__}.{number}.json") for number in count_from(0))
+        paths = (os.path.join(folder, f"{self.__name__}.{number}.json") for number in count_from(0))
         with config.writing("CUTELITE_PROFILE", folder):
-            profile.save(next(path for path in paths if not path.exists()))
+            profile.save(next(path for path in paths if not os.path.exists(path)))
 
     # Compiling.
 

@@ -474,7 +474,7 @@ import sys
 
 class Nothing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("cutelite", "llvmlite", "numpy", "platformdirs"):
+        if name.partition(".")[0] in ("cutelite", "llvmlite", "numpy"):
             raise ImportError(f"{name} is not installed here")
 
 sys.meta_path.insert(0, Nothing())

@@ -21,14 +21,14 @@ def test_importing_it_brings_in_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "cutelite_rt" in loaded
-    assert not loaded & {"cutelite", "llvmlite", "numpy", "cuda", "platformdirs", "torch", "dataclasses", "json"}
+    assert not loaded & {"cutelite", "llvmlite", "numpy", "cuda", "torch", "dataclasses", "json"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_a_file_of_the_runtime_knows_no_compiler_and_no_environment(file: Path) -> None:
     text = file.read_text()
     assert not re.search(r"^\s*(from|import) cutelite\b", text, re.MULTILINE)
-    assert not re.search(r"os\.environ|getenv", text)
+    assert file.name == "cache.py" or not re.search(r"os\.environ|getenv", text)  # it asks where users' caches are
     assert (file.name == "driver.py") or "cuda.bindings.driver" not in text
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt.signature.bind import MISSING, Call
 from cutelite_rt.signature.data import DType
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:  # making a class of `typing.Protocol` takes a millisecond
+    Protocol = object
 
 
 class Parameter(Protocol):
@@ -29,21 +34,18 @@ class Parameter(Protocol):
 
     def leaves(self) -> Iterator[Leaf]:
         """Yield the parameters of the machine code that an argument becomes, in their order."""
-        ...
 
     def rows(self, rows: Rows, slot: int, given: int) -> None:
         """Write the rows by which the launcher finds the leaves of the object in `slot`, if the flag `given` is set.
 
         Errors  `Unsupported` for a kind that the launcher cannot take
         """
-        ...
 
     def fit(self, call: Call, argument: Any) -> None:
         """Check an argument and store the values of its leaves in ``call.values``. The kind is a settled one.
 
         Errors  `ArgumentError`
         """
-        ...
 
 
 def left_out(parameter: Parameter) -> Any:
