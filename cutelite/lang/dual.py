@@ -261,6 +261,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erfcinv": (lambda y, x: -python_math.sqrt(python_math.pi) / 2.0 * _math().exp(y * y),),
     "normcdf": (lambda y, x: _math().exp(x * x * -0.5) / python_math.sqrt(2.0 * python_math.pi),),
     "normcdfinv": (lambda y, x: _math().exp(y * y * 0.5) * python_math.sqrt(2.0 * python_math.pi),),
+    "lgamma": (lambda y, x: _math().digamma(x),),
+    "tgamma": (lambda y, x: y * _math().digamma(x),),
     "fdim": (lambda y, a, b: (a > b).to(real(y)), lambda y, a, b: -(a > b).to(real(y))),
     "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
     "fabs": (lambda y, x: sign(x),),

@@ -712,13 +712,16 @@ HALF_LOG_TWO_PI = 0.9189385332046727
 PI = 3.141592653589793
 
 
-def shifted(x: Number) -> tuple[Number, Number]:
-    """Return x + n for the least n that gives `LEAST` or more, and the product of x, x + 1 ... x + n - 1; for x > 0."""
+def shifted(x: Number) -> tuple[Number, Number, Number]:
+    """Return x + n for the least n that gives `LEAST` or more, x (x + 1) ... (x + n - 1), and its derivative; x > 0."""
     n = where(x < LEAST, emit(math.Ceil((LEAST - x).value)), 0.0)
     product: Any = 1.0
+    slope: Any = 0.0
     for k in range(int(LEAST)):
-        product = product * where(x + float(k) < LEAST, x + float(k), 1.0)
-    return x + n, product
+        term = x + float(k)
+        slope = where(term < LEAST, fma(term, slope, product), slope)
+        product = product * where(term < LEAST, term, 1.0)
+    return x + n, product, slope
 
 
 def sin_pi(x: Number) -> Number:
@@ -736,7 +739,7 @@ def lgamma(x: Number) -> Number:
     if x.dtype == f32:
         return in_f64(lgamma, x)
     size = absolute(x)
-    z, product = shifted(size)
+    z, product, _ = shifted(size)
     inverse = rcp(z)
     series = inverse * polynomial(inverse * inverse, STIRLING)
     value = fma(z - 0.5, log(z), -z) + (HALF_LOG_TWO_PI + series) - log(product)
@@ -751,7 +754,7 @@ def tgamma(x: Number) -> Number:
     if x.dtype == f32:
         return in_f64(tgamma, x)
     size = absolute(x)
-    z, product = shifted(size)
+    z, product, _ = shifted(size)
     z = clamped(z, 0.0, 200.0)
     inverse = rcp(z)
     root = pow(z, fma(z, 0.5, -0.25))  # half of the exponent: z ** (z - 0.5) overflows before exp(-z) brings it back
@@ -761,6 +764,22 @@ def tgamma(x: Number) -> Number:
     whole = (emit(math.Rint(x.value)) == x) & (x < 0.0)
     reflected = where(whole, NAN, where(x == 0.0, copysign(as_proxy(INF, x), x), reflected))
     return where(x <= 0.0, where(x == -INF, NAN, reflected), where(x > 172.0, INF, root * rest))
+
+
+def digamma(x: Number) -> Number:
+    """Return the derivative of log(gamma(x))."""
+    if x.dtype == f32:
+        return in_f64(digamma, x)
+    size = absolute(x)
+    z, product, slope = shifted(size)
+    inverse = rcp(z)
+    square = inverse * inverse
+    series = polynomial(square, tuple(c * (2 * k + 1) for k, c in enumerate(STIRLING)))
+    value = log(z) - fma(square, series, inverse * 0.5) - divide(slope, product)
+    sine, cosine = sincospi(size)
+    reflected = where(sine == 0.0, NAN, value + rcp(size) + divide(cosine, sine) * PI)
+    value = where(x < 0.0, where(x == -INF, NAN, reflected), value)
+    return where(x == 0.0, copysign(as_proxy(INF, x), -x), value)
 
 
 def erfinv(y: Number) -> Number:

@@ -156,8 +156,8 @@ def _elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
 
 SAME = """
-    acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor hypot isfinite
-    isinf isnan lgamma log log10 log1p log2 logb nextafter rsqrt sin sinh sqrt tan tanh trunc
+    acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh digamma erf erfc erfinv exp exp2 expm1 floor hypot
+    isfinite isinf isnan lgamma log log10 log1p log2 logb nextafter rsqrt sin sinh sqrt tan tanh trunc
 """
 """Functions that `cl.math` has under the same name."""
 OPERATORS = "add sub mul truediv floordiv mod pow neg eq ne lt le gt ge lshift rshift"

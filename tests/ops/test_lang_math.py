@@ -491,6 +491,31 @@ def test_the_gamma_function_at_its_poles() -> None:
 
 
 @pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_digamma(t: Scalar) -> None:
+    """psi(x) = psi(x + n) - the sum of 1 / (x + k), k < n, on both sides of 0; from 80 on by its asymptotic series."""
+    dtype = numpy_dtype(t)
+    wide, near = RANDOM.uniform(-34, 60, 600), RANDOM.uniform(1.3, 1.6, 100)
+    x = np.concatenate([[0.5, 1, 1e-30, -1e-30, 1e30, 2000.5], wide, near]).astype(dtype)
+
+    def psi(a: float) -> float:
+        n = max(0, python_math.ceil(80 - a))
+        z = a + n
+        series = 1 / (2 * z) + 1 / (12 * z**2) - 1 / (120 * z**4) + 1 / (252 * z**6)
+        return python_math.log(z) - python_math.fsum([series, *(1 / (a + k) for k in range(n))])
+
+    truth = np.array([psi(float(a)) for a in x])
+    assert truth[1] == pytest.approx(-0.5772156649015329, rel=1e-15)
+    got = evaluate(math.digamma, (t,), x).astype(np.float64)
+    close = np.spacing(np.abs(truth).astype(np.float32)) if t == f32 else 1e-14 * np.maximum(1, np.abs(truth))
+    assert (np.abs(got - truth) <= np.where(x < 0, close + 1e-13 * np.maximum(1, np.abs(truth)), close)).all()
+    literal = np.array([math.digamma(float(a)) for a in x])
+    assert (np.abs(literal - truth) <= 1e-13 * np.maximum(1, np.abs(truth))).all()
+    ends = np.array([0.0, -0.0, -3.0, -INF, INF, NAN], dtype)
+    for found in (evaluate(math.digamma, (t,), ends), [math.digamma(float(a)) for a in ends]):
+        assert [str(float(a)) for a in found] == ["-inf", "inf", "nan", "nan", "inf", "nan"]
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
 def test_erfinv_is_the_inverse(t: Scalar) -> None:
     dtype = numpy_dtype(t)
     y = np.concatenate(
