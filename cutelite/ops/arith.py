@@ -58,7 +58,9 @@ def _untaken(name: str, elem: Scalar) -> Problem:
 
 
 class Unary(Op):
-    """An op with one operand and a result of the same type."""
+    """An op with one operand and a result of the same type. `ufunc`: of NumPy, which computes it."""
+
+    ufunc: ClassVar[str]
 
     a: Value
     gives = "a"
@@ -77,13 +79,14 @@ class Unary(Op):
         lanes.define(np.asarray(self.compute(a)).astype(a.dtype, copy=False))
 
     def compute(self, a: Array) -> Array:
-        raise NotImplementedError
+        return getattr(np, self.ufunc)(a)
 
 
 class Binary(Op):
     """An op with two operands of one type and a result of that type. `opcodes`: LLVM's name by kind of element."""
 
     opcodes: ClassVar[dict[str, str]] = {}
+    ufunc: ClassVar[str]
 
     a: Value
     b: Value
@@ -108,7 +111,7 @@ class Binary(Op):
         lanes.define(np.asarray(self.compute(a, b)).astype(a.dtype, copy=False))
 
     def compute(self, a: Array, b: Array) -> Array:
-        raise NotImplementedError
+        return getattr(np, self.ufunc)(a, b)
 
 
 class Fusible(Binary):
@@ -131,9 +134,7 @@ class Add(Fusible):
     """``a + b``."""
 
     opcodes = {"int": "add", "uint": "add", "float": "fadd $contract"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a + b
+    ufunc = "add"
 
 
 @op("sub", elementwise=True, source="LLVM LangRef: sub, fsub")
@@ -141,9 +142,7 @@ class Sub(Fusible):
     """``a - b``."""
 
     opcodes = {"int": "sub", "uint": "sub", "float": "fsub $contract"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a - b
+    ufunc = "subtract"
 
 
 @op("mul", elementwise=True, source="LLVM LangRef: mul, fmul")
@@ -151,9 +150,7 @@ class Mul(Fusible):
     """``a * b``, the low half for integers."""
 
     opcodes = {"int": "mul", "uint": "mul", "float": "fmul $contract"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a * b
+    ufunc = "multiply"
 
 
 @op("div", elementwise=True, source="LLVM LangRef: fdiv; PTX ISA: div.rn")
@@ -161,9 +158,7 @@ class Div(Binary):
     """``a / b`` of floats, correctly rounded. `math.fdividef` is the approximate form."""
 
     opcodes = {"float": "fdiv"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a / b
+    ufunc = "divide"
 
 
 @op("floordiv", elementwise=True, source="Python: integer division")
@@ -176,6 +171,7 @@ class FloorDiv(Binary):
     opcodes = {"int": "sdiv", "uint": "udiv"}
 
     natural: bool = False
+    ufunc = "floor_divide"
 
     def llvm(self) -> Llvm:
         if self.natural or elem_of(self.a.type).kind == "uint":
@@ -191,9 +187,6 @@ class FloorDiv(Binary):
             "$out = sub $a:type $.q, $.one"
         )
 
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.floor_divide(a, b)
-
 
 @op("mod", elementwise=True, source="Python: modulo")
 class Mod(Binary):
@@ -202,6 +195,7 @@ class Mod(Binary):
     opcodes = {"int": "srem", "uint": "urem"}
 
     natural: bool = False
+    ufunc = "mod"
 
     def llvm(self) -> Llvm:
         if self.natural or elem_of(self.a.type).kind == "uint":
@@ -216,26 +210,24 @@ class Mod(Binary):
             "$out = add $a:type $.r, $.fix"
         )
 
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.mod(a, b)
-
 
 @op("neg", elementwise=True, source="LLVM LangRef: fneg")
 class Neg(Unary):
     """``-a``."""
+
+    ufunc = "negative"
 
     def llvm(self) -> Llvm:
         if elem_of(self.a.type).is_float:
             return Llvm("$out = fneg $a:type $a", group=pairs(self.a.type))
         return Llvm("$out = sub $a:type 0, $a")
 
-    def compute(self, a: Array) -> Array:
-        return -a
-
 
 @op("abs", elementwise=True, source="LLVM LangRef: llvm.abs, llvm.fabs")
 class Abs(Unary):
     """``abs(a)``; the most negative integer is its own absolute value."""
+
+    ufunc = "abs"
 
     def llvm(self) -> Llvm:
         elem = elem_of(self.a.type)
@@ -245,21 +237,16 @@ class Abs(Unary):
             return Llvm("$out = call $a:type @llvm.fabs.$a:suffix($a:type $a)", group=pairs(self.a.type))
         return Llvm("$out = call $a:type @llvm.abs.$a:suffix($a:type $a, i1 false)")
 
-    def compute(self, a: Array) -> Array:
-        return np.abs(a)
-
 
 @op("not", elementwise=True, source="LLVM LangRef: xor")
 class Not(Unary):
     """``~a`` of an integer, ``not a`` of a bool."""
 
     as_llvm = Llvm("$out = xor $a:type $a, -1")
+    ufunc = "invert"
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.is_int or elem.kind == "bool"
-
-    def compute(self, a: Array) -> Array:
-        return ~a
 
 
 class Bitwise(Binary):
@@ -271,9 +258,7 @@ class And(Bitwise):
     """``a & b``."""
 
     opcodes = {"int": "and", "uint": "and", "bool": "and"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a & b
+    ufunc = "bitwise_and"
 
 
 @op("or", elementwise=True, source="LLVM LangRef: or")
@@ -281,9 +266,7 @@ class Or(Bitwise):
     """``a | b``."""
 
     opcodes = {"int": "or", "uint": "or", "bool": "or"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a | b
+    ufunc = "bitwise_or"
 
 
 @op("xor", elementwise=True, source="LLVM LangRef: xor")
@@ -291,9 +274,7 @@ class Xor(Bitwise):
     """``a ^ b``."""
 
     opcodes = {"int": "xor", "uint": "xor", "bool": "xor"}
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return a ^ b
+    ufunc = "bitwise_xor"
 
 
 class Shift(Binary):

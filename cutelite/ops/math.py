@@ -116,9 +116,7 @@ class CopySign(FloatBinary):
     """The magnitude of `a` with the sign of `b`."""
 
     word = "copysign"
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.copysign(a, b)
+    ufunc = "copysign"
 
 
 @op("min.nan", elementwise=True, source="PTX ISA: min.NaN")
@@ -176,9 +174,7 @@ class Sqrt(Root):
     """The square root of `a`, correctly rounded."""
 
     as_llvm = Llvm("$out = call $a:type @llvm.sqrt.$a:suffix($a:type $a)")
-
-    def compute(self, a: Array) -> Array:
-        return np.sqrt(a)
+    ufunc = "sqrt"
 
 
 @op("rcp", elementwise=True, source="PTX ISA: rcp.rn")
@@ -234,9 +230,7 @@ class Ex2Approx(Approx):
 
     forms = {"f32": "ex2.approx{ftz}.f32", "f16": "ex2.approx.f16x2"}
     error = "2 ulp"
-
-    def compute(self, a: Array) -> Array:
-        return np.exp2(a)
+    ufunc = "exp2"
 
 
 @op("lg2.approx", elementwise=True, source="PTX ISA: lg2")
@@ -245,9 +239,7 @@ class Lg2Approx(Approx):
 
     forms = {"f32": "lg2.approx{ftz}.f32"}
     error = "2 ulp; absolute 2^-22 for 0.5..2"
-
-    def compute(self, a: Array) -> Array:
-        return np.log2(a)
+    ufunc = "log2"
 
 
 @op("sin.approx", elementwise=True, source="PTX ISA: sin")
@@ -256,9 +248,7 @@ class SinApprox(Approx):
 
     forms = {"f32": "sin.approx{ftz}.f32"}
     error = "absolute 2^-20.4 for -2 pi..2 pi"
-
-    def compute(self, a: Array) -> Array:
-        return np.sin(a)
+    ufunc = "sin"
 
 
 @op("cos.approx", elementwise=True, source="PTX ISA: cos")
@@ -267,9 +257,7 @@ class CosApprox(Approx):
 
     forms = {"f32": "cos.approx{ftz}.f32"}
     error = "absolute 2^-20.4 for -2 pi..2 pi"
-
-    def compute(self, a: Array) -> Array:
-        return np.cos(a)
+    ufunc = "cos"
 
 
 @op("tanh.approx", elementwise=True, source="PTX ISA: tanh")
@@ -278,9 +266,7 @@ class TanhApprox(Approx):
 
     forms = {"f32": "tanh.approx.f32", "f16": "tanh.approx.f16x2"}
     error = "2^-11"
-
-    def compute(self, a: Array) -> Array:
-        return np.tanh(a)
+    ufunc = "tanh"
 
 
 @op("rcp.approx", elementwise=True, source="PTX ISA: rcp")
@@ -300,9 +286,7 @@ class SqrtApprox(Approx):
 
     forms = {"f32": "sqrt.approx{ftz}.f32"}
     error = "1 ulp"
-
-    def compute(self, a: Array) -> Array:
-        return np.sqrt(a)
+    ufunc = "sqrt"
 
 
 @op("rsqrt.approx", elementwise=True, source="PTX ISA: rsqrt")
@@ -391,9 +375,7 @@ class Fmod(Division):
     """
 
     nearest = False
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.fmod(a, b)
+    ufunc = "fmod"
 
 
 @op("remainder", elementwise=True, source="IEEE 754: remainder")

@@ -11,6 +11,7 @@ from cutelite.sim.checker.findings import Finding, Side, Thread, of_error
 from cutelite.sim.checker.shadow import READ, STRONG, STRONG_READ, STRONG_WRITE, WRITE, Site
 from cutelite.sim.error import SimError
 from cutelite.sim.memory import Region
+from cutelite.tuples import NamedTuple
 
 Array = Any
 Threads = list[tuple[Any, int]]  # (machine, tid)
@@ -83,19 +84,42 @@ ASTRAY = {
 """For waits and arrivals that only the schedule orders with the phases of their barrier: message, noun, help."""
 
 
+class Place(NamedTuple):
+    """Where a finding is: the space, the first and the last byte in a tensor, and the name of that."""
+
+    space: str
+    extent: tuple[int, int] | None
+    name: str
+
+
+NOWHERE = Place("", None, "")
+
+
 class Reporter:
     """Collects the findings of one schedule; the first of each kind, pair of lines and tensor."""
 
     def __init__(self, kernel: str, seed: int, found: dict[object, Finding]) -> None:
         self.kernel, self.seed, self.found = kernel, seed, found
 
-    def _add(self, key: tuple[object, ...], finding: Finding) -> None:
-        self.found.setdefault(key, finding)
+    def _add(
+        self,
+        key: tuple[Any, ...],
+        message: str,
+        help: str,
+        *sides: Side,
+        at: Place = NOWHERE,
+        kind: str = "",
+        **more: Any,
+    ) -> None:
+        """Keep a finding, if it is the first of its key, which begins with its kind. `more`: other fields of it."""
+        if key not in self.found:
+            facts = *at, self.seed, self.kernel
+            self.found[key] = Finding(kind or key[0], message, sides, *facts, help=help, **more)
 
     def error(self, error: SimError, more: Iterable[Note]) -> None:
         """Report an error that ended a simulation."""
         finding = of_error(error, more)
-        self._add((finding.kind, finding.span), finding)
+        self.found.setdefault((finding.kind, finding.span), finding)
 
     def race(
         self,
@@ -118,12 +142,12 @@ class Reporter:
         """
         fenceless = how == "fenceless"
         kind = "proxy-fence" if fenceless else "race"
-        space, name, extent = _place(block, region, offsets, granule)
-        key = (kind, frozenset((_line(new.op), _line(old.op))), name)
+        at = _place(block, region, offsets, granule)
+        key = (kind, frozenset((_line(new.op), _line(old.op))), at.name)
         if key in self.found:
             return
-        where = WHERE[space]
-        if space == "tmem":
+        where = WHERE[at.space]
+        if at.space == "tmem":
             message = f"a race in tensor memory: nothing orders {_a(_noun(new))} and {_a(_noun(old))} of the same cells"
             help = TENSOR_FENCES if fenceless else BEFORE_TENSOR
             kind = "race"
@@ -135,9 +159,7 @@ class Reporter:
             help = _help(old, new, how)
         label = f"{_noun(new)} here"
         sides = (_side(_noun(new), new.op, new_threads), _side(f"earlier {_noun(old)}", old.op, old_threads))
-        self._add(
-            key, Finding(kind, message, sides, space, extent, name, self.seed, self.kernel, label=label, help=help)
-        )
+        self._add(key, message, help, *sides, at=at, kind=kind, label=label)
 
     def unordered_updates(
         self, block: Any, region: Region, offsets: Array, granule: int, old: Site, new: Site, old_threads: Threads,
@@ -157,24 +179,17 @@ class Reporter:
         """Report an argument that holds something else than after an earlier schedule; a note if it may."""
         message = f"{len(offsets)} bytes of an argument differ from those after the first schedule"
         place = region.place("gmem", region.base + int(offsets.min()))
-        extent = place.offset, place.offset + int(offsets.max() - offsets.min())
+        at = Place("gmem", (place.offset, place.offset + int(offsets.max() - offsets.min())), place.name)
         sides = () if op is None else (_side("latest write", op, threads),)
         severity, notes = ("error", ()) if wrong else ("note", (Note(f"schedule of seed {self.seed}"),))
-        kind = "schedule-dependent"
-        self._add(
-            (kind, place.name),
-            Finding(
-                kind, message, sides, "gmem", extent, place.name, self.seed, self.kernel, severity,
-                help=SAME_RESULT, notes=notes,
-            ),
-        )  # fmt: skip
+        key = ("schedule-dependent", place.name)
+        self._add(key, message, SAME_RESULT, *sides, at=at, severity=severity, notes=notes)
 
     def _updates(
         self, block: Any, region: Region, offsets: Array, granule: int, message: str, sides: tuple[Side, ...], help: str
     ) -> None:
         key = ("update-order", frozenset(side.span for side in sides), message)
-        space, name, extent = _place(block, region, offsets, granule)
-        self._add(key, Finding("update-order", message, sides, space, extent, name, self.seed, self.kernel, help=help))
+        self._add(key, message, help, *sides, at=_place(block, region, offsets, granule))
 
     def mbarrier_init(
         self, block: Any, op: Op, users: Threads, address: int, init: Op, maker: Threads, known: bool
@@ -205,16 +220,13 @@ class Reporter:
         sides = [_side("arrival", op, users)]
         if other is not None and other.span != op.span:
             sides.append(_side("arrival of the generation before", other, []))
-        finding = Finding("barrier-phase", message, tuple(sides), seed=self.seed, kernel=self.kernel, help=help)
-        self._add(("barrier-phase", number, _line(op)), finding)
+        self._add(("barrier-phase", number, _line(op)), message, help, *sides)
 
     def resized(self, op: Op, users: Threads) -> None:
         """Report a second setmaxnreg of a warpgroup whose warps have not met since the first."""
         message = f"{op.name} again, and the warps of the warpgroup have not synchronised since the one before"
         help = "let all four warps meet at a barrier between the two"
-        finding = Finding("registers", message, (_side("execution", op, users),), seed=self.seed, kernel=self.kernel,
-                          help=help)  # fmt: skip
-        self._add(("registers", _line(op)), finding)
+        self._add(("registers", _line(op)), message, help, _side("execution", op, users))
 
     def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
         """Report an mbarrier that is invalidated while others may still use it."""
@@ -226,67 +238,46 @@ class Reporter:
 
     def exited(self, block: Any, region: Region, offsets: Array, granule: int, site: Site, who: Threads) -> None:
         """Report a possible access to the shared memory of a block that has exited."""
-        key = ("exit-pending", _line(site.op))
-        if key in self.found:
-            return
-        space, name, extent = _place(block, region, offsets, granule)
         message = f"a block may exit before {_a(_noun(site))} of its shared memory has happened"
         help = "wait for it before the block ends: for the mbarrier or the group, or at a cluster barrier"
-        side = _side(_noun(site), site.op, who)
-        self._add(
-            key, Finding("exit-pending", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
-        )
+        at, side = _place(block, region, offsets, granule), _side(_noun(site), site.op, who)
+        self._add(("exit-pending", _line(site.op)), message, help, side, at=at)
 
     def too_early(
         self, block: Any, op: Op, region: Region, offsets: Array, threads: Threads, kind: str, asynchronous: bool
     ) -> None:
         """Report an access to global memory while the kernel ahead may still run."""
-        key = ("grid-dependency", _line(op))
-        if key in self.found:
-            return
-        space, name, extent = _place(block, region, offsets, 1)
         noun = f"{'asynchronous ' if asynchronous else ''}{'atomic update' if kind == 'atomic' else kind}"
         message = f"{_a(noun)} of global memory while the kernel ahead may still run and use it"
         help = "`griddepcontrol_wait` before it, in this thread or in one that it is ordered after"
         if kind == "read":
             help += "; if no kernel ahead writes it, name it in `untouched`, or load it with cache='nc'"
-        side = _side(noun, op, threads)
-        finding = Finding("grid-dependency", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
-        self._add(key, finding)
+        at, side = _place(block, region, offsets, 1), _side(noun, op, threads)
+        self._add(("grid-dependency", _line(op)), message, help, side, at=at)
 
     def trusted(self, op: Op, name: str) -> None:
         """Note an argument that threads read while the kernel ahead may still run, before they wait for it."""
         message = f"`{name}` is read before `griddepcontrol_wait`, so the kernel ahead is taken not to write it"
         help = "say which arguments it does not write, `untouched=[...]`: early reads of others are errors then"
-        found = Finding(
-            "grid-dependency", message, (_side("read", op, []),), "gmem", None, name, self.seed, self.kernel, "note",
-            help=help,
-        )  # fmt: skip
-        self._add(("grid-dependency", "note", name), found)
+        key, at = ("grid-dependency", "note", name), Place("gmem", None, name)
+        self._add(key, message, help, _side("read", op, []), at=at, severity="note")
 
     def stale(
         self, block: Any, op: Op, region: Region, offsets: Array, granule: int, old: Site, threads: Threads,
         old_threads: Threads,
     ) -> None:  # fmt: skip
         """Report a non-coherent load of bytes that the launch has written."""
-        space, name, extent = _place(block, region, offsets, granule)
         message = "a non-coherent load of bytes that this launch writes: it may see what they were before"
         help = "leave out `cache='nc'`, which promises that nobody writes them while the kernel runs"
         sides = _side("load", op, threads), _side(f"earlier {_noun(old)}", old.op, old_threads)
-        found = Finding("non-coherent", message, sides, space, extent, name, self.seed, self.kernel, help=help)
-        self._add(("non-coherent", _line(op)), found)
+        self._add(("non-coherent", _line(op)), message, help, *sides, at=_place(block, region, offsets, granule))
 
     def not_started(self, op: Op, threads: Threads, rank: int) -> None:
         """Report a use of the shared memory of a block that may not have started."""
-        key = ("block-not-started", _line(op))
         message = "another block's shared memory is used, and nothing orders that after the start of that block"
         help = "a barrier of the cluster before it, which may be relaxed"
-        label = f"in the block of rank {rank}"
-        finding = Finding(
-            "block-not-started", message, (_side("use", op, threads),), "cluster", None, "", self.seed, self.kernel,
-            label=label, help=help,
-        )  # fmt: skip
-        self._add(key, finding)
+        key, side, label = ("block-not-started", _line(op)), _side("use", op, threads), f"in the block of rank {rank}"
+        self._add(key, message, help, side, at=Place("cluster", None, ""), label=label)
 
     def barrier_outlived(self, block: Any, address: int, init: Op, sources: list[Op], users: Threads) -> None:
         """Report an mbarrier of a block that has exited on which another block may arrive."""
@@ -308,20 +299,13 @@ class Reporter:
         self._barrier("mbarrier-tx", message, block, address, help, (_side("init", init, []),), notes)
 
     def _barrier(
-        self,
-        kind: str,
-        message: str,
-        block: Any,
-        address: int,
-        help: str,
-        sides: tuple[Side, ...],
+        self, kind: str, message: str, block: Any, address: int, help: str, sides: tuple[Side, ...],
         notes: Iterable[Note] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         place = block.machine.spaces["cluster"].place(address)
         key = (kind, place.name, *((side.op, side.span) for side in sides))
-        extent = (place.offset, place.offset + 7)
-        self._add(key, Finding(kind, message, sides, "smem", extent, place.name, self.seed, self.kernel, help=help,
-                               notes=tuple(notes)))  # fmt: skip
+        at = Place("smem", (place.offset, place.offset + 7), place.name)
+        self._add(key, message, help, *sides, at=at, notes=tuple(notes))
 
 
 def _line(op: Op) -> object:
@@ -367,10 +351,10 @@ def _side(what: str, op: Op, threads: Threads) -> Side:
     return Side(what, op.name, op.span, _of(threads))
 
 
-def _place(block: Any, region: Region, offsets: Array, granule: int) -> tuple[str, str, tuple[int, int]]:
-    """Return space, name of the tensor, and first and last byte in it, of granules that begin at `offsets`."""
+def _place(block: Any, region: Region, offsets: Array, granule: int) -> Place:
+    """Return where granules that begin at `offsets` are."""
     low, high = int(offsets.min()), int(offsets.max()) + granule - 1
     own = region is block.cluster.smem[block.rank]
     space = "gmem" if region.state is None else "tmem" if region.tensor else "smem" if own else "cluster"
     place = region.place(space, region.base + low)
-    return space, place.name, (place.offset, place.offset + high - low)
+    return Place(space, (place.offset, place.offset + high - low), place.name)
