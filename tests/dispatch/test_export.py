@@ -23,7 +23,6 @@ import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, f16, f32
 from cutelite.layout import Layout
 from cutelite_rt.gpu.params import KINDS
-from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.alike import our_frames
 from tests.dispatch.conftest import GpuArray
@@ -309,8 +308,7 @@ def test_a_method_is_exported_with_its_object(cuda: FakeCuda, on_gpu: GpuArray) 
     assert "self" not in repr(loaded) and len(cuda.launches) == 1
 
 
-def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # by this driver, whoever came before
+def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = on_gpu((40, 128), "bf16"), on_gpu((40, 128), "bf16")
     loaded[1](*arrays)
@@ -368,10 +366,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     assert len(cuda.launches) == before
 
 
-def test_tensor_maps_of_launches_like_an_earlier_one(
-    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)
+def test_tensor_maps_of_launches_like_an_earlier_one(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = [on_gpu((40, 128), "bf16") for _ in range(3)]
     assert all(array.pointer % 16 == 0 for array in arrays)

@@ -16,7 +16,6 @@ from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError
 from cutelite_rt import ExportedLaunch
 from cutelite_rt.arrays import memory
-from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import image, native
 from tests.dispatch import kernels
 from tests.dispatch.alike import Placed, calls, outcome
@@ -75,7 +74,6 @@ class Loaded(NamedTuple):
 @pytest.fixture(autouse=True)
 def in_a_context(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(memory._READERS, Placed, memory._read_own)
-    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # by this driver, whoever came before
     cuda.stack.append(0x1000)
     yield
     cuda.stack.clear()

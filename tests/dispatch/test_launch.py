@@ -17,7 +17,6 @@ from cutelite import Tensor
 from cutelite.dispatch import Kernel, Launch, LaunchError
 from cutelite.dispatch import device as devices
 from cutelite.sim import SimError, TooLarge
-from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -323,12 +322,7 @@ def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on
         kernels.sharing[1, 128, None, 200_000](x)
 
 
-def test_a_descriptor_is_encoded_from_the_tensor(
-    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "cutelite_rt.signature.bind.encode", TensorMaps().encode
-    )  # which knows no tensor of another test
+def test_a_descriptor_is_encoded_from_the_tensor(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     a, b = on_gpu((24, 80), "bf16"), on_gpu((24, 80), "bf16")
     if a.pointer % 16:
         pytest.skip("the allocator gave no aligned memory")

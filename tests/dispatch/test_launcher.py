@@ -22,7 +22,6 @@ import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite_rt.arrays import memory
-from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import native, readers, watching
 from cutelite_rt.launcher import state as launcher
 from tests.dispatch.alike import Placed, calls, outcome, with_launcher
@@ -199,7 +198,6 @@ def test_addresses_numbers_and_streams_are_each_launchs_own(
 
 
 def test_tensor_maps_follow_the_address(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # which has met no driver yet
     kernel = made(_tiles)
     tensors = [Placed(pointer, (128, 64), (64, 1), "bf16", rt.device(0)) for pointer in (0x7A0000, 0x7B0000)]
     kernel[1, 32](tensors[0])

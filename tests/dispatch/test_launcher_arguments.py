@@ -35,7 +35,6 @@ from cutelite.toolchain import host
 from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.dtype import compact_strides
 from cutelite_rt.gpu import driver
-from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import environment as runtime
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
@@ -51,11 +50,6 @@ T = TypeVar("T")
 
 Kinds = (cl.boolean, cl.i8, cl.i16, cl.i32, cl.i64, cl.u8, cl.u16, cl.u32, cl.u64)
 Floats = (cl.f16, cl.bf16, cl.f32, cl.f64, cl.tf32, cl.e4m3, cl.e5m2)
-
-
-@pytest.fixture(autouse=True)
-def no_maps_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)
 
 
 def _copied(x: Tensor[f32, (M, N), (LD, 1)], y: Tensor[f32, (M, N)]) -> None:

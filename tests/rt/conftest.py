@@ -16,6 +16,7 @@ import cutelite_rt.gpu.launch
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.gpu.launch import LaunchConfig, _loaded
 from cutelite_rt.gpu.params import KINDS
+from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import native
 
 
@@ -501,6 +502,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Ite
     assert not any(request.node.get_closest_marker(mark) for mark in ("gpu", "sm")), "launches would go to the fake one"
     fake = FakeCuda(H200, A100)
     monkeypatch.setattr(cutelite_rt.gpu.driver, "_driver", Driver(fake))
+    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # which has met no driver yet
     yield fake
     assert not fake.stack, "a context was left current"
 
