@@ -31,15 +31,18 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
         check_function(name, function, takes)
         return function
     key = fingerprint.constant_key(function)
+    if (key, name, takes) not in _checked:
+        check_function(name, function, takes)
+        first(_checked, (key, name, takes), True)
     found = _settled.get(key)
     if found is None:
-        check_function(name, function, takes)
         cells = [CellType(cell.cell_contents) for cell in function.__closure__ or ()]
         found = first(_settled, key, copied(function, cells) if function.__closure__ else function)
     return found  # type: ignore[return-value]
 
 
 _settled: dict[object, FunctionType] = {}
+_checked: dict[object, bool] = {}
 
 
 def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:

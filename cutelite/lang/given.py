@@ -25,12 +25,15 @@ def given_by(name: str, x: Any, like: Any, function: Any) -> Any:
     fits = literal or (dtype is boolean if asked is boolean else dtype is not None and dtype.is_float)
     if not fits:
         wanted = "bools: compare, and combine with & and |" if asked is boolean else f"numbers of {asked}"
-        error = mistake("given", f"`{name}` gives {describe(x)}, but must give {wanted}")
-        code = getattr(function, "code", None) or getattr(function, "__code__", None)  # `Closure`, or Python's
-        if code is not None:
-            raise CompileError(error.diagnostic, Span.of_code(code))
-        raise error
+        raise mistake_of(function, "given", f"`{name}` gives {describe(x)}, but must give {wanted}")
     if asked is boolean:
         return x
     x = x if literal or dtype is asked else x.to(asked)
     return x if getattr(x, "shape", None) == like.shape else full(like.shape, 0.0, asked) + x
+
+
+def mistake_of(function: Any, code: str, title: str, help: str = "") -> CompileError:
+    """Return an error at `function`, if Python defines it, else at the line that is being evaluated."""
+    error = mistake(code, title, help=help)
+    body = getattr(function, "code", None) or getattr(function, "__code__", None)  # `Closure`, or Python's
+    return error if body is None else CompileError(error.diagnostic, Span.of_code(body))

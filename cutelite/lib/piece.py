@@ -13,6 +13,7 @@ from typing import Any
 from cutelite.ir.types import f32
 from cutelite.lang.algebra import local_tile
 from cutelite.lang.emit import describe, mistake
+from cutelite.lang.given import mistake_of
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.tma import fence_proxy_async
@@ -64,7 +65,7 @@ class Finish:
         returned = self.function(piece, *begun, *self.tensors)
         if hasattr(returned, "dtype") or isinstance(returned, int | float):
             text = f"the function for `finish` returns {describe(returned)}, which is stored nowhere"
-            raise mistake("finish", text, help="it stores its results by `piece.result(x)`")
+            raise mistake_of(self.function, "finish", text, "it stores its results by `piece.result(x)`")
 
 
 def at_once(most: int, tensor: Any, column: Any) -> int:

@@ -141,6 +141,7 @@ def test_refusals() -> None:
     plain = Finish(lambda piece: piece.result(piece.sums))
     with pytest.raises(ValueError, match="with finish= there are no c"):
         gemm(a, b, bias=array(np.ones(72), "float32"), finish=plain)
+    gemm(a, b, finish=plain)
     with pytest.raises(ValueError, match="pieces have 16 to 256 columns"):
         gemm(a, b, finish=Finish(plain.function, columns=40))
     with pytest.raises(ValueError, match="pieces of 48 columns, which do not divide the tile of"):
@@ -149,6 +150,8 @@ def test_refusals() -> None:
         gemm(a, b, finish=Finish(lambda piece, x: None, (b,)))
     with pytest.raises(TypeError, match=r"finish must be a function of \(piece\), and this one cannot be called so"):
         gemm(a, b, finish=Finish(lambda piece, x: None))
+    with pytest.raises(TypeError, match=r"finish must be a function of \(piece, tensors\[0\]\), and this one"):
+        gemm(a, b, finish=Finish(plain.function, (array(np.ones(72), "float32"),)))  # known, but not with a tensor
     with pytest.raises(TypeError, match="finish is None, but must be a function"):
         gemm(a, b, finish=Finish(None))  # type: ignore[arg-type]
 
@@ -161,5 +164,6 @@ def test_a_function_that_returns_its_results_is_refused(function: Any, what: str
     def kernel() -> None:
         Finish(function).make(cl.full((4,), 1.0, cl.f32), ())
 
-    with pytest.raises(cl.CompileError, match=f"for `finish` returns {what}, which is stored nowhere"):
+    with pytest.raises(cl.CompileError, match=f"for `finish` returns {what}, which is stored nowhere") as caught:
         kernel[1]()
+    assert caught.value.span.filename == __file__

@@ -22,7 +22,8 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
-from cutelite.lang.emit import describe, mistake
+from cutelite.lang.emit import describe
+from cutelite.lang.given import mistake_of
 from cutelite.lib.row_words import widened
 from cutelite.tuples import NamedTuple
 
@@ -80,7 +81,7 @@ def build(
             made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
             for i in cl.static_range(tile.pieces):  # one vector after the other needs fewer registers
                 found = function(*(widened(v[None, i]) for v in given))
-                for held, v in zip(made, vectors(found, len(outs)), strict=True):
+                for held, v in zip(made, vectors(found, len(outs), function), strict=True):
                     held[None, i].store(v.to(held.dtype))
             for out, held in zip(outs, made, strict=True):
                 tile.store(held.load(), out[row, None])
@@ -99,19 +100,21 @@ def build(
     return elements
 
 
-def vectors(found: Any, count: int) -> tuple[Any, ...]:
-    """Return what a function gave, one vector or several, as a tuple. Errors: `given`, unless these are `count`."""
+def vectors(found: Any, count: int, function: Any) -> tuple[Any, ...]:
+    """Return what `function` gave, one vector or several, as a tuple. Errors: `given`, unless these are `count`."""
     several: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
     if len(several) != count or not all(hasattr(x, "to") for x in several):
         wanted = "a vector" if count == 1 else f"{count} vectors"
-        raise mistake("given", f"`function` gives {', '.join(map(describe, several))}, but must give {wanted}")
+        text = f"`function` gives {', '.join(map(describe, several))}, but must give {wanted}"
+        raise mistake_of(function, "given", text)
     return several
 
 
 def check_count(name: str, given: Any, most: int) -> None:
     """Check several arrays, or names of dtypes. Errors: `cl.ArgumentError`."""
     if not isinstance(given, list | tuple) or not 1 <= len(given) <= most:
-        raise cl.ArgumentError(f"{name} must be a tuple of one to {most}")
+        what = f"{len(given)} items" if isinstance(given, list | tuple) else type(given).__name__
+        raise cl.ArgumentError(f"{name} must be a tuple of one to {most}, not {what}")
 
 
 @untraced
