@@ -166,4 +166,4 @@ def test_a_function_that_returns_its_results_is_refused(function: Any, what: str
 
     with pytest.raises(cl.CompileError, match=f"for `finish` returns {what}, which is stored nowhere") as caught:
         kernel[1]()
-    assert caught.value.span.filename == __file__
+    assert caught.value.span is not None and caught.value.span.filename == __file__
