@@ -13,7 +13,7 @@ from cutelite.dispatch.arrays import known_dtype
 from cutelite.dispatch.parameter import Parameter, takes
 from cutelite.front.types import ArgType, Constant
 from cutelite.ir.types import SCALARS, Scalar
-from cutelite.lang.annotations import ConstexprSpec, DTypeVar, struct_fields
+from cutelite.lang.annotations import ALIAS, ConstexprSpec, DTypeVar, struct_fields
 from cutelite_rt import ArrayView
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import compact_strides
@@ -88,6 +88,8 @@ class ConstantParameter(Parameter):
 def _admitted(t: Any) -> tuple[tuple[type, ...], tuple[Any, ...]]:
     """Return the classes, and the single values, that a type names: any object where it is no class or union."""
     origin = typing.get_origin(t)
+    if isinstance(origin or t, ALIAS):
+        return _admitted((origin or t).__value__)
     if origin is typing.Literal:
         return (), typing.get_args(t)
     if origin in (types.UnionType, typing.Union):

@@ -22,6 +22,7 @@ import ast
 import contextlib
 import copy
 import dataclasses
+import enum
 import inspect
 import sys
 import types
@@ -38,6 +39,9 @@ from cutelite.layout import Dim, DimExpr, Layout, rank
 from cutelite.records import dataclass
 
 NOTHING_SEEN: Mapping[str, Any] = types.MappingProxyType({})
+
+ALIAS: Any = getattr(typing, "TypeAliasType", ())
+"""The class of what ``type A = ...`` makes, since Python 3.12."""
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128, "128B_ATOM_32B": 128}
 """TMA's shared-memory swizzles by name, and the largest row of a tile, in bytes, for each (none: any)."""
@@ -148,7 +152,9 @@ class ConstexprSpec(Spec):
         self.type = type
 
     def __repr__(self) -> str:
-        return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
+        named = typing.get_origin(self.type) is None
+        text = getattr(self.type, "__name__", self.type) if named else str(self.type).replace("typing.", "")
+        return f"Constexpr[{text}]"
 
 
 class PointerSpec(Spec):
@@ -561,15 +567,22 @@ def spec(annotation: Any, where: str) -> Annotation:
         return ConstexprSpec(annotation)
     if typing.get_origin(annotation) is typing.Annotated:
         return spec(typing.get_args(annotation)[0], where)
+    if isinstance(annotation, typing.NewType):
+        return spec(annotation.__supertype__, where)
     if isinstance(annotation, typing.TypeVar):
         return DTypeVar(annotation.__name__, tuple(annotation.__constraints__))
     home = typing.get_origin(annotation) or annotation
-    fields = struct_fields(home) if isinstance(home, type) else None
-    if fields is not None:
-        struct = StructSpec(home, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+    if isinstance(home, type) and issubclass(home, enum.Enum):
+        return ConstexprSpec(home)
+    made: Annotation | None = None
+    if isinstance(home, ALIAS):
+        made = spec(home.__value__, where)
+    elif isinstance(home, type) and (fields := struct_fields(home)) is not None:
+        made = StructSpec(home, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+    if made is not None:
         given = zip(getattr(home, "__parameters__", ()), typing.get_args(annotation), strict=False)
         chosen = {str(var.__name__): spec(arg, f"{where}, type variable `{var.__name__}`") for var, arg in given}
-        return _with_types(struct, chosen) if chosen else struct
+        return _with_types(made, chosen) if chosen else made
     raise CompileError(
         Mistake(
             "annotation",

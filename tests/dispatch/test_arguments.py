@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Generic, Literal, NamedTuple, Optional, TypeVar, cast
 
 import numpy as np
@@ -394,6 +396,10 @@ def test_a_tensor_that_may_be_left_out() -> None:
 # ---- constants
 
 
+class Rounding(Enum):
+    UP = 1
+
+
 def constant(n: Constexpr[int]) -> None: ...
 def rate(x: Constexpr[float]) -> None: ...
 def flag(on: Constexpr[bool]) -> None: ...
@@ -402,6 +408,7 @@ def pair(x: Constexpr[tuple[int, int]]) -> None: ...
 def maybe(x: Constexpr[int | None]) -> None: ...
 def of_type(t: Constexpr[type]) -> None: ...
 def one_of(x: Literal["sum", 2, None]) -> None: ...
+def of_enum(x: Rounding) -> None: ...
 def one_or_text(x: Constexpr[Literal[1] | Optional[str]]) -> None: ...  # noqa: UP045
 
 
@@ -413,6 +420,7 @@ def test_constants_of_a_type() -> None:
     assert bind(maybe, None).types["x"].value is None  # type: ignore[union-attr]
     assert bind(of_type, f32).types["t"].value is f32  # type: ignore[union-attr]
     assert [bind(one_of, x).types["x"].value for x in ("sum", np.int32(2), None)] == ["sum", 2, None]  # type: ignore[union-attr]
+    assert bind(of_enum, Rounding.UP).types["x"].value is Rounding.UP  # type: ignore[union-attr]
     assert [bind(one_or_text, x).types["x"].value for x in (1, "a", None)] == [1, "a", None]  # type: ignore[union-attr]
 
 
@@ -426,6 +434,7 @@ def test_constants_of_a_type() -> None:
         (pair, [1, 2], "must be a compile-time tuple, not [1, 2]"),
         (of_type, 3, "must be a compile-time type, not 3"),
         (maybe, "x", "must be a compile-time int or a compile-time NoneType, not 'x'"),
+        (of_enum, 1, "argument `x` must be a compile-time Rounding, not 1"),
         (one_of, "max", "argument `x` must be 'sum' or 2 or None, not 'max'"),
         (one_of, 2.0, "must be 'sum' or 2 or None, not 2.0"),
         (one_or_text, True, "must be a compile-time str or a compile-time NoneType or 1, not True"),
@@ -584,6 +593,21 @@ def test_a_generic_struct_has_the_types_that_it_is_given() -> None:
     assert bind(of_any, Holder(2.5)).values == [2.5]
     with pytest.raises(cl.CompileError, match=r"Tensor\[...\] takes a dtype first, not Tensor\[f32, \(N,\)\]"):
         bind(of_tensors, Mixed(x, []))
+
+
+@pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="`type A = ...` is new in Python 3.12")
+def test_names_for_types_stand_for_them() -> None:
+    def kernel(row: Any, count: Any, mode: Any) -> None: ...
+
+    alias: Any = getattr(typing, "TypeAliasType")  # noqa: B009
+    row, mode = alias("Row", Tensor[U, (N,)], type_params=(U,)), alias("Mode", Literal["up"])
+    kernel.__annotations__ |= {"row": row[f32], "count": typing.NewType("Count", int), "mode": Constexpr[mode]}  # type: ignore[misc, valid-type]
+    bound = bind(kernel, floats(4), 3, "up")
+    assert bound.values[1] == 3 and str(bound.types["count"]) == "i32"
+    assert "`row` has dtype f16, but its annotation says f32" in refused(kernel, np.zeros(4, np.float16), 3, "up")
+    assert "`mode` must be 'up', not 'down'" in refused(kernel, floats(4), 3, "down")
+    kernel.__annotations__["row"] = row
+    assert bind(kernel, np.zeros(4, np.float16), 3, "up").arrays
 
 
 def test_structs_that_do_not_fit() -> None:
