@@ -87,10 +87,6 @@ class Cfg(NamedTuple):
     def instrs(self, block: Block) -> tuple[Instr, ...]:
         return self.code.instrs[block.start : block.stop]
 
-    def live_out(self, block: Block) -> frozenset[str]:
-        """Return the locals whose value may still be read behind `block`."""
-        return frozenset().union(*(self.live_in[s] for s in block.successors))
-
     def __str__(self) -> str:
         """Return the ``.cfg`` artefact."""
         return "\n".join(_dump(self)) + "\n"

@@ -55,11 +55,17 @@ def order_problems(op: Op, allowed: tuple[str, ...]) -> Iterator[Problem]:
         yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {op['scope_of_order']!r}")
 
 
-def order_effects(semantic: str) -> Effect:
-    return Effect.PURE if semantic == "relaxed" else Effect.ORDERS
+class Ordered(Op):
+    """An access, with effects `access`, which orders others unless its semantic is 'relaxed' or 'volatile'."""
+
+    access: ClassVar[Effect]
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return self.access if self.semantic in ("relaxed", "volatile") else self.access | Effect.ORDERS
 
 
-class ReadModifyWrite(Op):
+class ReadModifyWrite(Ordered):
     """An update of memory in one step: no access of another thread comes between its read and its write."""
 
     word: ClassVar[str]
@@ -69,10 +75,7 @@ class ReadModifyWrite(Op):
     a: Value
     semantic: str = "relaxed"
     scope_of_order: str = "gpu"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+    access = Effect.READS | Effect.WRITES
 
     @property
     def commutes(self) -> bool:
@@ -197,7 +200,7 @@ class Red(ReadModifyWrite):
 
 
 @op("atom.cas", source="PTX ISA: atom")
-class AtomCas(Op):
+class AtomCas(Ordered):
     """Store `a` at `p` if the bits there are those of `compare`; the result is the old number.
 
     Takes numbers of 16, 32 and 64 bits, and 2 i64 or u64 as one of 128 bits.
@@ -209,10 +212,7 @@ class AtomCas(Op):
     semantic: str = "relaxed"
     scope_of_order: str = "gpu"
     gives = "a"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+    access = Effect.READS | Effect.WRITES
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
@@ -244,7 +244,7 @@ class AtomCas(Op):
         lanes.define(lanes.atomic(space_of(self.p), p, "cas", elem_of(self.a.type), a, compare))
 
 
-class Strong(Op):
+class Strong(Ordered):
     """A load or store that may race with other threads: the whole number is read or written at once."""
 
     semantic: str
@@ -281,10 +281,7 @@ class LoadStrong(Strong):
     semantic: str = "acquire"
     scope_of_order: str = "gpu"
     gives = "type"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.READS | Effect.UNMERGEABLE | (Effect.ORDERS if self.semantic == "acquire" else Effect.PURE)
+    access = Effect.READS | Effect.UNMERGEABLE
 
     def verify(self) -> Iterator[Problem]:
         yield from self.type_problems(self.type)
@@ -314,10 +311,7 @@ class StoreStrong(Strong):
     a: Value
     semantic: str = "release"
     scope_of_order: str = "gpu"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.WRITES | (Effect.ORDERS if self.semantic == "release" else Effect.PURE)
+    access = Effect.WRITES
 
     def verify(self) -> Iterator[Problem]:
         yield from self.type_problems(self.a.type)

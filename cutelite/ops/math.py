@@ -188,14 +188,13 @@ class Rcp(Root):
 
 
 class Approx(Unary):
-    """One instruction of the hardware's function units, within `error` of the exact result.
+    """One instruction of the hardware's function units, near the exact result.
 
     forms  by element type: the PTX name, with `{ftz}` where subnormals can be flushed
     ftz    take subnormal operands and results as 0 (f32 only): without it, f32 takes a few instructions more
     """
 
     forms: ClassVar[dict[str, str]]
-    error: ClassVar[str]
 
     ftz: bool = False
 
@@ -229,7 +228,6 @@ class Ex2Approx(Approx):
     """2 to the power `a`. f32: within 2 ulp (2^-22); f16: within 2^-9.9."""
 
     forms = {"f32": "ex2.approx{ftz}.f32", "f16": "ex2.approx.f16x2"}
-    error = "2 ulp"
     ufunc = "exp2"
 
 
@@ -238,7 +236,6 @@ class Lg2Approx(Approx):
     """Logarithm of `a` to base 2. Absolute error 2^-22 for `a` in 0.5..2, else within 2 ulp."""
 
     forms = {"f32": "lg2.approx{ftz}.f32"}
-    error = "2 ulp; absolute 2^-22 for 0.5..2"
     ufunc = "log2"
 
 
@@ -247,7 +244,6 @@ class SinApprox(Approx):
     """Sine of `a` radians. Absolute error 2^-20.4 for `a` in -2 pi..2 pi, growing with `a` beyond."""
 
     forms = {"f32": "sin.approx{ftz}.f32"}
-    error = "absolute 2^-20.4 for -2 pi..2 pi"
     ufunc = "sin"
 
 
@@ -256,7 +252,6 @@ class CosApprox(Approx):
     """Cosine of `a` radians. Absolute error 2^-20.4 for `a` in -2 pi..2 pi, growing with `a` beyond."""
 
     forms = {"f32": "cos.approx{ftz}.f32"}
-    error = "absolute 2^-20.4 for -2 pi..2 pi"
     ufunc = "cos"
 
 
@@ -265,7 +260,6 @@ class TanhApprox(Approx):
     """Hyperbolic tangent of `a`. f32: within 2^-11; f16: absolute error 2^-10.987."""
 
     forms = {"f32": "tanh.approx.f32", "f16": "tanh.approx.f16x2"}
-    error = "2^-11"
     ufunc = "tanh"
 
 
@@ -274,7 +268,6 @@ class RcpApprox(Approx):
     """``1 / a``, within 1 ulp."""
 
     forms = {"f32": "rcp.approx{ftz}.f32"}
-    error = "1 ulp"
 
     def compute(self, a: Array) -> Array:
         return 1 / a
@@ -285,7 +278,6 @@ class SqrtApprox(Approx):
     """The square root of `a`, within 2^-23."""
 
     forms = {"f32": "sqrt.approx{ftz}.f32"}
-    error = "1 ulp"
     ufunc = "sqrt"
 
 
@@ -294,7 +286,6 @@ class RsqrtApprox(Approx):
     """One over the square root of `a`, within 2^-22.9."""
 
     forms = {"f32": "rsqrt.approx{ftz}.f32"}
-    error = "2^-22.9 (2 ulp)"
 
     def compute(self, a: Array) -> Array:
         return 1 / np.sqrt(a)

@@ -14,7 +14,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of
 from cutelite.ops.address import address_problems
-from cutelite.ops.atomics import order_effects, order_problems
+from cutelite.ops.atomics import Ordered, order_problems
 from cutelite.ops.convert import ptx_type
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ def spelled(t: Type, operation: str = "") -> str:
 
 
 @op("multimem.ld_reduce", feature="multimem", source="PTX ISA: multimem.ld_reduce")
-class MultimemLoadReduce(Op):
+class MultimemLoadReduce(Ordered):
     """The numbers at the places that the multimem address `p` stands for, combined by `operation`.
 
     type      a number, or a vector of 2 or 4 f32, or of 2, 4 or 8 f16 or bf16
@@ -80,10 +80,7 @@ class MultimemLoadReduce(Op):
     scope_of_order: str = "sys"
     exact: bool = True
     gives = "type"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.READS | Effect.UNMERGEABLE | order_effects(self.semantic)
+    access = Effect.READS | Effect.UNMERGEABLE
 
     def verify(self) -> Iterator[Problem]:
         yield from type_problems(self, self.type, self.operation)
@@ -102,17 +99,14 @@ class MultimemLoadReduce(Op):
 
 
 @op("multimem.st", feature="multimem", source="PTX ISA: multimem.st")
-class MultimemStore(Op):
+class MultimemStore(Ordered):
     """Write `a` to every place that the multimem address `p` stands for."""
 
     p: Value
     a: Value
     semantic: str = "relaxed"
     scope_of_order: str = "sys"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.WRITES | order_effects(self.semantic)
+    access = Effect.WRITES
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
@@ -130,7 +124,7 @@ class MultimemStore(Op):
 
 
 @op("multimem.red", feature="multimem", source="PTX ISA: multimem.red")
-class MultimemRed(Op):
+class MultimemRed(Ordered):
     """Combine `a` by `operation` into every place that the multimem address `p` stands for, atomically at each."""
 
     p: Value
@@ -138,10 +132,7 @@ class MultimemRed(Op):
     operation: str
     semantic: str = "relaxed"
     scope_of_order: str = "sys"
-
-    @property
-    def effects(self) -> Effect:  # type: ignore[override]
-        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+    access = Effect.READS | Effect.WRITES
 
     @property
     def commutes(self) -> bool:
