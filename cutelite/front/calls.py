@@ -157,7 +157,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
         return _inline(frame, function.code, function.globals, function.cells, bound)
     if isinstance(function, types.MethodType) and is_inlined(function.__func__):
         args, function = [function.__self__, *args], function.__func__
-    elif not isinstance(function, type | types.FunctionType | Runtime):
+    elif not isinstance(function, (type, types.FunctionType, Runtime)):
         kind: Any = type(function)
         own = _called(kind)
         if is_inlined(own):
@@ -411,7 +411,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         )
     package = (getattr(function, "__module__", None) or "").partition(".")[0]
     ours = package == "cutelite"
-    of_host = isinstance(function, types.FunctionType | types.MethodType) and _of_host(function.__module__ or "")
+    of_host = isinstance(function, (types.FunctionType, types.MethodType)) and _of_host(function.__module__ or "")
     if of_host and function.__name__.strip("_") != "launch":  # which says so itself
         raise mistake("host-function", f"{function.__qualname__}() is called on the host, not in a kernel")
     if ours or function is range:
@@ -468,7 +468,7 @@ def _hashable(x: Any) -> bool:
 
 def _has_number(x: Any) -> bool:
     """Tell whether text made of `x` would hold a run-time number."""
-    if isinstance(x, tuple | list):
+    if isinstance(x, (tuple, list)):
         return any(map(_has_number, x))
     return isinstance(x, RuntimeText) or tree.holds_unknown(x)
 
@@ -490,7 +490,7 @@ def _expanded(function: Any, arg: Any) -> list[Any]:
 def _callable(frame: Frame, x: Any) -> Any:
     """Wrap a function of the user so that native code can call it."""
     function = getattr(x, "__cutelite_function__", x)
-    if isinstance(x, functools.partial | types.MethodType):
+    if isinstance(x, (functools.partial, types.MethodType)):
         return _evaluated(frame, x)
     if not is_inlined(function):
         return x
@@ -502,7 +502,7 @@ def _callable(frame: Frame, x: Any) -> Any:
 
 def _evaluated(frame: Frame, x: Any) -> Any:
     """Return a function argument as one whose calls are evaluated in the kernel, a builtin or a class too."""
-    if not callable(x) or isinstance(x, Runtime | Closure) or hasattr(type(x), "__iter__"):  # as an enumeration has
+    if not callable(x) or isinstance(x, (Runtime, Closure)) or hasattr(type(x), "__iter__"):  # as an enumeration has
         return x
     evaluate = evaluate_in(frame.evaluation)
     return lambda *args, **kwargs: evaluate(x, list(args), kwargs)
@@ -534,7 +534,7 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 def _owner(function: Any, args: list[Any]) -> Any:
     """Return the container whose method is called, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
     owner = getattr(function, "__self__", None)
-    if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType) and args:
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         owner = args[0]
     return owner if isinstance(owner, CONTAINERS) and hasattr(function, "__name__") else None
 

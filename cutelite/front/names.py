@@ -117,7 +117,7 @@ def _name_memory(name: str, value: Any) -> None:
         held, path = getattr(value, field, None), f"{name}.{field}"
         if isinstance(held, Tensor):
             memory = held.value
-            while isinstance(memory.op, TensorMake | TensorPtr):
+            while isinstance(memory.op, (TensorMake, TensorPtr)):
                 memory, path = memory.op.operands[0], name
             if isinstance(memory.op, SmemAlloc) and not memory.hint:
                 memory.hint = path
@@ -207,7 +207,7 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
     """
     found = calls.class_attribute(cls, name)
     getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
-    is_property = isinstance(found, property | functools.cached_property)
+    is_property = isinstance(found, (property, functools.cached_property))
     return getter if is_property and isinstance(getter, FunctionType) else None
 
 

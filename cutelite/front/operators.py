@@ -150,7 +150,7 @@ def _undefined(error: CompileError, symbol: str, *operands: Any) -> CompileError
     check_operands(operands, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
     known = any(words in said for words in ("unsupported operand", "not supported between", "bad operand"))
-    texts = [x for x in operands if isinstance(x, str | bytes)]
+    texts = [x for x in operands if isinstance(x, (str, bytes))]
     if known or ((texts or said) and any(isinstance(x, Runtime) for x in operands)):
         elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
         help = elements if any(isinstance(x, Tensor) for x in operands) else ""
@@ -171,7 +171,7 @@ def _dunder(symbol: str) -> str:
 
 
 def _binary_of_dims(symbol: str, a: Any, b: Any) -> Any:
-    if symbol in ON_DIMS and isinstance(a, DimExpr | int) and isinstance(b, DimExpr | int):
+    if symbol in ON_DIMS and isinstance(a, (DimExpr, int)) and isinstance(b, (DimExpr, int)):
         return BINARY[symbol](a, b)
     return BINARY[symbol](_number(a), _number(b))
 
@@ -273,7 +273,7 @@ def _identical(a: Any, b: Any) -> Any:
             return (x if y else logical_not(x)) if x.dtype == boolean else False
         if isinstance(x, DType) and y in NUMBERS:
             raise not_a_class(x, y)
-        if isinstance(x, Scalar | Vector | DimExpr) and isinstance(y, RuntimeNumber | DimExpr | int | float):
+        if isinstance(x, (Scalar, Vector, DimExpr)) and isinstance(y, (RuntimeNumber, DimExpr, int, float)):
             raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
 
@@ -306,11 +306,11 @@ def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
     """Compare dims as expressions where that decides it; else at run time."""
-    if isinstance(a, DimExpr | int) and isinstance(b, DimExpr | int):
+    if isinstance(a, (DimExpr, int)) and isinstance(b, (DimExpr, int)):
         known = _proven(symbol, a, b)
         if known is not None:
             return known
-    if not all(isinstance(x, DimExpr | int | float | Scalar) for x in (a, b)):
+    if not all(isinstance(x, (DimExpr, int, float, Scalar)) for x in (a, b)):
         return COMPARE[symbol](a, b)
     return COMPARE[symbol](_number(a), _number(b))
 
@@ -334,7 +334,7 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
         return truth_of(frame, calls.call(frame, own, [container, item], {}))
     if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
         return frame.native(container.holds, item)
-    held = container if isinstance(container, tuple | list) else ()
+    held = container if isinstance(container, (tuple, list)) else ()
     compared = any("eq" in overloads(type(x)) for x in (item, *held))  # by methods of their own, which may see numbers
     if not compared and not is_unready(item) and not tree.holds_unknown(item) and not tree.holds_unknown(container):
         return frame.native(operator.contains, container, item)
@@ -418,7 +418,7 @@ def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
         return first
     if not isinstance(first, Tensor):
         for i, item in enumerate(items):
-            if not isinstance(item, RuntimeNumber | DimExpr | int | float):
+            if not isinstance(item, (RuntimeNumber, DimExpr, int, float)):
                 raise _not_alike(first, item, i)
         return functools.reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), first)
     least = first.value.type
@@ -461,7 +461,7 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
     if own is not None:
         calls.call(frame, own, [obj, key, value], {})
         return
-    if isinstance(obj, tuple | str):
+    if isinstance(obj, (tuple, str)):
         raise mistake("mutation", f"{describe(obj)} cannot be changed", help="make a new one")
     if not isinstance(obj, Runtime):
         if isinstance(obj, dict):

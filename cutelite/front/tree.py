@@ -37,10 +37,12 @@ class Node(NamedTuple):
 
 
 LEAF = Leaf()
+_NUMBERS = frozenset({int, float, bool})
+_LEAVES = Runtime, DimExpr
 
 
 def is_leaf(x: Any) -> bool:
-    return type(x) in (int, float, bool) or isinstance(x, Runtime | DimExpr) or holds_literal(x)
+    return type(x) in _NUMBERS or isinstance(x, _LEAVES) or holds_literal(x)
 
 
 def flatten(x: Any, leaves: list[Any]) -> Any:
@@ -52,7 +54,7 @@ def flatten(x: Any, leaves: list[Any]) -> Any:
     if parts is None:
         return Fixed(x)
     keys, children = parts
-    return Node(type(x), keys, tuple(flatten(child, leaves) for child in children))
+    return Node(type(x), keys, tuple([flatten(child, leaves) for child in children]))
 
 
 def leaves_of(x: Any) -> list[Any]:

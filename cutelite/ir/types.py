@@ -221,7 +221,7 @@ class TensorMap(Type):
 def meet(types: Sequence[Type]) -> Type | None:
     """Return the type that tensors of memory, or addresses, have in common if they differ in alignment alone."""
     first = types[0]
-    if not isinstance(first, Tensor | Ptr) or (isinstance(first, Tensor) and first.space == "rmem"):
+    if not isinstance(first, (Tensor, Ptr)) or (isinstance(first, Tensor) and first.space == "rmem"):
         return None
     least = replace(first, align=min(getattr(t, "align", first.align) for t in types))
     return least if all(type(t) is type(first) and replace(t, align=least.align) == least for t in types) else None

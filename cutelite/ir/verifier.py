@@ -24,7 +24,8 @@ def verify(function: Function, stage: str = "") -> None:
         defined.update(dict.fromkeys(block.params, here))
         for op in block.ops:
             _check_op(function, op, defined, here, stage)
-            defined.update(dict.fromkeys(op.results, here))
+            for value in op.results:
+                defined[value] = here
 
 
 def _check_shape(function: Function, block: Block, known: set[int], stage: str) -> None:

@@ -95,8 +95,8 @@ def differentiable(*xs: Any) -> Differentiable | None:
 def is_number(x: Any) -> bool:
     """Tell whether `x` is a number: a literal, a dim expression, or a run-time scalar or vector."""
     if isinstance(x, Runtime):
-        return isinstance(x.value.type, DType | Vec)
-    return isinstance(x, int | float | DimExpr) or holds_literal(x)
+        return isinstance(x.value.type, (DType, Vec))
+    return isinstance(x, (int, float, DimExpr)) or holds_literal(x)
 
 
 def holds_literal(x: Any) -> bool:
@@ -106,7 +106,10 @@ def holds_literal(x: Any) -> bool:
 
 def literal(x: Any) -> Any:
     """Return Python's number for an object that holds one; all else as it is."""
-    return x.item() if holds_literal(x) else x
+    return x.item() if type(x) not in _PYTHONS and holds_literal(x) else x
+
+
+_PYTHONS = frozenset({bool, int, float, str, tuple, type(None)})
 
 
 def dim_type(expr: DimExpr) -> DType:
@@ -167,7 +170,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
         raise in_flight(value)
-    if isinstance(type, Tensor | Ptr) and meet((value.type, type)) == type:  # it is known to be aligned better
+    if isinstance(type, (Tensor, Ptr)) and meet((value.type, type)) == type:  # it is known to be aligned better
         builder = builder_here("a tensor")
         if isinstance(type, Tensor):
             return builder.emit(TensorView(value, type, None))  # type: ignore[no-any-return]
@@ -175,7 +178,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     help = f"convert it: `x.to(cl.{elem_of(type)})`"
     if isinstance(type, Vec) and isinstance(value.type, Vec) and type.n != value.type.n:
         help = f"{type.n} elements are needed, and these are {value.type.n}"
-    if isinstance(value.type, Tensor | Ptr):
+    if isinstance(value.type, (Tensor, Ptr)):
         help = "an element of a tensor is `t[i]`; `t.load()` is a vector of all of them"
     raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)
 
@@ -196,7 +199,7 @@ def why_wide(value: Any) -> str:
     pending, seen = [value], set()
     while pending:
         at = pending.pop()
-        if not isinstance(at, Value) or id(at) in seen or not isinstance(at.type, DType | Vec):
+        if not isinstance(at, Value) or id(at) in seen or not isinstance(at.type, (DType, Vec)):
             continue
         if elem_of(at.type) != i64 or at.op is None:
             continue
@@ -277,7 +280,7 @@ def as_operands(x: Value | Number, y: Value | Number, elem: DType) -> tuple[Valu
 
 
 def _literal_or_value(x: Any) -> Any:
-    if isinstance(x, bool | int | float):
+    if isinstance(x, (bool, int, float)):
         return x
     return x.item() if holds_literal(x) else as_value(x)
 
@@ -338,8 +341,8 @@ def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
 
 def meeting_type(items: Sequence[Any]) -> DType:
     """Return the element type in which several numbers meet, vectors and literals among them."""
-    typed = [elem_of(as_value(x).type) for x in items if isinstance(x, Runtime | DimExpr)]
-    literals = [literal(x) for x in items if not isinstance(x, Runtime | DimExpr)]
+    typed = [elem_of(as_value(x).type) for x in items if isinstance(x, (Runtime, DimExpr))]
+    literals = [literal(x) for x in items if not isinstance(x, (Runtime, DimExpr))]
     found: DType = reduce(partial(common_type, mode="select"), typed or map(literal_type, literals))
     for x in literals if typed else ():
         found = adapt(x, found, "select")
@@ -394,7 +397,7 @@ def to_dtype(x: Any, dtype: Any) -> Any:
     dtype = dtype_of(dtype)
     if isinstance(x, Differentiable):
         return x.to(dtype)
-    if isinstance(x, bool | int | float):
+    if isinstance(x, (bool, int, float)):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):
                 raise mistake("literal", f"the literal {x} has no value as {dtype}")
@@ -407,6 +410,6 @@ def to_dtype(x: Any, dtype: Any) -> Any:
             return wrap(_constant(number, dtype))
         x = wrap(_constant(_as_float(x, f32), f32))
     value = as_value(x)
-    if not isinstance(value.type, DType | Vec):
+    if not isinstance(value.type, (DType, Vec)):
         raise mistake("not-a-number", f"{value.type} cannot be converted to {dtype}")
     return wrap(converted(value, with_elem(value.type, dtype)))

@@ -339,7 +339,7 @@ def constant(values: Any, dtype: DType) -> Tensor:
     made_of = "a constant array is made of numbers known at compile time"
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "SUMmcO" and not all(isinstance(x, int | float) for x in given.flat):
+        if given.dtype.kind in "SUMmcO" and not all(isinstance(x, (int, float)) for x in given.flat):
             raise TypeError(f"these are {given.dtype}")
         with np.errstate(over="ignore", invalid="ignore"):
             array = given.astype(numpy_dtype(dtype), order="C")
@@ -572,7 +572,7 @@ def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], li
 
 def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> None:
     """Refuse an index, an int or an expression over dims, that certainly lies outside."""
-    if not isinstance(index, int | DimExpr) or isinstance(index, bool):
+    if not isinstance(index, (int, DimExpr)) or isinstance(index, bool):
         return
     below = prove_lt(index, 0)
     if below or prove_le(extent, index):
@@ -611,7 +611,7 @@ def _widened(coord: Any, wide: bool) -> Any:
     if isinstance(coord, Scalar):
         index: Scalar = _index(coord)
         return to_dtype(index, i64) if wide else index
-    if isinstance(coord, Vector | float):
+    if isinstance(coord, (Vector, float)):
         raise mistake("index", f"an index is an integer, not {describe(coord)}")
     return coord
 

@@ -181,7 +181,7 @@ def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[An
             return NotImplemented
         left, right = _counted(left), _counted(right)
         value, whole = as_value(left), isinstance(right, int)
-        if isinstance(right, Runtime | DimExpr):
+        if isinstance(right, (Runtime, DimExpr)):
             right = wrap(as_value(right))
             value, whole = as_value(left, right.dtype) if isinstance(left, int) else value, right.dtype.is_int
         elem = elem_of(value.type)
@@ -440,7 +440,7 @@ def vector(*items: Any, dtype: DType | None = None) -> Vector:
 
 
 def _element(item: Any, dtype: DType) -> Value:
-    return as_value(item, dtype) if isinstance(item, int | float) else as_value(to_dtype(item, dtype))
+    return as_value(item, dtype) if isinstance(item, (int, float)) else as_value(to_dtype(item, dtype))
 
 
 def full(shape: Any, x: Any, dtype: DType) -> Vector:

@@ -253,7 +253,7 @@ def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
             "idx2crd", f"stride {show(stride)} does not fit shape {show(shape)}", stride=stride, shape=shape
         )
     leaves = list(zip(flatten_to_tuple(shape), flatten_to_tuple(stride), strict=True))
-    if any(isinstance(d, Basis | F2) for _, d in leaves):
+    if any(isinstance(d, (Basis, F2)) for _, d in leaves):
         raise LayoutError("idx2crd", f"strides {show(stride)} of {show(shape)} are no numbers", stride=stride)
     moving = [i for i, (s, d) in enumerate(leaves) if not _is(d, 0) and not _is(s, 1)]
     coord: list[Any] = [0] * len(leaves)

@@ -108,7 +108,7 @@ class _Places:
                 k //= 2
             self.chunks.append(k)
             n -= k
-        as_bits = isinstance(t, Scalar | Vec | InFlight) and elem_of(t) == tf32  # PTX holds tf32 in .b32 registers
+        as_bits = isinstance(t, (Scalar, Vec, InFlight)) and elem_of(t) == tf32  # PTX holds tf32 in .b32 registers
         self.registers = [REGISTERS[f"i{k * bits}" if packed or as_bits else self.elem] for k in self.chunks]
 
     def fill(self, w: Writer, elements: list[str]) -> Iterator[str]:

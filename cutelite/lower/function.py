@@ -234,7 +234,7 @@ class _Module:
 
     def _op(self, op: Op, block: Block) -> None:
         w = self.w
-        if isinstance(op, Br | CondBr):
+        if isinstance(op, (Br, CondBr)):
             self._branch(op, block)
         elif op.name == "variable":
             if self.variables:

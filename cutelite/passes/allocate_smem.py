@@ -39,7 +39,7 @@ class SharedMemoryAlignment(Diagnostic):
 
 
 def allocate_smem(function: Function, context: Context) -> Function:
-    found = [op for op in function.ops() if isinstance(op, SmemAlloc | ConstArray)]
+    found = [op for op in function.ops() if isinstance(op, (SmemAlloc, ConstArray))]
     _check_constants([op for op in found if isinstance(op, ConstArray)])
     allocs = [op for op in found if isinstance(op, SmemAlloc)]
     allocs.sort(key=lambda op: (op.dynamic, -op.type.align))

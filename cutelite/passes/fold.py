@@ -104,14 +104,15 @@ def _value(rewrite: Rewrite, op: Op) -> None:
     if isinstance(op, Special):
         known = launch_constant(op.register, rewrite.function.attrs)
     else:
-        known = evaluate(op, [constant(rewrite.value(v)) for v in op.operands])
+        numbers = [constant(rewrite.value(v)) for v in op.operands]
+        known = None if None in numbers else evaluate(op, numbers)
     if known is not None:
         rewrite.replace(op.result, rewrite.emit(Const(known, op.result.type)))
         return
     new = rewrite.mapped(op)
     simpler = simplify(new, rewrite.emit)
     if simpler is None:
-        rewrite.keep(op)
+        rewrite.builder.block.ops.append(new)
     else:
         rewrite.replace(op.result, simpler)
 

@@ -73,7 +73,8 @@ class _Parting:
                 if op.name in DESCRIPTORS:
                     rewrite.replace(op.result, self._parted(op, rewrite.value(op["t"])))
                 else:
-                    self.home.update(dict.fromkeys(rewrite.keep(op).results, block))
+                    for value in rewrite.keep(op).results:
+                        self.home[value] = block
         return rewrite.function
 
     def _parted(self, op: Op, tile: Any) -> Value:
@@ -146,6 +147,6 @@ def _terms(distance: Value) -> list[Term]:
 
 def _factor(op: Op | None) -> int | None:
     """Return the number by which an op multiplies its `a`."""
-    if not isinstance(op, Mul | Shl) or (number := known_integer(op.b)) is None:
+    if not isinstance(op, (Mul, Shl)) or (number := known_integer(op.b)) is None:
         return None
     return number if isinstance(op, Mul) else 1 << number if 0 <= number < FAR.bit_length() else None

@@ -60,7 +60,7 @@ def _read(op: Op) -> dict[str, Value]:
     if op.name not in PRODUCTS:
         return {}
     read = {"A": op["a"], **({"the metadata": op["meta"]} if op.name == SPARSE else {})}
-    return {name: value for name, value in read.items() if isinstance(value.type, Vec | InFlight)}
+    return {name: value for name, value in read.items() if isinstance(value.type, (Vec, InFlight))}
 
 
 def _waits(product: Op, name: str, a: Value, block: Block, start: int) -> list[tuple[Op, Block]]:

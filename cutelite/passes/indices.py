@@ -49,7 +49,7 @@ class IndexOps:
         op = value.op
         if isinstance(op, Const):
             return self.number(int(op.value), type)
-        if isinstance(op, Add | Sub) and isinstance(op.b.op, Const):
+        if isinstance(op, (Add, Sub)) and isinstance(op.b.op, Const):
             number = int(op.b.op.value)
             return Index(self, type, op.a, 0, number if isinstance(op, Add) else -number, value)
         return Index(self, type, value, whole=value)

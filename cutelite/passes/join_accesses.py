@@ -231,7 +231,7 @@ class Alignments:
         return list(found)[::-1]
 
     def _sources(self, value: Value) -> Sequence[Value]:
-        if isinstance(value.op, Mul | Add | Sub | And | Shl | Convert | PtrAdd):
+        if isinstance(value.op, (Mul, Add, Sub, And, Shl, Convert, PtrAdd)):
             return value.op.operands
         return self._passed.get(value, ())
 

@@ -75,7 +75,7 @@ def mentions_other_dims(function: Function) -> bool:
 
 
 def _key(op: DimOp) -> Key:
-    assert isinstance(op.expr, int | DimExpr)
+    assert isinstance(op.expr, (int, DimExpr))
     return op.expr, op.type
 
 

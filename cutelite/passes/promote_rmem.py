@@ -145,7 +145,7 @@ class _RegisterUses:
         """Note a use of the tensor `t`; tell whether it leaves the tensor promotable."""
         if isinstance(op, TensorView):
             return self._view(op, register, start)
-        if isinstance(op, TensorLoad | TensorStore) and op.t is t:
+        if isinstance(op, (TensorLoad, TensorStore)) and op.t is t:
             coord = [index.op.value if isinstance(index.op, Const) else None for index in op.coord]
             if None in coord:
                 self.indexed.setdefault(register, op)
@@ -153,7 +153,7 @@ class _RegisterUses:
             element: int = start + tensor_type(t).layout(*coord)
             self.of[op] = RegisterUse(register, (element,), op.a if isinstance(op, TensorStore) else None)
             return 0 <= element < register.type.n
-        if isinstance(op, TensorLoadAll | TensorStoreAll) and op.t is t:
+        if isinstance(op, (TensorLoadAll, TensorStoreAll)) and op.t is t:
             layout = tensor_type(t).layout
             elements = tuple(start + offset for offset in images(layout))
             self.of[op] = RegisterUse(register, elements, op.a if isinstance(op, TensorStoreAll) else None)

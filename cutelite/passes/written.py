@@ -26,7 +26,7 @@ def written_parameters(function: Function) -> tuple[str, ...]:
     waiting = [place for block in function.blocks for op in block.ops for place in _written(op)]
     while waiting:
         value = waiting.pop()
-        if value in seen or not isinstance(value.type, Ptr | Tensor | TensorMap):
+        if value in seen or not isinstance(value.type, (Ptr, Tensor, TensorMap)):
             continue
         seen.add(value)
         if value.op is not None:
