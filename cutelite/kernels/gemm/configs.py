@@ -241,12 +241,11 @@ def slim(
         pieces.insert(0, part)
     several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (part // pieces[0]) % 2 == 0 else (1,)
     ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
-    deep = {way: deepest(high, wide, *way) for way in ways}
-    piece, buffers = next((way for way in ways if deep[way] > 3), ways[0])  # three stages are too few
+    piece, buffers = next((way for way in ways if deepest(high, wide, *way) > 3), ways[0])  # three stages are too few
     regs = (24, 240) if halves * part > 384 or across else (40, 232)
     return Config(
-        (high, wide), pingpong, (cluster, 1), deep[piece, buffers], piece, buffers, together=together, regs=regs,
-        swapped=turned,
+        (high, wide), pingpong, (cluster, 1), deepest(high, wide, piece, buffers), piece, buffers, together=together,
+        regs=regs, swapped=turned,
     )  # fmt: skip
 
 

@@ -298,7 +298,7 @@ def is_tight(config: Config) -> bool:
 def next_below(groups: Any, widths: Any, counted: Any, whole: int) -> Any:
     """Return for each width the next smaller one of its group which `whole` divides, of those counted; or 0.5."""
     marks = groups * WIDEST + widths
-    known = np.append(-1, np.unique(marks[counted & (widths % whole == 0)]))
+    known = np.append(-1, np.sort(marks[counted & (widths % whole == 0)]))  # `unique` imports masked arrays: 8 ms
     found = known[np.searchsorted(known, marks) - 1]
     return np.where(found // WIDEST == groups, found % WIDEST, 0.5)
 
