@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cutelite.builds.source import Source
 from cutelite.diag import InternalError
+from cutelite.diag.callables import check_callable
 from cutelite.options import Options
 from cutelite.target import Target
 from cutelite.tuples import NamedTuple
@@ -92,8 +93,7 @@ def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
 
     def register(hook: Hook) -> Hook:
         global _hooks
-        if not callable(hook):
-            raise TypeError(f"a hook is a function of an event, not {hook!r}")
+        check_callable("a hook", hook, ("event",))
         more: dict[tuple[str, str], Any] = {(when, stage): (*_hooks.get((when, stage), ()), hook) for stage in stages}
         _hooks = {**_hooks, **more}
         return hook

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
+from cutelite.diag.callables import check_callable
 from cutelite.tuples import NamedTuple
 from cutelite_rt import callers
 
@@ -53,11 +54,10 @@ def on_compile(listener: Listener) -> Listener:
 
     A kernel found in memory or on disk is not compiled. The launch that compiled raises a listener's exceptions.
     Result  the listener; `cutelite.off_compile` removes it
-    Errors  TypeError for what cannot be called
+    Errors  TypeError for what cannot be called so
     """
     global _listeners
-    if not callable(listener):
-        raise TypeError(f"on_compile takes a function of an event, not {listener!r}")
+    check_callable("what on_compile takes", listener, ("event",))
     _listeners = (*_listeners, listener)
     return listener
 

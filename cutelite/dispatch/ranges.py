@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
+from cutelite.diag.callables import check_callable
 from cutelite.dispatch.divert import diversion, diverted
 from cutelite.dispatch.launch import Dim3, Launch, LaunchError, shortest
 from cutelite.tuples import NamedTuple
@@ -33,8 +34,7 @@ def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object
     Errors  TypeError for an `enter` that cannot be called; the launch raises what it or its context manager raises
     Cost    each launch goes through Python, not through the compiled launcher
     """
-    if not callable(enter):
-        raise TypeError(f"around_launches takes a function of an event, not {enter!r}")
+    check_callable("what around_launches takes", enter, ("event",))
     before = diversion.get()
 
     def launched(kernel: Any, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from types import CellType, FunctionType
 from typing import Any, TypeVar
 
+from cutelite.diag.callables import uncallable
 from cutelite.dispatch import fingerprint
 from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
 from cutelite.kernels.arrays import code_of
@@ -53,12 +53,8 @@ def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:
     if not callable(function):
         said, *more = repr(function).splitlines() or [""]
         raise Misfit(f"{name} is {said}{' ...' * bool(more)}, but {wanted}")
-    try:
-        inspect.signature(function).bind(*takes)
-    except TypeError as error:
-        raise Misfit(f"{name} {wanted}, and this one cannot be called so: {error}") from None
-    except ValueError:
-        return  # a function of C that does not say what it takes
+    if why := uncallable(function, takes):
+        raise Misfit(f"{name} {wanted}, and this one cannot be called so: {why}")
 
 
 def needed(function: F, name: str, takes: tuple[str, ...]) -> F:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from cutelite.diag.callables import check_callable
 from cutelite.options import OptionError
 from cutelite.passes import order
 from cutelite.passes.order import Pass, PassFunction
@@ -30,13 +31,14 @@ def register(function: P) -> P:
     The function takes an IR function and a `Context`, and returns the function to go on with; `passes/rewrite.py` has
     the tool to make a new one. The IR is verified after it. A later function of the same name replaces it. Its code is
     part of the key in the disk cache; it prints only when a kernel is compiled, not when it is found in the cache.
-    Errors  ValueError for the name of one of cutelite's passes; TypeError for what is no function with a name
+    Errors  ValueError for the name of one of cutelite's passes; TypeError for what is no such function with a name
     """
     name = getattr(function, "__name__", "")
     if not callable(function) or not name.isidentifier():
         raise TypeError(f"a pass is a function with a name, by which the option `passes` places it, not {function!r}")
     if name in _own():
         raise ValueError(f"{name} is a pass of cutelite's own: take another name, and put it in its place, {name}=NAME")
+    check_callable("a pass", function, ("function", "context"))
     _users[name] = function  # type: ignore[assignment]
     return function
 

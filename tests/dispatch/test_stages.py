@@ -163,6 +163,18 @@ def test_a_pass_of_the_user_s_that_fails_is_named(name: str, said: str) -> None:
     assert str(caught.value).endswith(f"`{name}` is a pass of yours.")
     with pytest.raises(TypeError, match="a pass is a function with a name"):
         cl.passes.register(lambda function, context: function)
+    given: Any = called
+    refused = r"is a function of \(%s\), and this one cannot be called so: too many positional"
+    with pytest.raises(TypeError, match="a pass " + refused % "function, context"):
+        cl.passes.register(given)
+    with pytest.raises(TypeError, match="a hook " + refused % "event"):
+        cl.after_stage("llvm")(given)
+    with pytest.raises(TypeError, match="on_compile takes " + refused % "event"):
+        cl.on_compile(given)
+
+
+def called() -> Any:
+    raise AssertionError("it is refused where it is given")
 
 
 @pytest.mark.parametrize(
