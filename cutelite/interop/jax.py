@@ -50,7 +50,8 @@ def call(
     others    arguments that are no arrays, by name: numbers and constants
     Gives     a function of the arrays for the kernel's other parameters, in order: inputs, then outputs. It returns
               arrays as `outputs` has them
-    Errors    what a launch raises comes as JAX's error of the computation, with the text
+    Errors    `ArgumentError` for names and numbers of arguments that the kernel does not take. What a launch raises comes
+              as JAX's error of the computation, with the text
 
     JAX's arrays are row-major, and never written: only outputs may be, and a kernel that writes others is refused.
     There is no derivative; wrap it in `jax.custom_vjp`, with kernels for both ways.
@@ -62,12 +63,14 @@ def call(
     shapes = (outputs,) if single else tuple(outputs)
     aliases = dict(aliases or {})
     launch = Launch(grid=grid, block=block, cluster=cluster, smem=smem)
-    number = _remembered(_Call(kernel, launch, others, aliases))
+    made = _Call(kernel, launch, others, aliases)
+    number = _remembered(made)
     run = jax.ffi.ffi_call(
         TARGET, shapes, vmap_method=vmap_method, input_output_aliases=aliases or None, has_side_effect=False
     )
 
     def launched(*arrays: Any) -> Any:
+        made.check_count(len(arrays), len(shapes) - len(set(aliases.values())))
         results = run(*arrays, call=np.int64(number))
         return results[0] if single else results
 
@@ -161,14 +164,17 @@ class _Call:
         self.kernel, self.launch, self.others, self.aliases = kernel, launch, others, aliases
         own = kernel.signature.names[isinstance(kernel, BoundKernel) :]
         self.names = [name for name in own if name not in others]
+        for name, value in others.items():
+            if name not in own:
+                raise rt.ArgumentError(f"{kernel.__name__}() has no parameter {name!r}; it has {', '.join(own)}")
+            if isinstance(value, jax.core.Tracer):
+                text = "is traced, and what is given by name is a constant of the call: take an array of one element"
+                raise rt.ArgumentError(f"{kernel.__name__}(): argument `{name}` {text}")
         self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
 
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
         overwriting = set(self.aliases.values())
         arrays = inputs + [array for i, array in enumerate(outputs) if i not in overwriting]
-        if len(arrays) > len(self.names):
-            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(self.names)}"
-            raise rt.ArgumentError(f"{takes}; {len(inputs)} came, and {len(arrays) - len(inputs)} for what it returns")
         given = {**dict(zip(self.names, arrays, strict=False)), **self.others}
         if stream is None:
             for i, array in enumerate(inputs):
@@ -181,6 +187,15 @@ class _Call:
                 self._launchers.clear()
             launcher = self._launchers[stream] = self.kernel[replace(self.launch, stream=stream)]
         launcher(**given)
+
+    def check_count(self, inputs: int, results: int) -> None:
+        """Check how many arrays are given, and made for what is returned. Errors: `ArgumentError`."""
+        signature = self.kernel.signature
+        needed = [name for name in self.names if name not in signature.defaults]
+        if not len(needed) <= inputs + results <= len(self.names):
+            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(self.names)}"
+            by_name = "; numbers and constants are given by name" if inputs + results < len(needed) else ""
+            raise rt.ArgumentError(f"{takes}; {inputs} came, and {results} for what it returns{by_name}")
 
     def _check_written(self, inputs: int, given: Mapping[str, Any]) -> None:
         """Refuse a kernel that writes an input. Errors: `ArgumentError`; those of a compile."""

@@ -101,8 +101,13 @@ def test_mistakes_come_as_jaxs_errors() -> None:
     a = vector()
     with pytest.raises(Exception, match=r"argument `b` has extent 5, but N is 1000, from `a`"):
         add(a, a[:5]).block_until_ready()
-    with pytest.raises(Exception, match=r"add\(\) takes arrays for a, b, c; 3 came, and 1 for what it returns"):
-        call(kernels.add, like(a), grid=16, block=64)(a, a, a).block_until_ready()
+    for count in (1, 3):
+        with pytest.raises(cl.ArgumentError, match=rf"takes arrays for a, b, c; {count} came, and 1 for what it returns"):
+            call(kernels.add, like(a), grid=16, block=64)(*[a] * count)
+    with pytest.raises(cl.ArgumentError, match=r"add\(\) has no parameter 'by'; it has a, b, c"):
+        call(kernels.add, like(a), grid=16, block=64, by=2)
+    with pytest.raises(cl.ArgumentError, match=r"add\(\): argument `b` is traced, and what is given by name"):
+        jax.jit(lambda b: call(kernels.add, like(a), grid=16, block=64, b=b)(a))(a)
     with pytest.raises(Exception, match="a kernel cannot take arrays of XLA's type 15"):
         add(a.astype(jnp.complex64), a).block_until_ready()
     np.testing.assert_array_equal(add(a, a), 2 * np.arange(SIZE))  # nothing is broken by them

@@ -85,7 +85,7 @@ ASTRAY = {
 
 
 class Place(NamedTuple):
-    """Where a finding is: the space, the first and the last byte in a tensor, and the name of that."""
+    """The place of a finding: the space, the first and the last byte in a tensor, and the name of that."""
 
     space: str
     extent: tuple[int, int] | None
