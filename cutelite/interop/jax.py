@@ -50,8 +50,8 @@ def call(
     others    arguments that are no arrays, by name: numbers and constants
     Gives     a function of the arrays for the kernel's other parameters, in order: inputs, then outputs. It returns
               arrays as `outputs` has them
-    Errors    `ArgumentError` for names and numbers of arguments that the kernel does not take. What a launch raises comes
-              as JAX's error of the computation, with the text
+    Errors    `ArgumentError` for names and numbers of arguments that the kernel does not take. What a launch raises
+              comes as JAX's error of the computation, with the text
 
     JAX's arrays are row-major, and never written: only outputs may be, and a kernel that writes others is refused.
     There is no derivative; wrap it in `jax.custom_vjp`, with kernels for both ways.
