@@ -147,20 +147,25 @@ def _told(view: ArrayView) -> tuple[Any, ...]:
     return view.dtype, view.shape, view.strides, view.device[0], view.pointer % _ALIGNMENT == 0
 
 
+def check_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> None:
+    """Check that a call has what `key` names. Errors: TypeError."""
+    for name in () if callable(key) else key or ():
+        if name not in problem.more and name not in problem.named:
+            raise TypeError(f"key names {name!r}, but the call has {', '.join({**problem.more, **problem.named})}")
+
+
 def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> tuple[Any, ...]:
-    """Return the facts that the choice depends on, as plain values. Errors: TypeError for an unknown name in `key`.
+    """Return the facts that the choice depends on, as plain values. Errors: as `check_key`.
 
     key  names of arguments (shape and strides of arrays, values of others), or a function of the arguments.
          None: all arguments, floats without their values. The dtypes of all arrays are always part of it
     """
+    check_key(problem, key)
     dtypes = tuple(rt.read(array).dtype for array in arrays_in(list(problem.named.values())))
     if callable(key):
         return dtypes, problem.how, key(*problem.args, **problem.kwargs)
     known = {**problem.more, **problem.named}
     names = tuple(problem.named) if key is None else key
-    for name in names:
-        if name not in known:
-            raise TypeError(f"key names {name!r}, but the call has {', '.join(known)}")
     return dtypes, problem.how, tuple((name, _matters(known[name], key is not None)) for name in names)
 
 

@@ -30,7 +30,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import open_cache
 from cutelite.toolchain.identity import identity
 from cutelite.tune.compile import compile_all
-from cutelite.tune.problem import Problem, is_capturing, place, slow_key, views_of
+from cutelite.tune.problem import Problem, check_key, is_capturing, place, slow_key, views_of
 from cutelite.tune.race import race, winner
 from cutelite.tune.report import Report, json, none_runs, rows_of
 from cutelite.tune.sets import Sets
@@ -130,6 +130,7 @@ class Tuner:
 
     def _found(self, problem: Problem, environment: Environment) -> tuple[Any] | None:
         """Return the config to use from now on, in a tuple; None if nothing can be measured at this moment."""
+        check_key(problem, self.key)
         views = views_of(problem.args, problem.kwargs)
         ordinal = place(views, environment)
         if len(self.configs) == 1 or ordinal is None or environment.autotune == "0":

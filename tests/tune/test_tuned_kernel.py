@@ -68,6 +68,8 @@ def test_parameters_by_position_and_by_keyword_alone(environment: Any) -> None:
     x = np.ones(96, np.float32)
     autotune([Config(BN=64, block=32), Config(BN=96, block=32)])(cl.kernel(ordered))[[1], None](x, by=3.0)
     np.testing.assert_array_equal(x, [3.0] * 64 + [1.0] * 32)
+    with pytest.raises(TypeError, match="key names 'M', but the call has N, x, by"):
+        autotune([Config(BN=64, block=32)], key=("M",))(cl.kernel(ordered))[[1], None](x, by=3.0)
 
 
 def test_settings_and_options_come_from_configs(on_gpu: GpuArray, cuda: FakeCuda) -> None:
