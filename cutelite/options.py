@@ -23,6 +23,10 @@ class OptionError(ValueError):
     """An option that is not taken, or a value of one; the message says what is."""
 
 
+class UnknownOption(OptionError, TypeError):
+    """A name that is no option. Also a TypeError, as of any name that a function does not take."""
+
+
 class Option(NamedTuple):
     """One row of the table.
 
@@ -185,12 +189,12 @@ NAMES = frozenset(row.name for row in OPTIONS)
 def checked(given: Mapping[str, Any], who: str = "@kernel") -> dict[str, Any]:
     """Return the options that `who` is given, each as `Options` holds it, without those that are None.
 
-    Errors   TypeError for a name that is no option; `OptionError` for a value that one does not take
+    Errors   `OptionError` for a name that is none, which is a TypeError too, and for a value that one does not take
     """
     for name in given:
         if name not in NAMES:
             names = ["block", "cluster", *(["arch"] if who == "@kernel" else []), *(row.name for row in OPTIONS)]
-            raise TypeError(f"{who} has no option {name!r}; it has {', '.join(names)}")
+            raise UnknownOption(f"{who} has no option {name!r}; it has {', '.join(names)}")
     said = ((row, given[row.name]) for row in OPTIONS if given.get(row.name) is not None)
     return {row.name: _checked(row, value) for row, value in said}
 

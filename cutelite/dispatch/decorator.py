@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.dynamo import untraced
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Extent, Launch, extents
@@ -51,9 +52,9 @@ def kernel(
 
     def decorate(function: Callable[..., None]) -> Kernel:
         if isinstance(function, staticmethod | classmethod):
-            raise TypeError(f"@kernel goes below @{type(function).__name__}")
+            raise ArgumentError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
-            raise TypeError(f"@kernel takes a Python function, not {function!r}")
+            raise ArgumentError(f"@kernel takes a Python function, not {function!r}")
         made = (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
         made._seen = _seen_beside(function)
         return made
@@ -81,7 +82,7 @@ class GatheringKernel(Kernel):
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
-        raise TypeError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
+        raise ArgumentError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
 
     @without_our_frames
     def _gathered(self, launch: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:

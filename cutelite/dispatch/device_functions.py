@@ -14,6 +14,7 @@ from typing import Any
 from cutelite import lower, passes, toolchain
 from cutelite.builds.refusals import stage
 from cutelite.diag import CompileError, Mistake
+from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.front.build import build
 from cutelite.ir.types import Scalar, Tensor
@@ -80,12 +81,12 @@ def device_function(
                `ToolchainError`
     """
     if not isinstance(function, FunctionType):
-        raise TypeError(f"device_function takes a Python function, not {function!r}")
+        raise ArgumentError(f"device_function takes a Python function, not {function!r}")
     target, chosen = Target.parse(arch), Options(**checked(options, "device_function"))
     types, out = _types(function)
     symbol = function.__name__ if name is None else name
     if not (isinstance(symbol, str) and symbol.isascii() and symbol.isidentifier()) or symbol in C_WORDS:
-        raise TypeError(f"device_function takes the name of a symbol of C, not {symbol!r}: `name=` gives another")
+        raise ArgumentError(f"device_function takes the name of a symbol of C, not {symbol!r}: `name=` gives another")
     attrs: dict[str, Any] = {"fmad": chosen.fmad, "device": "void" if out is None else out.name}
     attrs |= {"name": symbol} | {key: True for key in ("assertions", "debug") if getattr(chosen, key)}
     times: dict[str, float] = {}

@@ -65,6 +65,7 @@ _NOWHERE = 1 << 46
 """The first address given to workspaces while a plan is made. No argument's memory is there."""
 
 
+@without_our_frames
 def program(function: Callable[..., None]) -> Program:
     """Decorator: make a host function issue all its launches by one call of machine code.
 
@@ -96,7 +97,7 @@ def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
     Errors  RuntimeError outside of a program; TypeError for an object that is no dtype (`cl.f32` is one)
     """
     if not isinstance(dtype, Scalar):
-        raise TypeError(f"a workspace has a dtype, such as cl.f32, not {dtype!r}")
+        raise ArgumentError(f"a workspace has a dtype, such as cl.f32, not {dtype!r}")
     calling = _calling.get()
     if calling is None:
         raise RuntimeError("a workspace is a program's: call cl.workspace in a function that is a @cl.program")
@@ -200,9 +201,9 @@ class Program:
         try:
             self._signature = inspect.signature(function)
         except (TypeError, ValueError):
-            raise TypeError(f"a program is a Python function, not {function!r}") from None
+            raise ArgumentError(f"a program is a Python function, not {function!r}") from None
         if hasattr(function, "__cutelite_function__"):
-            raise TypeError(f"a program is a function that launches kernels, not {function!r}")
+            raise ArgumentError(f"a program is a function that launches kernels, not {function!r}")
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
         self._entry: Callable[..., None] = self._by_python
@@ -211,10 +212,10 @@ class Program:
             or inspect.isgeneratorfunction(function)
             or not hasattr(function, "__name__")
         ):
-            raise TypeError(f"a program is a plain function, not {function!r}")
+            raise ArgumentError(f"a program is a plain function, not {function!r}")
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"{self.__name__}() has `{parameter}`: a program names its parameters")
+                raise ArgumentError(f"{self.__name__}() has `{parameter}`: a program names its parameters")
 
     def __repr__(self) -> str:
         return f"<program {self.__qualname__}{self._signature}>"

@@ -55,7 +55,7 @@ def test_two_lines_that_race_in_two_tensors_are_told_of_both() -> None:
     assert first.lines == second.lines and (first.name, second.name) == ("a", "b")
 
 
-@pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": []}, {"blocks": 0}])
+@pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": []}, {"blocks": 0}, {"blocks": "x"}])
 def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
     x = np.zeros(64, np.int32)
     with pytest.raises(ValueError, match="check nothing") as caught:

@@ -263,12 +263,18 @@ def test_ptxas_options_as_text_or_one_by_one() -> None:
 decorator: Any = kernel
 
 
+def blank() -> None: ...
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: decorator(fast=True), "@kernel has no option 'fast'; it has block, cluster, arch, fmad,"),
         (lambda: decorator(3), "@kernel takes a Python function, not 3"),
         (lambda: decorator(staticmethod(len)), "@kernel goes below @staticmethod"),
+        (lambda: decorator(blank).options(fast=True), "kernel.options has no option 'fast'; it has block"),
+        (lambda: cl.device_function(int), "device_function takes a Python function, not"),
+        (lambda: cl.program(int), "a program is"),  # type: ignore[arg-type]
         (lambda: decorator(int), "@kernel takes a Python function, not <class 'int'>"),
     ],
 )
@@ -276,6 +282,7 @@ def test_what_is_no_kernel(make: Any, said: str) -> None:
     with pytest.raises(TypeError) as caught:
         make()
     assert str(caught.value).startswith(said)
+    assert str(caught.traceback[-1].path) == __file__, "there are no frames of ours"
 
 
 def test_a_block_in_the_decorator_is_checked_there() -> None:

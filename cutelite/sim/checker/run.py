@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from io import StringIO
+from numbers import Integral
 from typing import Any, TextIO
 
 import numpy as np
@@ -93,8 +94,8 @@ def check(
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
     numbers = _schedules(seeds)
-    if not numbers or (blocks is not None and blocks < 1):
-        raise SettingError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
+    if not numbers or not (blocks is None or (isinstance(blocks, Integral) and blocks >= 1)):
+        raise SettingError(f"seeds={seeds!r} and blocks={blocks!r} check nothing: both are whole numbers from 1 on")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
