@@ -2,9 +2,9 @@
 
 `dataclasses` compiles six methods for each class. Here `__init__` has the code of one function for all classes of
 equally many fields, and the other methods are closures. What this does not make, `dataclasses` makes: classes that are
-not frozen, have methods of their own in the place of these but `__repr__`, no docstring, or fields other than a name
-with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of `typing` for type
-checkers, and a plain base class while a program runs.
+not frozen, have methods of their own in the place of these (but for `__repr__` and `__hash__`), no docstring, or fields
+other than a name with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of
+`typing` for type checkers, and a plain base class while a program runs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ else:
 
     Protocol = object
 
-    _METHODS = (
-        "__init__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__", "__setstate__",
-    )  # fmt: skip
+    _METHODS = "__init__", "__eq__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, **options):
         """Make a dataclass of `cls`, as `dataclasses.dataclass` does with these options."""
@@ -84,6 +82,8 @@ else:
             return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
         def __eq__(self, other):
+            if self is other:
+                return True
             return key(self) == key(other) if other.__class__ is self.__class__ else NotImplemented
 
         def __hash__(self):
@@ -103,8 +103,12 @@ else:
             for name, value in zip(names, state, strict=True):
                 object.__setattr__(self, name, value)
 
-        for method in (*(() if "__repr__" in vars(cls) else (__repr__,)), __eq__, __hash__, __setattr__, __delattr__):
-            setattr(cls, method.__name__, method)
+        for method in (__repr__, __eq__, __hash__, __setattr__, __delattr__):
+            if method.__name__ not in vars(cls) or method in (
+                __setattr__,
+                __delattr__,
+            ):  # which a base's `frozen` makes
+                setattr(cls, method.__name__, method)
         if slots:
             cls.__getstate__ = lambda self: [getattr(self, name) for name in names]
             cls.__setstate__ = __setstate__

@@ -78,6 +78,9 @@ def classes(make: Any) -> list[Any]:
         def __repr__(self) -> str:
             return f"longer {self.first}"
 
+        def __hash__(self) -> int:
+            return 7
+
     @make(frozen=True, slots=True)
     class Under(Checked):
         """A comment."""
@@ -94,6 +97,7 @@ def classes(make: Any) -> list[Any]:
 USES: tuple[Callable[[Any], Any], ...] = (
     lambda cls: cls(1),
     lambda cls: (cls(first=1) == cls(1), cls(1) == cls(2), cls(1) == 1, len({cls(1), cls(1), cls(2)})),
+    lambda cls: hash(cls(1)) == hash((1,)),
     lambda cls: cls(),
     lambda cls: cls(1, 2, 3, 4),
     lambda cls: cls(1, other=2),

@@ -89,6 +89,9 @@ class Scalar(Type):
 
     __repr__ = __str__
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 boolean = Scalar("bool", "bool", 1)
 i8, i16, i32, i64 = (Scalar(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))

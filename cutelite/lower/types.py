@@ -26,7 +26,6 @@ def memory(elem: Scalar) -> str:
     return "i8" if elem.kind == "bool" else scalar(elem)
 
 
-@cache
 def count(t: Type) -> int | None:
     """Return the number of LLVM values that stand for a vector of this type; None if the type is no vector."""
     if isinstance(t, InFlight):  # as 32-bit registers
@@ -52,7 +51,6 @@ def merged(elem: str, n: int) -> str:
     return f"i{n * BITS[elem]}" if n > 1 else elem
 
 
-@cache
 def leaf(t: Type) -> str:
     """Return the LLVM type of a value, or of each element of a vector."""
     match t:

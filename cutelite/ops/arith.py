@@ -66,7 +66,7 @@ class Unary(Op):
     gives = "a"
 
     def verify(self) -> Iterator[Problem]:
-        if not isinstance(self.a.type, Scalar | Vec):
+        if not isinstance(self.a.type, (Scalar, Vec)):
             yield Problem("a", f"{self.name} takes numbers, not {self.a.type}")
         elif not self.accepts(elem_of(self.a.type)):
             yield _untaken(self.name, elem_of(self.a.type))
@@ -93,7 +93,7 @@ class Binary(Op):
     gives = "a"
 
     def verify(self) -> Iterator[Problem]:
-        if not isinstance(self.a.type, Scalar | Vec):
+        if not isinstance(self.a.type, (Scalar, Vec)):
             yield Problem("a", f"{self.name} takes numbers, not {self.a.type}")
         elif self.a.type != self.b.type:
             yield Problem("b", f"{self.name} takes two of one type, not {self.a.type} and {self.b.type}")
@@ -376,7 +376,7 @@ class Fma(Op):
     gives = "a"
 
     def verify(self) -> Iterator[Problem]:
-        if not isinstance(self.a.type, Scalar | Vec) or not self.accepts(elem_of(self.a.type)):
+        if not isinstance(self.a.type, (Scalar, Vec)) or not self.accepts(elem_of(self.a.type)):
             yield Problem("a", f"fma takes floats, not {self.a.type}")
         elif not self.a.type == self.b.type == self.c.type:
             yield Problem("b", f"fma takes three of one type, not {self.a.type}, {self.b.type} and {self.c.type}")
@@ -495,7 +495,7 @@ class Cmp(Op):
     def verify(self) -> Iterator[Problem]:
         if self.predicate not in PREDICATES:
             yield Problem("predicate", f"{self.predicate!r} is none of {', '.join(PREDICATES)}")
-        elif not isinstance(self.a.type, Scalar | Vec):
+        elif not isinstance(self.a.type, (Scalar, Vec)):
             yield Problem("a", f"cmp takes numbers, not {self.a.type}")
         elif self.a.type != self.b.type:
             yield Problem("b", f"cmp takes two of one type, not {self.a.type} and {self.b.type}")
@@ -551,7 +551,7 @@ class VecMake(Op):
         return (Vec(elem_of(self.items[0].type), count),)
 
     def verify(self) -> Iterator[Problem]:
-        if not all(isinstance(item.type, Scalar | Vec) for item in self.items):
+        if not all(isinstance(item.type, (Scalar, Vec)) for item in self.items):
             yield Problem("items", "a vector holds numbers only")
         elif len(kinds := {elem_of(item.type) for item in self.items}) != 1:
             yield Problem("items", f"a vector holds numbers of one type, not {sorted(map(str, kinds))}")

@@ -107,7 +107,7 @@ class Convert(Op):
 
     def verify(self) -> Iterator[Problem]:
         for field, t in (("a", self.a.type), ("type", self.type)):
-            if not isinstance(t, Scalar | Vec) or elem_of(t).kind == "barrier":
+            if not isinstance(t, (Scalar, Vec)) or elem_of(t).kind == "barrier":
                 yield Problem(field, f"cvt takes numbers, not {t}")
                 return
         source, to = elem_of(self.a.type), self.type
@@ -323,7 +323,7 @@ class Bitcast(Op):
 
     def verify(self) -> Iterator[Problem]:
         for field, t in (("a", self.a.type), ("type", self.type)):
-            if not isinstance(t, Scalar | Vec) or elem_of(t).kind in ("bool", "barrier"):
+            if not isinstance(t, (Scalar, Vec)) or elem_of(t).kind in ("bool", "barrier"):
                 yield Problem(field, f"bitcast takes numbers, not {t}")
                 return
         if _bits(self.a.type) != _bits(self.type):

@@ -138,7 +138,7 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
 
 def written_problems(p: Value) -> Iterator[Problem]:
     """Find problems of writing to `p`, an address or tensor: constant memory cannot be written."""
-    if isinstance(p.type, Ptr | Tensor) and p.type.space == "const":
+    if isinstance(p.type, (Ptr, Tensor)) and p.type.space == "const":
         yield Problem("p", "constant memory cannot be written to", "copy the array to shared memory, or registers")
 
 
@@ -146,7 +146,7 @@ def hint_problems(
     p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...], prefetch: int = 0
 ) -> Iterator[Problem]:
     """Find problems of the hints of an access to a `t` at `p`, an address or a tensor."""
-    space = p.type.space if isinstance(p.type, Ptr | Tensor) else "gmem"
+    space = p.type.space if isinstance(p.type, (Ptr, Tensor)) else "gmem"
     if cache not in caches:
         yield Problem("cache", f"{cache!r} is none of {', '.join(filter(None, caches))}")
     elif evict not in EVICTIONS:

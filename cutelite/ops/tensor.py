@@ -251,7 +251,7 @@ class ElementAccess(Op):
             leaves = tuple(zip(flatten_to_tuple(part.shape), flatten_to_tuple(part.stride), strict=True))
             if not all(isinstance(shape, int) for shape, _ in leaves[:-1]):
                 return None
-            if not all(isinstance(stride, int | DimExpr) for _, stride in leaves):
+            if not all(isinstance(stride, (int, DimExpr)) for _, stride in leaves):
                 return None
             steps.append((self.coord[mode], self._extents[mode], leaves))
         return tuple(steps)
