@@ -1,9 +1,13 @@
 """Compile times, as whole processes: the table of docs/lab/measurements.md.
 
-    python tests/bench/compile_time.py [--runs 10] [--json FILE] [--only WORDS] [--stages]
+    python tests/bench/compile_time.py [--runs 10] [--json FILE] [--only WORDS]
+    python tests/bench/compile_time.py --stages [--processor] [--against FOLDER] [--runs 10] [--only WORDS]
 
 Needs no GPU. Every row is the median of several fresh processes; the cache is off but in the row about it. `--stages`
-tells what a first compile consists of instead: milliseconds by stage, and of ptxas alone on the same PTX.
+tells what a first compile consists of instead, for examples and for kernels that the library's functions launch:
+milliseconds by stage, of ptxas alone on the same PTX, and until there is something to compile (imports and the call).
+`--processor` measures processor time of the compiling thread, which other work on the machine changes little.
+`--against` does the same with another checkout, by turns.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.bench.given import ROOT, parser
 
@@ -63,16 +68,38 @@ compiled = wanted.compile()
 print(time.perf_counter() - start)
 """
 )
-STAGES = (
-    FIRST
+OF_AN_EXAMPLE = (
+    EXAMPLE
     + """
-import json
+from {module} import {kernel} as wanted
+make = wanted.compile
+"""
+)
+OF_A_CALL = """
+import ml_dtypes, numpy as np
+from cutelite.dispatch.divert import diverted
+from cutelite.kernels.{module} import {kernel}
+def of(*shape): return np.zeros(shape, ml_dtypes.bfloat16)
+launched = []
+with diverted(lambda *launch: launched.append(launch)):
+    {kernel}({arguments})
+def make():
+    kernel, launch, args, kwargs = launched[len(launched) // 2]  # of three the one that multiplies
+    return kernel.compile(*args, block=launch.block, cluster=launch.cluster, arch="sm_90a", **kwargs)
+"""
+STAGES = """
+import json, time
+if {processor}: time.perf_counter = time.thread_time
+begin = time.perf_counter()
+{wanted}
+start = time.perf_counter()
+compiled = make()
+end = time.perf_counter()
 from cutelite.toolchain import find
 with open({ptx!r}, "w") as file:
     file.write(compiled.ptx)
-print(json.dumps([time.perf_counter() - start, compiled.build.times, find.ptxas()]))
+print(json.dumps([start - begin, end - start, compiled.build.times, find.ptxas()]))
 """
-)
 WHOLE = (
     EXAMPLE
     + """
@@ -100,12 +127,12 @@ print(times[1] / times[0])
 """
 
 
-def run(code: str, **environment: str) -> tuple[float, str]:
-    """Wall seconds of a fresh process, and what it printed."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "CUTELITE_CACHE": "0", **environment}
+def run(code: str, root: Path = ROOT, **environment: str) -> tuple[float, str]:
+    """Wall seconds of a fresh process with the checkout `root`, and what it printed."""
+    env = {**os.environ, "PYTHONPATH": str(root), "CUTELITE_CACHE": "0", **environment}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # bytecode files are part of an installation
     start = time.perf_counter()  # Python looks into the current folder first: that must not be another checkout
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd=root)
     seconds = time.perf_counter() - start
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -144,26 +171,56 @@ def rows() -> dict[str, tuple[float, Callable[[], float]]]:
     }
 
 
-def stages(runs: int, name: str, place: dict[str, str]) -> None:
-    """Print what the first compile of a kernel consists of."""
+def kernels(root: Path) -> dict[str, str]:
+    """Name -> code of a checkout that defines `make`, the compile of a kernel."""
+    place, q = {"examples": str(root / "examples")}, "of(1, 4096, 16, 128)"
+    calls = {
+        "GEMM of the library": ("gemm", "gemm", "of(4096, 4096), of(4096, 4096).T"),
+        "attention, causal": ("attention", "attention", f"{q}, {q}, {q}, causal=True"),
+        "its gradients": ("attention", "attention_backward", f"*[{q}] * 5, np.zeros((1, 16, 4096), np.float32)"),
+        "RMSNorm": ("rows.norm", "rms_norm", "of(4096, 4096), of(4096)"),
+    }
+    return {
+        "vector add": OF_AN_EXAMPLE.format(**place, module="vector_add", kernel="vector_add"),
+        "Hopper GEMM": OF_AN_EXAMPLE.format(**place, module="hopper_gemm", kernel="gemm"),
+        **{n: OF_A_CALL.format(module=m, kernel=k, arguments=of) for n, (m, k, of) in calls.items()},
+    }
+
+
+def staged(root: Path, wanted: str, processor: bool) -> dict[str, float]:
+    """Milliseconds of a first compile, by stage."""
     with tempfile.TemporaryDirectory() as folder:
-        ptx = f"{folder}/kernel.ptx"
-        rows: dict[str, list[float]] = {}
-        for _ in range(runs):
-            first, said = run(STAGES.format(**place, ptx=ptx))[1].splitlines()
-            _, times, ptxas = json.loads(said)
-            command = [ptxas, "-v", "-arch=sm_90a", "-O3", ptx, "-o", f"{folder}/kernel.cubin"]
-            start = time.perf_counter()
-            subprocess.run(command, capture_output=True, check=True)
-            alone = time.perf_counter() - start
-            rest = float(first) - sum(times.values())
-            for key, seconds in {"all": float(first), **times, "rest": rest, "ptxas alone": alone}.items():
-                rows.setdefault(key, []).append(seconds * 1e3)
-    print(f"{name}, ms over {runs} runs: least, lower quarter, median")
-    for key, values in rows.items():
-        values.sort()
-        least, quarter, median = values[0], values[len(values) // 4], statistics.median(values)
-        print(f"  {key:12} {least:7.1f} {quarter:7.1f} {median:7.1f}", flush=True)
+        code = STAGES.format(wanted=wanted, processor=processor, ptx=f"{folder}/kernel.ptx")
+        before, whole, times, ptxas = json.loads(run(code, root)[1].splitlines()[-1])
+        command = [ptxas, "-v", "-arch=sm_90a", "-O3", f"{folder}/kernel.ptx", "-o", f"{folder}/kernel.cubin"]
+        start = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        alone = time.perf_counter() - start
+    found = {"all": whole, **times, "rest": whole - sum(times.values()), "ptxas alone": alone, "before": before}
+    return {name: seconds * 1e3 for name, seconds in found.items()}
+
+
+def stages(given: Any) -> None:
+    """Print what the first compiles of some kernels consist of."""
+    roots = [ROOT, *([given.against.resolve()] if given.against else [])]
+    codes = [kernels(root) for root in roots]
+    for name in codes[0]:
+        if given.only not in name:
+            continue
+        runs: list[list[dict[str, float]]] = [[] for _ in roots]
+        for turn in range(given.runs + 1):
+            for root, code, found in zip(roots, codes, runs, strict=True):
+                taken = staged(root, code[name], given.processor)
+                found += [taken] if turn else []  # the first one writes bytecode files
+        print(
+            f"{name}, ms over {given.runs} runs: least, lower quarter, median" + ", of each checkout" * len(roots[1:])
+        )
+        for key in runs[0][0]:
+            line = f"  {key:12}"
+            for found in runs:
+                values = sorted(each[key] for each in found)
+                line += f" {values[0]:7.1f} {values[len(values) // 4]:7.1f} {statistics.median(values):7.1f}  "
+            print(line.rstrip(), flush=True)
 
 
 def main() -> None:
@@ -172,14 +229,11 @@ def main() -> None:
     asked.add_argument("--json", type=Path)
     asked.add_argument("--only", default="", help="rows with these words in their name")
     asked.add_argument("--stages", action="store_true")
+    asked.add_argument("--processor", action="store_true", help="processor time of stages, not time by the clock")
+    asked.add_argument("--against", type=Path, help="another checkout, for stages")
     given = asked.parse_args()
     if given.stages:
-        examples = str(ROOT / "examples")
-        for name, module, kernel in (
-            ("vector add", "vector_add", "vector_add"),
-            ("Hopper GEMM", "hopper_gemm", "gemm"),
-        ):
-            stages(given.runs, name, {"examples": examples, "module": module, "kernel": kernel})
+        stages(given)
         return
     results = {}
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, {given.runs} runs each\n")
