@@ -15,8 +15,8 @@ So `while` has one form in all versions: a header that tests, a body that leads 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Mapping
-from heapq import heappop, heappush
 
 from cutelite.diag import InternalError
 from cutelite.front.instructions import ENDS, JUMPS, Bytecode, Instr, stack_effect
@@ -425,13 +425,13 @@ def _ways_out(
     inside = loop.blocks[1:]  # without the header
     ahead = sorted({way for block, way in loop.exits if block != loop.header} - {meetings[loop.header]})
     while ahead:  # in ascending order, as all ways to a block but those back come from smaller ones
-        block = heappop(ahead)
+        block = ahead.pop(0)
         before = (way for way in predecessors[block] if way < block)
         if block not in found and all(way in inside or way in found for way in before):
             found.add(block)
             for way in successors[block]:
                 if way > block and way != meetings[loop.header]:
-                    heappush(ahead, way)
+                    insort(ahead, way)
     return found
 
 
