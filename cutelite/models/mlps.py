@@ -97,8 +97,12 @@ def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
 
 
 def activation_of(function: Any) -> str | None:
-    """Return the name in `kernels.rows.gates` of an activation of `transformers` or torch; None for others."""
-    name = type(function).__name__
+    """Return the name in `kernels.rows.gates` of an activation of `transformers` or torch; None for others, and where
+    a hook or another `forward` changes what it computes."""
+    kind = type(function)
+    if not kind.__module__.startswith(("torch.nn.modules.", "transformers.")) or not plain(function):
+        return None
+    name = kind.__name__
     if name == "GELU":
         name += f" {function.approximate}"
     return ACTIVATIONS.get(name)

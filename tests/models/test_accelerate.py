@@ -461,7 +461,7 @@ def test_layers_that_differ_are_left_and_named() -> None:
 
     model, ids = made("Llama").eval(), tokens()
     model.model.norm = Clipped(64).to(DEVICE, model.dtype)
-    model.model.layers[0].mlp.act_fn = torch.nn.Tanh()
+    model.model.layers[0].mlp.act_fn = type("SiLU", (torch.nn.Tanh,), {})()  # the name alone does not make it one
     with torch.no_grad():
         own = model(ids).logits
         report = accelerate(model)
@@ -595,7 +595,7 @@ def test_hooks_still_see_their_layers() -> None:
         del seen[:]
         model(ids)
         every.remove()
-        assert {first.mlp.down_proj, second.self_attn.q_proj, model.lm_head} <= {
+        assert {first.mlp.down_proj, first.mlp.act_fn, second.self_attn.q_proj, model.lm_head} <= {
             x for x in seen if x in model.modules()
         }
 
