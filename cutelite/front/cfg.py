@@ -15,7 +15,6 @@ So `while` has one form in all versions: a header that tests, a body that leads 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Mapping
 
 from cutelite.diag import InternalError
@@ -423,15 +422,16 @@ def _ways_out(
     """Return the blocks behind a loop that only its body leads to, and not its header, up to where all ways meet."""
     found: set[int] = set()
     inside = loop.blocks[1:]  # without the header
-    ahead = sorted({way for block, way in loop.exits if block != loop.header} - {meetings[loop.header]})
+    ahead = {way for block, way in loop.exits if block != loop.header} - {meetings[loop.header]}
     while ahead:  # in ascending order, as all ways to a block but those back come from smaller ones
-        block = ahead.pop(0)
+        block = min(ahead)
+        ahead.remove(block)
         before = (way for way in predecessors[block] if way < block)
         if block not in found and all(way in inside or way in found for way in before):
             found.add(block)
             for way in successors[block]:
                 if way > block and way != meetings[loop.header]:
-                    insort(ahead, way)
+                    ahead.add(way)
     return found
 
 
