@@ -71,7 +71,7 @@ class Config:
     arch: str | None = _variable(
         "CUTELITE_ARCH", optional(_ARCH), None, "architecture to compile for", "the GPU's own, or `sm_90a` without one"
     )  # fmt: skip
-    options: Options = field(default_factory=Options)
+    options: Options = Options()
     """What kernels are compiled with where code does not say (docs/options.md)."""
     ptxas: str | None = _variable(
         "CUTELITE_PTXAS", optional(PATH), None,

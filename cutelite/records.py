@@ -3,8 +3,8 @@
 `dataclasses` compiles six methods for each class. Here `__init__` has the code of one function for all classes of
 equally many fields, and the other methods are closures. What this does not make, `dataclasses` makes: classes that are
 not frozen, have methods of their own in the place of these (but for `__repr__` and `__hash__`), no docstring, or fields
-other than a name with a default (`field()`, `InitVar`, keyword-only ones), also those of a base. `Protocol` is that of
-`typing` for type checkers, and a plain base class while a program runs.
+other than a name with a default (`InitVar`, a factory, some by keyword alone), also those of a base. `Protocol` is that
+of `typing` for type checkers, and a plain base class while a program runs.
 """
 
 from __future__ import annotations
@@ -25,56 +25,68 @@ else:
 
     _METHODS = "__init__", "__eq__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"
 
-    def dataclass(cls=None, /, *, frozen=False, slots=False, **options):
+    def dataclass(cls=None, /, *, frozen=False, slots=False, kw_only=False, **options):
         """Make a dataclass of `cls`, as `dataclasses.dataclass` does with these options."""
         if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, **options)
+            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, kw_only=kw_only, **options)
         if not frozen or options or any(name in vars(cls) for name in _METHODS) or _unusual(cls):
-            return dataclasses.dataclass(cls, frozen=frozen, slots=slots, **options)
+            return dataclasses.dataclass(cls, frozen=frozen, slots=slots, kw_only=kw_only, **options)
         inherits = hasattr(cls, "__dataclass_fields__")  # then Python takes frozen classes only, or others only
-        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, frozen=inherits, slots=slots)
-        if not _by_position(made):
+        made = dataclasses.dataclass(
+            cls, init=False, repr=False, eq=False, frozen=inherits, slots=slots, kw_only=kw_only
+        )
+        if not _alike(made, kw_only):
             if inherits:
                 del made.__setattr__, made.__delattr__
-            return dataclasses.dataclass(cls, frozen=True, slots=slots)
+            return dataclasses.dataclass(cls, frozen=True, slots=slots, kw_only=kw_only)
         params = made.__dataclass_params__
         params.init = params.repr = params.eq = params.frozen = True
-        return _with_methods(made, slots)
+        return _with_methods(made, slots, kw_only)
 
     def _unusual(cls):
         """Tell whether there is no field, one that has more than a name and a default, or no docstring."""
         fields = vars(cls).get("__annotations__", ())
-        more = any(isinstance(vars(cls).get(name), dataclasses.Field) for name in fields)
         held = getattr(cls, "__dataclass_fields__", {}).values()  # of bases
-        more = more or any(field.default_factory is not dataclasses.MISSING or not field.init for field in held)
+        own = [given for name in fields if isinstance(given := vars(cls).get(name), dataclasses.Field)]
+        more = any(field.default_factory is not dataclasses.MISSING or not field.init for field in held)
+        more = more or any(
+            field.default is dataclasses.MISSING
+            or field.hash is not None
+            or not (field.init and field.repr and field.compare)
+            for field in own
+        )
         return not (fields or held) or more or "self" in fields or cls.__doc__ is None
 
-    def _by_position(made):
-        """Tell whether `__init__` takes just the fields, all by position, those with a default last."""
+    def _alike(made, kw_only):
+        """Tell whether `__init__` takes just the fields, all by keyword alone, or by position with defaults last."""
         fields = dataclasses.fields(made)
+        if kw_only:
+            return not made.__match_args__
         given = [field.default is not dataclasses.MISSING for field in fields]
         return made.__match_args__ == tuple(field.name for field in fields) and given == sorted(given)
 
     @cache
-    def _making(n, checked):
+    def _making(n, checked, kw_only):
         """Return the code of an `__init__` with `n` fields, which calls `__post_init__` if `checked`."""
         steps = [f"object.__setattr__(self, name{i}, _{i})" for i in range(n)] + ["self.__post_init__()"] * checked
-        return eval(f"lambda self, {', '.join(f'_{i}' for i in range(n))}: ({', '.join(steps)}, None)[-1]").__code__
+        names = ", ".join(["*"] * kw_only + [f"_{i}" for i in range(n)])
+        return eval(f"lambda self, {names}: ({', '.join(steps)}, None)[-1]").__code__
 
-    def _with_methods(cls, slots):
+    def _with_methods(cls, slots, kw_only):
         fields = dataclasses.fields(cls)
         names = tuple(field.name for field in fields)
-        defaults = tuple(field.default for field in fields if field.default is not dataclasses.MISSING)
+        defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
         get = attrgetter(*names)
         key = get if len(names) > 1 else lambda self: (get(self),)
 
-        code = _making(len(names), hasattr(cls, "__post_init__"))
+        code = _making(len(names), hasattr(cls, "__post_init__"), kw_only)
         code = code.replace(
             co_varnames=("self", *names), co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__"
         )
         space = {"__name__": cls.__module__, "__builtins__": __builtins__}
         space |= {f"name{i}": name for i, name in enumerate(names)}
-        cls.__init__ = FunctionType(code, space, "__init__", defaults)
+        cls.__init__ = FunctionType(code, space, "__init__", None if kw_only else tuple(defaults.values()))
+        cls.__init__.__kwdefaults__ = defaults if kw_only else None
         cls.__init__.__annotations__ = {field.name: field.type for field in fields} | {"return": None}
 
         @recursive_repr()

@@ -91,7 +91,24 @@ def classes(make: Any) -> list[Any]:
     class Over(Keyword):
         """A comment."""
 
-    return [Plain, Checked, Derived, Named, Extended, Keyword, Bare, Longer, Under, Over]
+    @make(frozen=True, kw_only=True)
+    class Named_(Plain):
+        """A comment."""
+
+        third: int = dataclasses.field(default=4, metadata={"row": 1})
+        fourth: int = dataclasses.field(default=5, repr=False)
+
+    @make(frozen=True, kw_only=True)
+    class Worded:
+        """A comment."""
+
+        first: int = dataclasses.field(default=1, metadata={"row": 1})
+        second: tuple[int, ...] = (1,)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "second", (*self.second, self.first))
+
+    return [Plain, Checked, Derived, Named, Extended, Keyword, Bare, Longer, Under, Over, Named_, Worded]
 
 
 USES: tuple[Callable[[Any], Any], ...] = (
@@ -99,6 +116,12 @@ USES: tuple[Callable[[Any], Any], ...] = (
     lambda cls: (cls(first=1) == cls(1), cls(1) == cls(2), cls(1) == 1, len({cls(1), cls(1), cls(2)})),
     lambda cls: hash(cls(1)) == hash((1,)),
     lambda cls: cls(),
+    lambda cls: (
+        cls(first=3),
+        cls(first=3) == cls(first=3),
+        hash(cls(first=3)),
+        [f.metadata for f in dataclasses.fields(cls)],
+    ),
     lambda cls: cls(1, 2, 3, 4),
     lambda cls: cls(1, other=2),
     lambda cls: setattr(cls(1), "first", 2),
@@ -123,7 +146,7 @@ def told(use: Callable[[Any], Any], cls: Any) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("kind", range(10))
+@pytest.mark.parametrize("kind", range(12))
 def test_uses_come_to_the_same(kind: int) -> None:
     ours, theirs = classes(records.dataclass)[kind], classes(dataclasses.dataclass)[kind]
     uses = USES if hasattr(ours, "__slots__") else USES + WITHOUT_SLOTS
