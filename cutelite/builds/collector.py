@@ -13,8 +13,11 @@ from contextlib import contextmanager
 
 from cutelite_rt import forks
 
-OBJECTS = 50_000
-"""New objects after which a collection is made, some 10 MB: it bounds the memory of kernels with many thousand ops."""
+OBJECTS = 200_000
+"""New objects after which a collection is made, some 40 MB: it bounds the memory of kernels with many thousand ops.
+
+Attention makes 90,000. So there is one collection, while ptxas runs: at 50,000 they took 10 to 25 ms of other stages.
+"""
 
 _lock = forks.lock()
 _compiling = 0
