@@ -3,7 +3,7 @@
 import numpy as np
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, i32
+from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
 from tests.check.slips import assert_caught, report
 
 N = cl.dims("N")
@@ -116,6 +116,29 @@ def handed(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
 def test_a_relaxed_arrival_orders_no_loads() -> None:
     lines = ("buffer[t] = i + t", "the earlier read")
     assert_caught(handed, 1, (np.zeros(32, np.int32),), "relaxed", "race", lines)
+
+
+@cl.kernel(block=32)
+def refilled(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (8, 32)], slip: Constexpr[str]) -> None:
+    """One thread brings a tile twice, sees by a relaxed wait that it has come, and does not read it then."""
+    tile, full, t = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        for i in cl.static_range(2):
+            full[0].arrive_expect_tx(src.tile_bytes)
+            cl.tma_load(src, tile, at=(0, 0), barrier=full[0])
+            if slip != "no wait" or i == 0:
+                full[0].wait(i, relaxed=True)
+        if slip == "read":
+            out[0, 0] = tile[0, 0]
+
+
+def test_a_relaxed_wait_knows_that_the_copies_are_over_but_not_what_they_brought() -> None:
+    arrays = np.ones((8, 32), np.float32), np.zeros((8, 32), np.float32)
+    assert_caught(refilled, 1, arrays, "read", "race", ("tile[0, 0]",))
+    for seed in (0, 1):
+        assert report(refilled, 1, arrays, "no wait", [seed]).kinds & {"exit-pending", "exited-block"}
 
 
 @cl.kernel(block=64)

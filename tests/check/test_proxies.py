@@ -116,6 +116,39 @@ def relayed(out: TmaTensor[f32, (16, 32), (8, 32)], slip: Constexpr[str]) -> Non
     cl.cluster_sync()
 
 
+@cl.kernel(block=32, cluster=2)
+def overwritten(src: Tensor[i32, (8,), cl.align(16)], out: Tensor[i32, (2, 4)], slip: Constexpr[str]) -> None:
+    """A bulk copy overwrites a row that cp.async or st.async brought, asynchronously but in the generic proxy."""
+    row, bars, rank = cl.shared(i32, 4, align=16), cl.shared(cl.mbarrier, 2), cl.block_rank_in_cluster()
+    if cl.thread_idx.x == 0:
+        for i in cl.static_range(2):
+            bars[i].init(1)
+        cl.fence_mbarrier_init()
+        bars[0].arrive_expect_tx(16)
+    cl.cluster_sync()
+    if cl.thread_idx.x == 0:
+        cl.st_async(cl.mapa(row, 1 - rank).tile(4, 0), cl.full(4, 1, i32), bars[0].remote(1 - rank))
+        bars[0].wait(0)
+        if "st.async" not in slip:
+            cl.fence_proxy_async("shared::cta")
+            cl.cp_async(row, src)
+            cl.cp_async_commit_group()
+            cl.cp_async_wait_group(0)
+        if not slip:
+            cl.fence_proxy_async("shared::cta")
+        bars[1].arrive_expect_tx(16)
+        cl.cp_async_bulk(row, src.tile(4, 1), 16, barrier=bars[1])
+        bars[1].wait(0)
+        for i in cl.static_range(4):
+            out[rank, i] = row[i]
+
+
+@pytest.mark.parametrize("slip", ["of cp.async", "of st.async"])
+def test_what_came_asynchronously_in_the_generic_proxy_is_fenced_before_it_is_overwritten(slip: str) -> None:
+    arrays = np.arange(8, dtype=np.int32), np.zeros((2, 4), np.int32)
+    assert_caught(overwritten, 2, arrays, slip, "proxy-fence", ("cl.cp_async_bulk(row",))
+
+
 def test_what_st_async_brings_is_fenced_before_copies_of_it() -> None:
     arrays = (np.zeros((16, 32), np.float32),)
     assert_caught(relayed, 2, arrays, "fence", "proxy-fence")

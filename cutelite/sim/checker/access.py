@@ -167,6 +167,14 @@ class Copiers:
         return not bool(np.all(self.clocks.known(knowledge, row, group.agents, group.clocks)))
 
 
+def _least(actor: Actor) -> int:
+    """Return the least `Sites.later` of writes that a write may follow once they are executed, even if not visible yet.
+
+    They are asynchronous; and where the async proxy writes, they are its own: those of cp.async lie in another proxy.
+    """
+    return 1 if actor.row in (SEEN, TMEM) else 2
+
+
 class Accesses:
     """All accesses of a launch."""
 
@@ -226,8 +234,7 @@ class Accesses:
         if len(starts) > MANY_EPOCHS:
             return False
         for agent, clock, of in zip(*(held[starts].tolist() for held in (who, when, sites)), strict=True):
-            # A write may follow an asynchronous write that has been executed, even if that is not visible yet.
-            row = actor.ran if kind == WRITE and self.sites.asynchronous[of] else actor.row
+            row = actor.ran if kind == WRITE and self.sites.later[of] >= _least(actor) else actor.row
             if agent and not actor.after(row, agent, clock):
                 return False
         who, when, sites = shadow.o_who[span], shadow.o_when[span], shadow.o_site[span]
@@ -255,10 +262,9 @@ class Accesses:
         writer = shadow.w_who[granules]
         at = writer.nonzero()[0]
         if len(at):
-            # A write may follow an asynchronous write that has been executed, even if that is not visible yet.
             parts = [(at, actor.row)]
             if kind == WRITE:
-                done = self.sites.asynchronous[shadow.w_site[granules[at]]]
+                done = self.sites.later[shadow.w_site[granules[at]]] >= _least(actor)
                 parts = [(at[~done], actor.row), (at[done], actor.ran)]
             for chosen, row in parts:
                 if len(chosen):

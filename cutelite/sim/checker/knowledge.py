@@ -132,6 +132,13 @@ class Knowledge:
                 parts[columns][row] = part[row]
         return Knowledge(parts)
 
+    def of_work(self) -> Knowledge:
+        """Return what a relaxed message tells: that asynchronous work has been executed, and what is behind threads."""
+        found = self.rows(RAN, PAST)
+        for columns, part in found.parts.items():
+            part[RAN, columns.threads] = 0
+        return found
+
 
 NOTHING = Knowledge({})
 

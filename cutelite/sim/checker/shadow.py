@@ -68,6 +68,7 @@ class Sites:
     """Numbers for sites, from 1 on.
 
     unlike  whether some strong accesses differ in size or proxy, and so race if they access the same bytes
+    later   by number: 0 for accesses that threads make themselves, 1 for asynchronous ones, 2 for the async proxy's
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class Sites:
         self._strong: Site | None = None
         self._numbers: dict[tuple[int, int, bool, int, str], int] = {}
         self.kinds = np.zeros(64, np.int8)
-        self.asynchronous = np.zeros(64, bool)
+        self.later = np.zeros(64, np.int8)
         self.reach = np.zeros(64, np.int8)
 
     def number(self, op: Op, kind: int, asynchronous: bool, bytes: int, proxy: str) -> int:
@@ -91,9 +92,10 @@ class Sites:
                 self.unlike = self.unlike or not site.like(self._strong)
             if found >= len(self.kinds):
                 self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
-                self.asynchronous = np.concatenate([self.asynchronous, np.zeros_like(self.asynchronous)])
+                self.later = np.concatenate([self.later, np.zeros_like(self.later)])
                 self.reach = np.concatenate([self.reach, np.zeros_like(self.reach)])
-            self.kinds[found], self.asynchronous[found], self.reach[found] = kind, asynchronous, reach_of(op)
+            self.kinds[found], self.reach[found] = kind, reach_of(op)
+            self.later[found] = asynchronous * (1 + (proxy == "async"))
         return found
 
     def __getitem__(self, number: int) -> Site:
