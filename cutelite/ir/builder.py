@@ -102,7 +102,7 @@ class Builder:
         if op._typed:
             for problem in op.misplaced():
                 raise self._refused(op, problem)
-        for problem in op.verify():
+        for problem in op.problems():
             raise self._refused(op, problem)
         block = self.function.attrs.get("block") if op.scope != "thread" else None
         if block is not None and prod(block) <= op.threads - 32:  # a last warp of fewer threads counts

@@ -9,7 +9,7 @@ simulator and `docs/ops.md` find it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from cutelite.ir.contract import Effect, Llvm, Problem, Ptx
 from cutelite.ir.types import Type
@@ -109,6 +109,9 @@ class Field:
         return self.kind in ("one", "optional", "many")
 
 
+Rule: TypeAlias = Callable[["Op", str], Iterator[Problem]]  # finds problems of what a field holds
+
+
 class Op:
     """One instruction. Treat it as immutable: passes make a changed copy with `with_fields`."""
 
@@ -134,6 +137,7 @@ class Op:
     cache: str = ""  # of a load or store: PTX's cache operator
     pair: bool = False  # of a copy: its mbarrier may be in the other block of the pair
     gives: ClassVar[Type | str | None] = None  # the type of its only result, or the name of a field that has that type
+    takes: ClassVar[Mapping[str, Rule]] = {}  # what fields must hold, besides those that base classes name
     as_ptx: ClassVar[Ptx | None] = None  # its spelling, where no field changes it
     as_llvm: ClassVar[Llvm | None] = None
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -144,6 +148,12 @@ class Op:
     results: tuple[Value, ...] = ()  # given by the builder
     _operands: tuple[Value, ...] | None = None  # found at first use
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
+
+    def __init_subclass__(cls) -> None:
+        takes: dict[str, Rule] = {}
+        for base in reversed(cls.__mro__):
+            takes.update(getattr(base, "takes", ()))
+        cls.takes = takes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         fields = self.fields
@@ -170,6 +180,11 @@ class Op:
                 said = "a compile-time integer" if kind is int else f"a compile-time {kind.__name__}"
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 
+    def problems(self) -> Iterator[Problem]:
+        """Find problems of the op: those of `takes`; if there are none, those of `verify`."""
+        found = [problem for field, rule in self.takes.items() for problem in rule(self, field)]
+        return iter(found) if found else self.verify()
+
     @property
     def threads(self) -> int:
         """The threads that execute it together; 1 for any number."""
@@ -190,7 +205,7 @@ class Op:
         return (given.type if isinstance(given, Value) else given,)
 
     def verify(self) -> Iterator[Problem]:
-        """Find problems of the op, basic ones first: later checks may rely on earlier ones having passed."""
+        """Find problems that `takes` cannot say, basic ones first: later checks rely on earlier ones having passed."""
         return iter(())
 
     def ptx(self) -> Ptx | None:

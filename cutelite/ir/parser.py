@@ -279,7 +279,7 @@ class _Parser:
         for value in op.operands:
             if type(value.type) is Type:
                 self.fail(f"the result types are needed: %{value.hint} is defined further down", at)
-        for problem in op.verify():
+        for problem in op.problems():
             self.fail(f"{op.name}: {problem.message}", at)
         return list(op.result_types())
 

@@ -50,7 +50,7 @@ def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: 
         known = defined.get(value)
         if known is not here and (known is None or not dominates(known, here)):
             raise _broken(function, op, f"{value!r} is used where it is not defined", stage)
-    for problem in op.verify():
+    for problem in op.problems():
         raise _broken(function, op, f"{problem.field}: {problem.message}", stage)
     expected, actual = op.result_types(), tuple([value.type for value in op.results])
     if expected != actual:

@@ -1,13 +1,13 @@
-"""Operands that are addresses: a pointer, or a tensor, which stands for the address of its offset 0."""
+"""Rules of fields: addresses (a pointer, or a tensor, which stands for the address of its offset 0) and others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Problem, np
 from cutelite.ir.function import Value
-from cutelite.ir.op import Op
+from cutelite.ir.op import Op, Rule
 from cutelite.ir.types import Ptr, Scalar, Tensor, mbarrier
 
 if TYPE_CHECKING:
@@ -35,24 +35,62 @@ _ALIGNING = {
 }
 
 
-def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) -> Iterator[Problem]:
-    """Find problems of `field` of `op` as an address in one of `spaces` that is a multiple of `align` bytes."""
-    value: Value = op[field]
-    if not isinstance(value.type, Ptr | Tensor):
-        yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
-    elif value.type.space not in spaces:
-        wanted = " or ".join(WHERE[space] for space in spaces)
-        other = getattr(op, {"dst": "src", "src": "dst"}.get(field, ""), None)
-        swapped = isinstance(other, Value) and space_of(other) in spaces
-        help = "the destination comes first, then the source" if swapped else ""
-        yield Problem(field, f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}", help)
-    elif value.type.align % align:
-        known = value.type.align
-        yield Problem(
-            field,
-            f"`{field}` of {op.name} must be a multiple of {align} bytes, but is only known to be one of {known}",
-            _ALIGNING.get(value.type.space, "").format(align=align),
-        )
+def address(*spaces: str, align: int = 1) -> Rule:
+    """Return the rule of an operand that is an address in one of `spaces`, a multiple of `align` bytes."""
+
+    def problems(op: Op, field: str) -> Iterator[Problem]:
+        value: Value = op[field]
+        if not isinstance(value.type, Ptr | Tensor):
+            yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
+        elif value.type.space not in spaces:
+            wanted = " or ".join(WHERE[space] for space in spaces)
+            other = getattr(op, {"dst": "src", "src": "dst"}.get(field, ""), None)
+            swapped = isinstance(other, Value) and space_of(other) in spaces
+            help = "the destination comes first, then the source" if swapped else ""
+            text = f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}"
+            yield Problem(field, text, help)
+        elif (known := value.type.align) % align:
+            text = f"`{field}` of {op.name} must be a multiple of {align} bytes, but is only known to be one of {known}"
+            yield Problem(field, text, _ALIGNING.get(value.type.space, "").format(align=align))
+
+    return problems
+
+
+def barrier(*spaces: str) -> Rule:
+    """Return the rule of an operand that is the address of one mbarrier object (8 bytes, aligned to 8) in `spaces`."""
+    placed = address(*(spaces or ("smem",)), align=8)
+
+    def problems(op: Op, field: str) -> Iterator[Problem]:
+        yield from placed(op, field)
+        t = op[field].type
+        if isinstance(t, Tensor) and t.elem != mbarrier:
+            yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of mbarrier")
+
+    return problems
+
+
+def scalar(*types: Scalar) -> Rule:
+    """Return the rule of an operand that is a scalar of one of `types`. An optional operand may be absent."""
+
+    def problems(op: Op, field: str) -> Iterator[Problem]:
+        value: Value | None = op[field]
+        if value is not None and value.type not in types:
+            yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")
+
+    return problems
+
+
+def among(values: Collection[object], name: str = "") -> Rule:
+    """Return the rule of a constant that is one of `values`; users know it as `name`, if not as its field."""
+
+    def problems(op: Op, field: str) -> Iterator[Problem]:
+        if (held := op[field]) not in values:
+            *first, last = (repr(value) if isinstance(value, str) else str(value) for value in values)
+            known = f"{first[0]} to {last}" if isinstance(values, range) else f"{', '.join(first)} or {last}"
+            shown = repr(held) if isinstance(held, str) else str(held)
+            yield Problem(field, f"`{name or field}` of {op.name} is {shown}, but must be {known}")
+
+    return problems
 
 
 def check_aligned(lanes: Lanes, op: Op, align: int, *fields: str) -> None:
@@ -60,18 +98,3 @@ def check_aligned(lanes: Lanes, op: Op, align: int, *fields: str) -> None:
     for field in fields:
         text = f"`{field}` of {op.name} is at an address that is no multiple of {align}"
         lanes.fault(lanes.get(op[field]).astype(np.int64) % align != 0, text, "misaligned")
-
-
-def barrier_problems(op: Op, field: str = "bar", spaces: tuple[str, ...] = ("smem",)) -> Iterator[Problem]:
-    """Find problems of `field` of `op` as the address of one mbarrier object (8 bytes, aligned to 8)."""
-    yield from address_problems(op, field, spaces, 8)
-    t = op[field].type
-    if isinstance(t, Tensor) and t.elem != mbarrier:
-        yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of mbarrier")
-
-
-def scalar_problems(op: Op, field: str, *types: Scalar) -> Iterator[Problem]:
-    """Find problems of `field` of `op` as a scalar of one of `types`. An optional operand may be absent."""
-    value: Value | None = op[field]
-    if value is not None and value.type not in types:
-        yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")

@@ -15,6 +15,7 @@ from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import LOCAL_BYTES, Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
+from cutelite.ops.address import among
 from cutelite.ops.convert import rounded
 
 if TYPE_CHECKING:
@@ -488,14 +489,13 @@ class Cmp(Op):
     predicate: str
     a: Value
     b: Value
+    takes = {"predicate": among(PREDICATES)}
 
     def result_types(self) -> tuple[Type, ...]:
         return (with_elem(self.a.type, boolean),)
 
     def verify(self) -> Iterator[Problem]:
-        if self.predicate not in PREDICATES:
-            yield Problem("predicate", f"{self.predicate!r} is none of {', '.join(PREDICATES)}")
-        elif not isinstance(self.a.type, (Scalar, Vec)):
+        if not isinstance(self.a.type, (Scalar, Vec)):
             yield Problem("a", f"cmp takes numbers, not {self.a.type}")
         elif self.a.type != self.b.type:
             yield Problem("b", f"cmp takes two of one type, not {self.a.type} and {self.b.type}")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
-from cutelite.ir.op import Op, op
+from cutelite.ir.op import Op, Rule, op
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of
-from cutelite.ops.address import address_problems, space_of
+from cutelite.ops.address import address, among, space_of
 from cutelite.ops.convert import ptx_type
 from cutelite.ops.memory import PTX_SPACE
 from cutelite.ops.sync import SCOPES
@@ -47,12 +47,9 @@ def is_wide(t: Type) -> bool:
     return isinstance(t, Vec) and t.n == 2 and t.elem.name in ("i64", "u64")
 
 
-def order_problems(op: Op, allowed: tuple[str, ...]) -> Iterator[Problem]:
-    """Find problems of the fields `semantic` and `scope_of_order` of an op."""
-    if op["semantic"] not in allowed:
-        yield Problem("semantic", f"the semantic of {op.name} is {' or '.join(allowed)}, not {op['semantic']!r}")
-    if op["scope_of_order"] not in SCOPES:
-        yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {op['scope_of_order']!r}")
+def ordered(*semantics: str) -> dict[str, Rule]:
+    """Return the rules of an access that orders others as one of `semantics` says."""
+    return {"semantic": among(semantics), "scope_of_order": among(SCOPES, "scope")}
 
 
 class Ordered(Op):
@@ -76,6 +73,7 @@ class ReadModifyWrite(Ordered):
     semantic: str = "relaxed"
     scope_of_order: str = "gpu"
     access = Effect.READS | Effect.WRITES
+    takes = {"operation": among(OPERATIONS), **ordered(*SEMANTICS)}
 
     @property
     def commutes(self) -> bool:
@@ -96,13 +94,9 @@ class ReadModifyWrite(Ordered):
         return isinstance(self.a.type, Vec) and self.a.type.n == 2 and elem_of(self.a.type).bits == 16
 
     def verify(self) -> Iterator[Problem]:
-        if self.operation not in OPERATIONS:
-            yield Problem("operation", f"{self.name} does {', '.join(OPERATIONS)}, not {self.operation!r}")
-            return
         yield from self._type_problems()
         bytes = elem_of(self.a.type).bytes * (self.a.type.n if isinstance(self.a.type, Vec) else 1)
-        yield from address_problems(self, "p", SPACES, bytes)
-        yield from order_problems(self, SEMANTICS)
+        yield from address(*SPACES, align=bytes)(self, "p")
 
     def _type_problems(self) -> Iterator[Problem]:
         t, names = self.a.type, OPERATIONS[self.operation]
@@ -188,12 +182,12 @@ class Red(ReadModifyWrite):
     """`atom` without a result. There is no exch (a store does it), and semantics are relaxed or release."""
 
     word = "red"
+    takes = {**ordered("relaxed", "release")}
 
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()
         if self.operation == "exch":
             yield Problem("operation", "red has no exch", "use atom, or a store")
-        yield from order_problems(self, ("relaxed", "release"))
 
     def simulate(self, lanes: Lanes) -> None:
         self.old_value(lanes)
@@ -213,6 +207,7 @@ class AtomCas(Ordered):
     scope_of_order: str = "gpu"
     gives = "a"
     access = Effect.READS | Effect.WRITES
+    takes = ordered(*SEMANTICS)
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
@@ -228,8 +223,7 @@ class AtomCas(Ordered):
         elif self.compare.type != t:
             yield Problem("compare", f"atom.cas takes two of one type, not {self.compare.type} and {t}")
         else:
-            yield from address_problems(self, "p", SPACES, 16 if is_wide(t) else elem_of(t).bytes)
-            yield from order_problems(self, SEMANTICS)
+            yield from address(*SPACES, align=16 if is_wide(t) else elem_of(t).bytes)(self, "p")
 
     def ptx(self) -> Ptx:
         head = f"atom.{self.semantic}.{self.scope_of_order}{PTX_SPACE[space_of(self.p)]}"
@@ -256,11 +250,11 @@ class Strong(Ordered):
 
     def type_problems(self, t: Type) -> Iterator[Problem]:
         if is_wide(t):
-            yield from address_problems(self, "p", SPACES, 16)
+            yield from address(*SPACES, align=16)(self, "p")
         elif not isinstance(t, Scalar) or t.kind in ("bool", "barrier"):
             yield Problem("", f"{self.name} takes one number, or 2 i64 or u64, not {t}")
         else:
-            yield from address_problems(self, "p", SPACES, t.bytes)
+            yield from address(*SPACES, align=t.bytes)(self, "p")
 
     def head(self, word: str) -> str:
         scope = "" if self.semantic == "volatile" else f".{self.scope_of_order}"
@@ -282,10 +276,10 @@ class LoadStrong(Strong):
     scope_of_order: str = "gpu"
     gives = "type"
     access = Effect.READS | Effect.UNMERGEABLE
+    takes = ordered("relaxed", "acquire", "volatile")
 
     def verify(self) -> Iterator[Problem]:
-        yield from self.type_problems(self.type)
-        yield from order_problems(self, ("relaxed", "acquire", "volatile"))
+        return self.type_problems(self.type)
 
     def ptx(self) -> Ptx:
         if is_wide(self.type):
@@ -312,10 +306,10 @@ class StoreStrong(Strong):
     semantic: str = "release"
     scope_of_order: str = "gpu"
     access = Effect.WRITES
+    takes = ordered("relaxed", "release", "volatile")
 
     def verify(self) -> Iterator[Problem]:
-        yield from self.type_problems(self.a.type)
-        yield from order_problems(self, ("relaxed", "release", "volatile"))
+        return self.type_problems(self.a.type)
 
     def ptx(self) -> Ptx:
         if is_wide(self.a.type):
@@ -336,15 +330,11 @@ class Prefetch(Op):
     level: str = "L2"
 
     effects = Effect.ORDERS  # so that it is not moved; it neither reads nor writes
+    takes = {"p": address("gmem"), "level": among(("L1", "L2", "L2::evict_last"))}
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
         return "cache_hint" if self.level == "L2::evict_last" else None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("gmem",), 1)
-        if self.level not in ("L1", "L2", "L2::evict_last"):
-            yield Problem("level", f"a cache level is L1, L2 or L2::evict_last, not {self.level!r}")
 
     def ptx(self) -> Ptx:
         return Ptx(f"prefetch{PTX_SPACE[space_of(self.p)]}.{self.level} [$p];")

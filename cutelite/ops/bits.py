@@ -10,6 +10,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, i32, u32, with_elem
+from cutelite.ops.address import among
 from cutelite.ops.arith import Binary, Unary
 from cutelite.ops.convert import ptx_type
 
@@ -230,11 +231,7 @@ class Bmsk(Words):
     start: Value
     length: Value
     mode: str = "clamp"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.mode not in ("clamp", "wrap"):
-            yield Problem("mode", f"bmsk has the modes clamp and wrap, not {self.mode!r}")
+    takes = {"mode": among(("clamp", "wrap"))}
 
     def ptx(self) -> Ptx:
         return _computes(f"bmsk.{self.mode}.b32 $out, $start, $length;")
@@ -259,11 +256,7 @@ class Szext(Words):
     x: Value
     length: Value
     mode: str = "clamp"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.mode not in ("clamp", "wrap"):
-            yield Problem("mode", f"szext has the modes clamp and wrap, not {self.mode!r}")
+    takes = {"mode": among(("clamp", "wrap"))}
 
     def ptx(self) -> Ptx:
         return _computes(f"szext.{self.mode}.{self.suffix} $out, $x, $length;")
@@ -294,11 +287,7 @@ class Prmt(Words):
     b: Value
     selector: Value
     mode: str = ""
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.mode not in PRMT_MODES:
-            yield Problem("mode", f"{self.mode!r} is none of {', '.join(filter(None, PRMT_MODES))}")
+    takes = {"mode": among(PRMT_MODES)}
 
     def ptx(self) -> Ptx:
         return _computes(f"prmt.b32{f'.{self.mode}' if self.mode else ''} $out, $a, $b, $selector;")
@@ -345,12 +334,8 @@ class Lop3(Words):
     b: Value
     c: Value
     table: int
+    takes = {"table": among(range(256))}
     as_ptx = _computes("lop3.b32 $out, $a, $b, $c, ${table};")
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if not 0 <= self.table <= 255:
-            yield Problem("table", f"the table of lop3 has 8 bits, {self.table} has more")
 
     def compute(self, a: Array, b: Array, c: Array) -> Array:
         result = np.zeros_like(a)
@@ -376,11 +361,7 @@ class Shf(Words):
     amount: Value
     direction: str
     clamp: bool = False
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.direction not in ("l", "r"):
-            yield Problem("direction", f"shf goes 'l' or 'r', not {self.direction!r}")
+    takes = {"direction": among(("l", "r"))}
 
     def ptx(self) -> Ptx:
         mode = "clamp" if self.clamp else "wrap"

@@ -15,7 +15,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent, Array, Lanes, Machine, Wait
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, boolean, elem_of, i32, u32, u64
-from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems
+from cutelite.ops.address import address, among, barrier, check_aligned, scalar
 
 BARRIER = Effect.ORDERS | Effect.CONVERGENT
 
@@ -56,14 +56,11 @@ class Mapa(Op):
     p: Value
     rank: Value
     as_ptx = Ptx("mapa.shared::cluster.u32 $out, $p, $rank;", pure=True, memory=False)
+    takes = {"p": address("smem"), "rank": scalar(i32, u32)}
 
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.p.type, Ptr | Tensor)
         return (replace(self.p.type, space="cluster"),)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("smem",), 1)
-        yield from scalar_problems(self, "rank", i32, u32)
 
     def simulate(self, lanes: Lanes) -> None:
         rank = lanes.get(self.rank).astype(np.int64)
@@ -79,9 +76,7 @@ class Getctarank(Op):
     p: Value
     gives = i32
     as_ptx = Ptx("getctarank.shared::cluster.u32 $out, $p;", pure=True, memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("smem", "cluster"), 1)
+    takes = {"p": address("smem", "cluster")}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.rank_of(lanes.get(self.p)).astype(np.int32))
@@ -102,6 +97,7 @@ class StAsync(Op):
     p: Value
     a: Value
     bar: Value
+    takes = {"bar": barrier("cluster")}
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
@@ -111,8 +107,7 @@ class StAsync(Op):
         elif elem_of(t).bytes * n > 16:
             yield Problem("a", f"st.async stores 16 bytes at most, and {t} has {elem_of(t).bytes * n}")
         else:
-            yield from address_problems(self, "p", ("cluster",), elem_of(t).bytes * n)
-        yield from barrier_problems(self, "bar", ("cluster",))
+            yield from address("cluster", align=elem_of(t).bytes * n)(self, "p")
 
     def ptx(self) -> Ptx:
         t = self.a.type
@@ -177,15 +172,13 @@ class RedAsync(Op):
     p: Value
     a: Value
     bar: Value
+    takes = {"bar": barrier("cluster"), "kind": among(RED_ASYNC)}
 
     def verify(self) -> Iterator[Problem]:
-        if self.kind not in RED_ASYNC:
-            yield Problem("kind", f"{self.kind!r} is none of {', '.join(RED_ASYNC)}")
-        elif not isinstance(self.a.type, Scalar) or self.a.type.name not in RED_ASYNC[self.kind]:
+        if not isinstance(self.a.type, Scalar) or self.a.type.name not in RED_ASYNC[self.kind]:
             yield Problem("a", f"red.async {self.kind} takes {', '.join(RED_ASYNC[self.kind])}, not {self.a.type}")
         else:
-            yield from address_problems(self, "p", ("cluster",), self.a.type.bytes)
-        yield from barrier_problems(self, "bar", ("cluster",))
+            yield from address("cluster", align=self.a.type.bytes)(self, "p")
 
     def ptx(self) -> Ptx:
         kind = f"{self.kind}.{RED_ASYNC[self.kind][str(self.a.type)]}"
@@ -251,14 +244,11 @@ class TryCancel(Op):
     response: Value
     bar: Value
     multicast: bool = False
+    takes = {"response": address("smem", align=RESPONSE), "bar": barrier()}
 
     @property
     def feature(self) -> str:  # type: ignore[override]
         return "clusterlaunchcontrol.multicast" if self.multicast else "clusterlaunchcontrol"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "response", ("smem",), RESPONSE)
-        yield from barrier_problems(self, "bar")
 
     def ptx(self) -> Ptx:
         everywhere = ".multicast::cluster::all" if self.multicast else ""
@@ -340,11 +330,7 @@ class GetFirstCtaid(QueryCancel):
 
     axis: str
     gives = u32
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.axis not in ("x", "y", "z"):
-            yield Problem("axis", f"{self.axis!r} is none of x, y, z")
+    takes = {"axis": among(("x", "y", "z"))}
 
     def ptx(self) -> Ptx:
         return self.ask(f"get_first_ctaid::{self.axis}.b32")

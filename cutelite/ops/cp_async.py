@@ -18,7 +18,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, i32, u8, u16, u32, u64
-from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
+from cutelite.ops.address import address, among, barrier, check_aligned, scalar, space_of
 from cutelite.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
 L2_PREFETCH = (0, 64, 128, 256)
 PRIORITIES = ("evict_last", "evict_normal", "evict_first", "evict_unchanged")
+SPLIT = {"primary": among(PRIORITIES), "secondary": among(("evict_first", "evict_unchanged"))}
 
 
 @op("createpolicy", feature="cache_hint", source="PTX ISA: createpolicy.fractional")
@@ -41,9 +42,9 @@ class CreatePolicy(Op):
     fraction: float = 1.0
     secondary: str = "evict_unchanged"
     gives = u64
+    takes = SPLIT
 
     def verify(self) -> Iterator[Problem]:
-        yield from priority_problems(self.primary, self.secondary)
         if not 0 < self.fraction <= 1:
             yield Problem("fraction", f"the fraction is {self.fraction}; it must be above 0 and at most 1")
 
@@ -69,12 +70,7 @@ class CreatePolicyRange(Op):
     primary: str
     secondary: str = "evict_unchanged"
     gives = u64
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("gmem",), 1)
-        yield from scalar_problems(self, "primary_size", i32, u32)
-        yield from scalar_problems(self, "total_size", i32, u32)
-        yield from priority_problems(self.primary, self.secondary)
+    takes = {"p": address("gmem"), "primary_size": scalar(i32, u32), "total_size": scalar(i32, u32), **SPLIT}
 
     def ptx(self) -> Ptx:
         kinds = f"global.L2::{self.primary}.L2::{self.secondary}"
@@ -95,20 +91,10 @@ class CreatePolicyCvt(Op):
     access_property: Value
     gives = u64
     as_ptx = Ptx("createpolicy.cvt.L2.b64 $out, $access_property;", memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "access_property", u64)
+    takes = {"access_property": scalar(u64)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.zeros(lanes.mask.shape, np.uint64))
-
-
-def priority_problems(primary: str, secondary: str) -> Iterator[Problem]:
-    """Find problems of the priorities of an L2 policy."""
-    if primary not in PRIORITIES:
-        yield Problem("primary", f"{primary!r} is none of {', '.join(PRIORITIES)}")
-    if secondary not in ("evict_first", "evict_unchanged"):
-        yield Problem("secondary", f"{secondary!r} is neither evict_first nor evict_unchanged")
 
 
 @op("cp.async", effects=ASYNC_COPY, feature="cp.async", source="PTX ISA: cp.async")
@@ -129,21 +115,19 @@ class CpAsync(Op):
     prefetch: int = 0
     src_bytes: Value | None
     policy: Value | None
+    takes = {
+        "bytes": among((4, 8, 16)),
+        "src_bytes": scalar(i32, u32),
+        "cache": among(("ca", "cg")),
+        "prefetch": among(L2_PREFETCH),
+        "policy": scalar(u64),
+    }
 
     def verify(self) -> Iterator[Problem]:
-        if self.bytes not in (4, 8, 16):
-            yield Problem("bytes", f"cp.async copies 4, 8 or 16 bytes, not {self.bytes}")
-            return
-        yield from address_problems(self, "dst", ("smem",), self.bytes)
-        yield from address_problems(self, "src", ("gmem",), self.bytes)
-        yield from scalar_problems(self, "src_bytes", i32, u32)
-        yield from scalar_problems(self, "policy", u64)
-        if self.cache not in ("ca", "cg"):
-            yield Problem("cache", f"{self.cache!r} is neither ca nor cg")
-        elif self.cache == "cg" and self.bytes != 16:
+        yield from address("smem", align=self.bytes)(self, "dst")
+        yield from address("gmem", align=self.bytes)(self, "src")
+        if self.cache == "cg" and self.bytes != 16:
             yield Problem("cache", f"cp.async.cg copies 16 bytes, not {self.bytes}", "use cache 'ca'")
-        if self.prefetch not in L2_PREFETCH:
-            yield Problem("prefetch", f"the L2 prefetch is 0, 64, 128 or 256 bytes, not {self.prefetch}")
 
     def ptx(self) -> Ptx:
         hint = ".L2::cache_hint" if self.policy else ""
@@ -243,9 +227,7 @@ class CpAsyncMbarrierArrive(Op):
 
     bar: Value
     noinc: bool = False
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
+    takes = {"bar": barrier()}
 
     def ptx(self) -> Ptx:
         return Ptx(f"cp.async.mbarrier.arrive{'.noinc' if self.noinc else ''}.shared::cta.b64 [$bar];")
@@ -264,6 +246,12 @@ def _arrive(bar: int, agent: Agent) -> None:
 
 
 BULK_ALIGN = 16  # bytes: of both addresses, and of the size (PTX ISA, cp.async.bulk)
+STORED = {
+    "dst": address("gmem", align=BULK_ALIGN),
+    "src": address("smem", align=BULK_ALIGN),
+    "bytes": scalar(i32, u32),
+    "policy": scalar(u64),
+}
 
 
 @op("cp.async.bulk", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk")
@@ -284,6 +272,7 @@ class CpAsyncBulk(Op):
     barrier: Value | None
     multicast: Value | None
     policy: Value | None
+    takes = {"bytes": scalar(i32, u32), "multicast": scalar(u16), "policy": scalar(u64)}
 
     @property
     def way(self) -> tuple[str, str]:
@@ -294,18 +283,15 @@ class CpAsyncBulk(Op):
             text = f"cp.async.bulk cannot copy from {self.src.type} to {self.dst.type}"
             yield Problem("dst", text, "it goes gmem to smem, smem to gmem, or smem to the cluster's smem")
             return
-        yield from address_problems(self, "dst", (self.way[0],), BULK_ALIGN)
-        yield from address_problems(self, "src", (self.way[1],), BULK_ALIGN)
-        yield from scalar_problems(self, "bytes", i32, u32)
-        yield from scalar_problems(self, "multicast", u16)
-        yield from scalar_problems(self, "policy", u64)
+        yield from address(self.way[0], align=BULK_ALIGN)(self, "dst")
+        yield from address(self.way[1], align=BULK_ALIGN)(self, "src")
         if self.way[0] == "gmem":
             if self.barrier:
                 yield Problem("barrier", "a bulk copy to global memory ends in a bulk group, not on an mbarrier")
         elif self.barrier is None:
             yield Problem("barrier", "a bulk copy to shared memory needs an mbarrier to count its bytes on")
         else:
-            yield from barrier_problems(self, "barrier", (self.way[0],))
+            yield from barrier(self.way[0])(self, "barrier")
         if self.multicast and self.way[1] != "gmem":
             yield Problem("multicast", "only copies from global memory can be multicast")
         if self.policy and self.way[0] == "cluster":
@@ -365,13 +351,7 @@ class CpAsyncBulkMasked(Op):
     bytes: Value
     mask: Value
     policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "dst", ("gmem",), BULK_ALIGN)
-        yield from address_problems(self, "src", ("smem",), BULK_ALIGN)
-        yield from scalar_problems(self, "bytes", i32, u32)
-        yield from scalar_problems(self, "mask", u16)
-        yield from scalar_problems(self, "policy", u64)
+    takes = {**STORED, "mask": scalar(u16)}
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(None, None, self.policy)
@@ -508,17 +488,14 @@ class CpReduceAsyncBulk(Op):
     src: Value
     bytes: Value
     policy: Value | None
+    takes = STORED
 
     @property
     def commutes(self) -> bool:
         return not (self.kind == "add" and self.elem.is_float)
 
     def verify(self) -> Iterator[Problem]:
-        yield from reduction_problems(self.kind, self.elem)
-        yield from address_problems(self, "dst", ("gmem",), BULK_ALIGN)
-        yield from address_problems(self, "src", ("smem",), BULK_ALIGN)
-        yield from scalar_problems(self, "bytes", i32, u32)
-        yield from scalar_problems(self, "policy", u64)
+        return reduction_problems(self.kind, self.elem)
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(None, None, self.policy)
@@ -554,11 +531,7 @@ class CpAsyncBulkPrefetch(Op):
     src: Value
     bytes: Value
     policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "src", ("gmem",), BULK_ALIGN)
-        yield from scalar_problems(self, "bytes", i32, u32)
-        yield from scalar_problems(self, "policy", u64)
+    takes = {"src": address("gmem", align=BULK_ALIGN), "bytes": scalar(i32, u32), "policy": scalar(u64)}
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(None, None, self.policy)

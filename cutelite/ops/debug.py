@@ -10,6 +10,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32
+from cutelite.ops.address import among
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
@@ -183,6 +184,7 @@ def shown(t: Type) -> bool:
     return isinstance(t, Scalar | Vec | Ptr | Tensor)
 
 
+PHASES = ("mark", "begin", "end")
 MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
 """Limits of the events of a profile: the number of names, and the bound that values stay below."""
 
@@ -200,18 +202,14 @@ class ProfileMark(Op):
     label: str
     phase: str
     value: tuple[Value, ...]
+    takes = {"phase": among(PHASES)}
 
     def verify(self) -> Iterator[Problem]:
-        if self.phase not in PHASES:
-            yield Problem("phase", f"{self.phase!r} is none of {', '.join(PHASES)}")
         if len(self.value) > 1 or any(each.type != i32 for each in self.value):
             yield Problem("value", f"a mark has one i32 or nothing, not {', '.join(str(v.type) for v in self.value)}")
 
     def simulate(self, lanes: Lanes) -> None:
         return None
-
-
-PHASES = ("mark", "begin", "end")
 
 
 @op("record", effects=Effect.HOST_VISIBLE, source="cutelite: comparison by line")

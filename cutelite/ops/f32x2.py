@@ -9,6 +9,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Vec, f32
+from cutelite.ops.address import among
 from cutelite.ops.arith import product_and_sum
 from cutelite.ops.convert import ALL_MODES, rounded
 from cutelite.ops.math import flushed
@@ -28,6 +29,7 @@ class Packed(Op):
     ftz: bool = False
     rounding: str = "rn"
     gives = PAIR
+    takes = {"rounding": among(ALL_MODES)}
 
     @property
     def given(self) -> tuple[Value, ...]:
@@ -37,8 +39,6 @@ class Packed(Op):
         for field, value in zip("abc", self.given, strict=False):
             if value.type != PAIR:
                 yield Problem(field, f"{self.name} takes vec<f32,2>, not {value.type}")
-        if self.rounding not in ALL_MODES:
-            yield Problem("rounding", f"rounding {self.rounding!r} is none of {', '.join(ALL_MODES)}")
 
     def ptx(self) -> Ptx:
         word, kind = self.name.split(".")

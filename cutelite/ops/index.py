@@ -9,6 +9,7 @@ from cutelite.ir.contract import Effect, Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, Type, i32, i64, u32, u64
+from cutelite.ops.address import among, scalar
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
@@ -90,10 +91,7 @@ class Dim(Op):
     expr: object
     type: Scalar
     gives = "type"
-
-    def verify(self) -> Iterator[Problem]:
-        if self.type not in (i32, i64):
-            yield Problem("type", f"a dim is an i32 or an i64, not {self.type}")
+    takes = {"type": among((i32, i64))}
 
     def simulate(self, lanes: Lanes) -> None:
         value = np.asarray(lanes.dim(self.expr))
@@ -106,10 +104,7 @@ class DimBind(Op):
 
     a: Value
     dim: object
-
-    def verify(self) -> Iterator[Problem]:
-        if self.a.type not in (i32, i64):
-            yield Problem("a", f"a dim is made of an i32 or an i64, not of {self.a.type}")
+    takes = {"a": scalar(i32, i64)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.bind_dim(self.dim, lanes.get(self.a))

@@ -16,7 +16,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
 from cutelite.layout import Layout
-from cutelite.ops.address import address_problems
+from cutelite.ops.address import address
 from cutelite.target.targets import WARP
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class MatrixAccess(Op):
     p: Value
 
     def common_problems(self, elem: Scalar, count: int, transpose: bool) -> Iterator[Problem]:
-        yield from address_problems(self, "p", ("smem",), ROW_BYTES)
+        yield from address("smem", align=ROW_BYTES)(self, "p")
         if count not in COUNTS:
             yield Problem("count", f"{self.name} moves 1, 2 or 4 matrices, not {count}")
         if elem.bits not in (8, 16, 32) or elem.kind in ("bool", "barrier"):

@@ -18,6 +18,7 @@ from cutelite.ir.contract import Llvm, Problem, Ptx, np
 from cutelite.ir.op import op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, boolean, elem_of, with_elem
+from cutelite.ops.address import among
 from cutelite.ops.arith import Binary, Unary, pairs
 
 
@@ -72,14 +73,10 @@ class FpTest(Unary):
     """Test whether the float `a` is `kind`: 'nan', 'inf' or 'finite'."""
 
     kind: str
+    takes = {"kind": among(("nan", "inf", "finite"))}
 
     def result_types(self) -> tuple[Type, ...]:
         return (with_elem(self.a.type, boolean),)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        if self.kind not in ("nan", "inf", "finite"):
-            yield Problem("kind", f"{self.kind!r} is none of nan, inf, finite")
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.arithmetic and elem.is_float

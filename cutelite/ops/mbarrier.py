@@ -7,14 +7,13 @@ then begins at once, expecting the count that `init` gave. Phases alternate in p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cutelite.ir.contract import Effect, Problem, Ptx
+from cutelite.ir.contract import Effect, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Type, boolean, i32, u32, u64
-from cutelite.ops.address import barrier_problems, scalar_problems, space_of
+from cutelite.ops.address import among, barrier, scalar, space_of
 
 if TYPE_CHECKING:
     from cutelite.ir import simulation
@@ -29,9 +28,7 @@ def semantics(word: str, relaxed: bool, reach: str) -> str:
     return f".{'relaxed' if relaxed else word}.{reach}" if relaxed or reach != "cta" else ""
 
 
-def reach_problems(reach: str) -> Iterator[Problem]:
-    if reach not in ("cta", "cluster"):
-        yield Problem("reach", f"memory is ordered within the 'cta' or the 'cluster', not {reach!r}")
+REACH = among(("cta", "cluster"))  # the threads within which an arrival or a wait orders memory
 
 
 @op("mbarrier.init", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.init")
@@ -44,10 +41,7 @@ class Init(Op):
     bar: Value
     count: Value
     as_ptx = Ptx("mbarrier.init.shared::cta.b64 [$bar], $count;")
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
-        yield from scalar_problems(self, "count", i32, u32)
+    takes = {"bar": barrier(), "count": scalar(i32, u32)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.mbarriers.init(lanes, lanes.get(self.bar), lanes.get(self.count))
@@ -59,9 +53,7 @@ class Inval(Op):
 
     bar: Value
     as_ptx = Ptx("mbarrier.inval.shared::cta.b64 [$bar];")
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
+    takes = {"bar": barrier()}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.mbarriers.inval(lanes, lanes.get(self.bar))
@@ -105,16 +97,12 @@ class Arrive(ArriveForm):
     count: Value | None
     reach: str = "cta"
     relaxed: bool = False
+    takes = {"bar": barrier("smem", "cluster"), "count": scalar(i32, u32), "reach": REACH}
 
     @property
     def feature(self) -> str:  # type: ignore[override]
         plain = self.count is None and not self.relaxed and not self.remote and self.reach == "cta"
         return "mbarrier" if plain else "mbarrier.try_wait"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self, spaces=("smem", "cluster"))
-        yield from scalar_problems(self, "count", i32, u32)
-        yield from reach_problems(self.reach)
 
     def ptx(self) -> Ptx:
         return self.spelling(", $count" if self.count else "", self.relaxed, self.reach)
@@ -138,11 +126,7 @@ class ArriveExpectTx(ArriveForm):
     bytes: Value
     reach: str = "cta"
     relaxed: bool = False
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self, spaces=("smem", "cluster"))
-        yield from scalar_problems(self, "bytes", i32, u32)
-        yield from reach_problems(self.reach)
+    takes = {"bar": barrier("smem", "cluster"), "bytes": scalar(i32, u32), "reach": REACH}
 
     def ptx(self) -> Ptx:
         return self.spelling(", $bytes", self.relaxed, self.reach)
@@ -159,10 +143,7 @@ class ArriveNoComplete(Op):
     count: Value
     gives = u64
     as_ptx = Ptx("mbarrier.arrive.noComplete.shared::cta.b64 $out, [$bar], $count;")
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
-        yield from scalar_problems(self, "count", i32, u32)
+    takes = {"bar": barrier(), "count": scalar(i32, u32)}
 
     def simulate(self, lanes: Lanes) -> None:
         mbarriers = lanes.machine.mbarriers
@@ -178,10 +159,7 @@ class TxForm(Op):
 
     bar: Value
     bytes: Value
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self, spaces=("smem", "cluster"))
-        yield from scalar_problems(self, "bytes", i32, u32)
+    takes = {"bar": barrier("smem", "cluster"), "bytes": scalar(i32, u32)}
 
     def ptx(self) -> Ptx:
         where = "cluster.shared::cluster" if space_of(self.bar) == "cluster" else "cta.shared::cta"
@@ -216,11 +194,7 @@ class WaitForm(Op):
     phase: Value
     reach: str = "cta"
     relaxed: bool = False
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
-        yield from scalar_problems(self, "phase", i32, u32, u64)
-        yield from reach_problems(self.reach)
+    takes = {"bar": barrier(), "phase": scalar(i32, u32, u64), "reach": REACH}
 
     @property
     def by_parity(self) -> bool:
@@ -270,10 +244,7 @@ class TryWait(WaitForm):
 
     hint_ns: Value | None
     gives = boolean
-
-    def verify(self) -> Iterator[Problem]:
-        yield from super().verify()
-        yield from scalar_problems(self, "hint_ns", i32, u32)
+    takes = {"hint_ns": scalar(i32, u32)}
 
     def ptx(self) -> Ptx:
         return Ptx(self.call("try_wait", "$out", ", $hint_ns" if self.hint_ns else ""))
@@ -304,9 +275,7 @@ class PendingCount(Op):
     state: Value
     gives = u32
     as_ptx = Ptx("mbarrier.pending_count.b64 $out, $state;", pure=True, memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "state", u64)
+    takes = {"state": scalar(u64)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.mbarriers.pending_count(lanes.get(self.state)))

@@ -13,8 +13,8 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of
-from cutelite.ops.address import address_problems
-from cutelite.ops.atomics import Ordered, order_problems
+from cutelite.ops.address import address
+from cutelite.ops.atomics import Ordered, ordered
 from cutelite.ops.convert import ptx_type
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ def type_problems(op: Op, t: Type, operation: str, what: str | None = None) -> I
     elif isinstance(t, Scalar) and t.bits == 16:
         yield Problem("type", f"{op.name} takes {t} in vectors of 2, 4 or 8")
     else:
-        yield from address_problems(op, "p", ("gmem",), size(t))
+        yield from address("gmem", align=size(t))(op, "p")
 
 
 def size(t: Type) -> int:
@@ -81,10 +81,10 @@ class MultimemLoadReduce(Ordered):
     exact: bool = True
     gives = "type"
     access = Effect.READS | Effect.UNMERGEABLE
+    takes = ordered("relaxed", "acquire")
 
     def verify(self) -> Iterator[Problem]:
-        yield from type_problems(self, self.type, self.operation)
-        yield from order_problems(self, ("relaxed", "acquire"))
+        return type_problems(self, self.type, self.operation)
 
     def ptx(self) -> Ptx:
         half = elem_of(self.type).bits == 16
@@ -107,11 +107,10 @@ class MultimemStore(Ordered):
     semantic: str = "relaxed"
     scope_of_order: str = "sys"
     access = Effect.WRITES
+    takes = ordered("relaxed", "release")
 
     def verify(self) -> Iterator[Problem]:
-        t = self.a.type
-        yield from type_problems(self, t, "add" if elem_of(t).is_float else "max", "")
-        yield from order_problems(self, ("relaxed", "release"))
+        return type_problems(self, self.a.type, "add" if elem_of(self.a.type).is_float else "max", "")
 
     def ptx(self) -> Ptx:
         half = elem_of(self.a.type).bits == 16
@@ -133,6 +132,7 @@ class MultimemRed(Ordered):
     semantic: str = "relaxed"
     scope_of_order: str = "sys"
     access = Effect.READS | Effect.WRITES
+    takes = ordered("relaxed", "release")
 
     @property
     def commutes(self) -> bool:
@@ -142,7 +142,6 @@ class MultimemRed(Ordered):
         yield from type_problems(self, self.a.type, self.operation)
         if elem_of(self.a.type).is_float and self.operation != "add":
             yield Problem("operation", f"multimem.red only adds {self.a.type}")
-        yield from order_problems(self, ("relaxed", "release"))
 
     def ptx(self) -> Ptx:
         half = elem_of(self.a.type).bits == 16

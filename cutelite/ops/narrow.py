@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from cutelite.ir.contract import Problem, Ptx, np
+from cutelite.ir.contract import Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Vec, f16, f32, u16
-from cutelite.ops.address import scalar_problems
+from cutelite.ops.address import among, scalar
 
 FORMATS: dict[str, tuple[int, int, int]] = {"e2m1": (2, 1, 4), "e2m3": (2, 3, 8), "e3m2": (3, 2, 8)}
 """Bits of the exponent, of the stored significand, and of the place of a number: 6-bit ones lie low in a byte."""
@@ -37,11 +35,6 @@ def codes(x: Array, name: str) -> Array:
     return np.where(np.signbit(x) & ~np.isnan(x), code + len(sizes), code)
 
 
-def format_problems(op: Op) -> Iterator[Problem]:
-    if op["format"] not in FORMATS:
-        yield Problem("format", f"the formats are {', '.join(FORMATS)}, not {op['format']!r}")
-
-
 @op("cvt.unpack", feature="fp4", source="PTX ISA: cvt, .e2m1x2, .e2m3x2, .e3m2x2")
 class CvtUnpack(Op):
     """The two numbers of `format` in the low 8 (e2m1) or 16 bits of the u16 `a`, the lower first, as a vec<f16,2>."""
@@ -49,10 +42,7 @@ class CvtUnpack(Op):
     a: Value
     format: str
     gives = Vec(f16, 2)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "a", u16)
-        yield from format_problems(self)
+    takes = {"a": scalar(u16), "format": among(FORMATS)}
 
     def ptx(self) -> Ptx:
         convert = f"cvt.rn.f16x2.{self.format}x2 $out"
@@ -81,11 +71,7 @@ class CvtPack(Op):
     high: Value
     format: str
     gives = u16
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "low", f32)
-        yield from scalar_problems(self, "high", f32)
-        yield from format_problems(self)
+    takes = {"low": scalar(f32), "high": scalar(f32), "format": among(FORMATS)}
 
     def ptx(self) -> Ptx:
         convert = f"cvt.rn.satfinite.{self.format}x2.f32"

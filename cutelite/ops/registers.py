@@ -9,7 +9,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import boolean, i32, u32
-from cutelite.ops.address import scalar_problems
+from cutelite.ops.address import scalar
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes, Wait
@@ -57,9 +57,7 @@ class Elect(Op):
     members: Value
     gives = boolean
     as_ptx = Ptx("elect.sync _|$out, $members;", memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "members", u32, i32)
+    takes = {"members": scalar(u32, i32)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.arange(len(lanes.mask)) == lanes.machine.elected(lanes.mask))

@@ -9,7 +9,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Type, boolean, i32, u32
-from cutelite.ops.address import scalar_problems
+from cutelite.ops.address import among, scalar
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes, Wait
@@ -35,15 +35,13 @@ class CtaBarrier(Op):
     id: int = 0
     count: int = ALL_THREADS
     number: Value | None
+    takes = {"number": scalar(i32, u32), "id": among(range(BARRIERS))}
 
     @property
     def threads(self) -> int:
         return self.count
 
     def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "number", i32, u32)
-        if not 0 <= self.id < BARRIERS:
-            yield Problem("id", f"a block has the barriers 0 to {BARRIERS - 1}, not {self.id}")
         if self.count % 32 or not 0 <= self.count <= 1024:
             yield Problem("count", f"a barrier is for a multiple of 32 threads up to 1024, not {self.count}")
         if self.number is not None and self.count == ALL_THREADS:
@@ -107,15 +105,13 @@ class BarRed(CtaBarrier):
 
     a: Value
     operation: str
+    takes = {
+        "a": scalar(boolean),
+        "operation": among(("and", "or", "popc")),
+    }
 
     def result_types(self) -> tuple[Type, ...]:
         return (i32 if self.operation == "popc" else boolean,)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "a", boolean)
-        yield from super().verify()
-        if self.operation not in ("and", "or", "popc"):
-            yield Problem("operation", f"bar.red does and, or, popc, not {self.operation!r}")
 
     def ptx(self) -> Ptx:
         kind = "u32" if self.operation == "popc" else "pred"
@@ -141,16 +137,14 @@ class Fence(Op):
 
     semantic: str = "acq_rel"
     scope_of_order: str = "gpu"
+    takes = {
+        "semantic": among(FENCES),
+        "scope_of_order": among(SCOPES, "scope"),
+    }
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
         return "cluster" if self.scope_of_order == "cluster" else None
-
-    def verify(self) -> Iterator[Problem]:
-        if self.semantic not in FENCES:
-            yield Problem("semantic", f"a fence is {', '.join(FENCES)}, not {self.semantic!r}")
-        if self.scope_of_order not in SCOPES:
-            yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {self.scope_of_order!r}")
 
     def ptx(self) -> Ptx:
         # PTX has fence.acquire and fence.release from sm_90 on only; acq_rel is legal everywhere, and orders more.
@@ -167,9 +161,7 @@ class Nanosleep(Op):
 
     ns: Value
     as_ptx = Ptx("nanosleep.u32 $ns;", memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "ns", u32, i32)
+    takes = {"ns": scalar(u32, i32)}
 
     def simulate(self, lanes: Lanes) -> None:
         return None

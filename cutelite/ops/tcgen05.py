@@ -21,7 +21,7 @@ from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, i32, u8, u16, u32, u64
 from cutelite.layout import is_static, rank, size
 from cutelite.ops import wgmma
-from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+from cutelite.ops.address import address, among, barrier, scalar
 from cutelite.ops.tcgen05_layouts import (
     COPIES,
     LANE_SHIFT,
@@ -41,20 +41,13 @@ ALLOCATIONS = (32, 64, 128, 256, 512)
 """Numbers of columns that can be allocated (PTX ISA, tcgen05.alloc)."""
 
 
-def group_problems(op: Op) -> Iterator[Problem]:
-    if op["cta_group"] not in (1, 2):
-        yield Problem("cta_group", f"cta_group is 1, or 2 for a pair of blocks, not {op['cta_group']}")
-
-
-def columns_problems(op: Op) -> Iterator[Problem]:
-    if op["columns"] not in ALLOCATIONS:
-        known = ", ".join(map(str, ALLOCATIONS))
-        yield Problem("columns", f"{op.name} takes {known} columns, not {op['columns']}")
-    yield from group_problems(op)
-
-
 class OfTensorMemory(Op):
     feature = "tcgen05"
+
+
+IN_TMEM = address("tmem")
+GROUP = {"cta_group": among((1, 2))}
+ALLOCATED = {"columns": among(ALLOCATIONS), **GROUP}
 
 
 @op("tcgen05.alloc", scope="warp", effects=WARP_WIDE | Effect.UNMERGEABLE, source="PTX ISA: tcgen05.alloc")
@@ -71,10 +64,7 @@ class Alloc(OfTensorMemory):
     slot: Value
     columns: int
     cta_group: int = 1
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "slot", ("smem",), 4)
-        yield from columns_problems(self)
+    takes = {"slot": address("smem", align=4), **ALLOCATED}
 
     def ptx(self) -> Ptx:
         return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.shared::cta.b32 [$slot], ${{columns}};")
@@ -97,10 +87,7 @@ class Dealloc(OfTensorMemory):
     address: Value
     columns: int
     cta_group: int = 1
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "address", ("tmem",), 1)
-        yield from columns_problems(self)
+    takes = {"address": IN_TMEM, **ALLOCATED}
 
     def ptx(self) -> Ptx:
         return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.b32 $address, ${{columns}};")
@@ -114,9 +101,7 @@ class RelinquishAllocPermit(OfTensorMemory):
     """Promise that this block allocates no more, so that the next block of the SM can. A warp executes it."""
 
     cta_group: int = 1
-
-    def verify(self) -> Iterator[Problem]:
-        yield from group_problems(self)
+    takes = GROUP
 
     def ptx(self) -> Ptx:
         return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned;")
@@ -133,9 +118,9 @@ class TmemTensor(OfTensorMemory):
     type: Tensor
     gives = "type"
     as_ptx = Ptx("mov.b32 $out, $address;", pure=True, memory=False)
+    takes = {"address": scalar(u32)}
 
     def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "address", u32)
         if problem := tmem_problem(self.type):
             yield Problem("type", problem)
 
@@ -204,7 +189,7 @@ class PlainDescriptor(Descriptor):
     """The descriptor of rows of 16 bytes at `t` in shared memory, unswizzled; groups of 8 rows lie 128 bytes apart."""
 
     def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "t", ("smem",), 16)
+        return address("smem", align=16)(self, "t")
 
     @cached_property
     def constant(self) -> int:
@@ -228,15 +213,7 @@ class Copy(OfTensorMemory):
     shape: str = "32x128b.warpx4"
     cta_group: int = 1
     packed: str = ""
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "d", ("tmem",), 1)
-        yield from scalar_problems(self, "s", u64)
-        yield from group_problems(self)
-        if self.shape not in COPIES:
-            yield Problem("shape", f"{self.shape!r} is none of {', '.join(COPIES)}")
-        if self.packed not in UNPACKED:
-            yield Problem("packed", f"{self.packed!r} is none of b4x16_p64, b6x16_p32")
+    takes = {"d": IN_TMEM, "s": scalar(u64), "shape": among(COPIES), "packed": among(UNPACKED), **GROUP}
 
     def ptx(self) -> Ptx:
         packed = f".b8x16.{self.packed}" if self.packed else ""
@@ -294,10 +271,7 @@ class Shift(OfTensorMemory):
 
     t: Value
     cta_group: int = 1
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "t", ("tmem",), 1)
-        yield from group_problems(self)
+    takes = {"t": IN_TMEM, **GROUP}
 
     def ptx(self) -> Ptx:
         return Ptx(f"tcgen05.shift.cta_group::{self.cta_group}.down [$t];")
@@ -388,12 +362,11 @@ class Renaming(OfTensorMemory):
 class Start(Renaming):
     """The accumulator `d` in flight: a product may be writing it, until `tcgen05.finish`."""
 
+    takes = {"d": IN_TMEM}
+
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.d.type, Tensor)
         return (InFlight(self.d.type),)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from address_problems(self, "d", ("tmem",), 1)
 
 
 @op("tcgen05.finish", source="PTX ISA: tcgen05.mma")
@@ -422,11 +395,7 @@ class Commit(OfTensorMemory):
     bar: Value
     mask: Value | None = None
     cta_group: int = 1
-
-    def verify(self) -> Iterator[Problem]:
-        yield from barrier_problems(self)
-        yield from scalar_problems(self, "mask", u16)
-        yield from group_problems(self)
+    takes = {"bar": barrier(), "mask": scalar(u16), **GROUP}
 
     def ptx(self) -> Ptx:
         many = ".multicast::cluster" if self.mask else ""
@@ -529,7 +498,7 @@ class Transfer(OfTensorMemory):
         return SHAPES[self.shape].registers * self.repeats
 
     def transfer_problems(self, elem: Scalar) -> Iterator[Problem]:
-        yield from address_problems(self, "t", ("tmem",), 1)
+        yield from IN_TMEM(self, "t")
         shape = SHAPES.get(self.shape)
         if shape is None:
             yield Problem("shape", f"{self.shape!r} is none of {', '.join(SHAPES)}")
@@ -626,6 +595,7 @@ class LoadReduced(Transfer):
     kind: str = "max"
     abs: bool = False
     nan: bool = False
+    takes = {"elem": among((f32, u32, i32)), "kind": among(("min", "max"))}
 
     def result_types(self) -> tuple[Type, ...]:
         return (InFlight(Vec(self.elem, self.registers + 1)),)
@@ -638,10 +608,6 @@ class LoadReduced(Transfer):
             yield Problem("repeats", "a load with a reduction is repeated at least 2 times")
         if self.narrow:
             yield Problem("narrow", "a load with a reduction is of 32 bits to a column")
-        if self.elem not in (f32, u32, i32):
-            yield Problem("elem", f"{self.elem} is not reduced: f32, u32 and i32 are")
-        if self.kind not in ("min", "max"):
-            yield Problem("kind", f"{self.kind!r} is neither 'min' nor 'max'")
         if (self.abs or self.nan) and self.elem != f32:
             yield Problem("abs" if self.abs else "nan", f"`abs` and `nan` are for f32, not {self.elem}")
 

@@ -20,11 +20,11 @@ from cutelite.ir.op import op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
 from cutelite.ops import narrow, wgmma
-from cutelite.ops.address import address_problems, scalar_problems
+from cutelite.ops.address import address, scalar
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05 import (
+    GROUP,
     OfTensorMemory,
-    group_problems,
     load_cells,
     one_thread,
     same_cells,
@@ -85,6 +85,7 @@ class Product(OfTensorMemory):
     saturate: bool = False
     collector: str = ""
     cta_group = 1
+    takes = GROUP
     scale_d = 0
     shift_a = False
     max_shift = 0
@@ -120,7 +121,6 @@ class Product(OfTensorMemory):
         return folds_of(self.m, self.cta_group, self.ws, self.sparse)
 
     def verify(self) -> Iterator[Problem]:
-        yield from group_problems(self)
         if self.kind is None:
             types = f"{self.name_a} times {self.name_b} into {self.elem_d}"
             yield Problem("elem_a", f"tcgen05.mma does not multiply {types}")
@@ -141,7 +141,7 @@ class Product(OfTensorMemory):
         if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
             yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
         if self.a_in_tmem:
-            yield from address_problems(self, "a", ("tmem",), 1)
+            yield from address("tmem")(self, "a")
             if self.a_major != "K":
                 yield Problem("a_major", "A in tensor memory is always K-major")
         if self.b.type != u64:
@@ -150,7 +150,7 @@ class Product(OfTensorMemory):
             yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
         yield from self._narrow_problems()
         if self.metadata is not None:
-            yield from address_problems(self, "metadata", ("tmem",), 1)
+            yield from address("tmem")(self, "metadata")
 
     def _narrow_problems(self) -> Iterator[Problem]:
         for field in ("format_a", "format_b"):
@@ -494,7 +494,7 @@ class MmaWs(Product):
 
     def _variant_problems(self) -> Iterator[Problem]:
         yield from super()._variant_problems()
-        yield from scalar_problems(self, "zero_columns", u64)
+        yield from scalar(u64)(self, "zero_columns")
         if self.max_shift == 32 and self.m == 32:
             yield Problem("max_shift", "products of 32 rows shift by 16 columns at most")
         buffer, _, action = self.collector.partition("::")
@@ -589,7 +589,6 @@ class MmaScaled(Mma):
         return agent.load("cluster", where, elem, 16).reshape(rows, -1)
 
     def verify(self) -> Iterator[Problem]:
-        yield from group_problems(self)
         kind = SCALED_KINDS.get(self.scaled)
         if kind is None:
             yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(SCALED_KINDS)}")
@@ -613,8 +612,8 @@ class MmaScaled(Mma):
         else:
             yield from self._operand_problems()
             yield from self._variant_problems()
-            yield from address_problems(self, "scale_a", ("tmem",), 1)
-            yield from address_problems(self, "scale_b", ("tmem",), 1)
+            yield from address("tmem")(self, "scale_a")
+            yield from address("tmem")(self, "scale_b")
 
     def at(self, step: int) -> tuple[int, int]:
         """Return the byte of a column with the first scale of a step, and the number of that column in a row's."""

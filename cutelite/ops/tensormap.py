@@ -17,10 +17,10 @@ from collections.abc import Iterator
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
-from cutelite.ir.op import Op, op
+from cutelite.ir.op import Op, Rule, op
 from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32, i64, u32, u64
-from cutelite.ops.address import address_problems
+from cutelite.ops.address import address, among
 
 MAP_BYTES = 128
 MAP_ALIGN = (
@@ -47,11 +47,16 @@ def form_of(t: TensorMap) -> int:
     return 0x7E45 << 48 | t.modes << 32 | zlib.crc32(text.encode())
 
 
-def _rooms(op_: Op, field: str, space: str) -> Iterator[Problem]:
-    yield from address_problems(op_, field, (space,), MAP_ALIGN)
-    t = op_[field].type
-    if isinstance(t, Tensor) and t.elem.bytes != 8:
-        yield Problem(field, f"`{field}` of {op_.name} is a tensor of {t.elem}, but must be one of u64")
+def _room(space: str) -> Rule:
+    placed = address(space, align=MAP_ALIGN)
+
+    def problems(op: Op, field: str) -> Iterator[Problem]:
+        yield from placed(op, field)
+        t = op[field].type
+        if isinstance(t, Tensor) and t.elem.bytes != 8:
+            yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of u64")
+
+    return problems
 
 
 @op("tensormap.copy", effects=Effect.WRITES, feature="tensormap.replace", source="PTX ISA: tensormap.replace")
@@ -60,13 +65,13 @@ class TensormapCopy(Op):
 
     map: Value
     dst: Value
+    takes = {"dst": _room("smem")}
 
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.map.type, TensorMap):
             yield Problem("map", f"{self.name} takes a TMA descriptor, not {self.map.type}")
         elif self.map.type.stored:
             yield Problem("map", "the descriptor is one in memory", "copy the descriptor of a parameter")
-        yield from _rooms(self, "dst", "smem")
 
     def ptx(self) -> Ptx:
         moves = " ".join(
@@ -99,9 +104,9 @@ class TensormapReplace(Op):
     value: Value
     mode: int = 0
     modes: int = 1
+    takes = {"dst": _room("smem")}
 
     def verify(self) -> Iterator[Problem]:
-        yield from _rooms(self, "dst", "smem")
         wanted = FIELDS.get(self.field)
         if wanted is None:
             why = " is in the descriptor's type" if self.field in KEPT else f" is none of {', '.join(FIELDS)}"
@@ -111,7 +116,7 @@ class TensormapReplace(Op):
             return
         is_pointer = self.field == "global_address" and isinstance(self.value.type, Ptr | Tensor)
         if is_pointer:
-            yield from address_problems(self, "value", ("gmem",), 16)
+            yield from address("gmem", align=16)(self, "value")
         elif self.value.type not in wanted:
             names = " or ".join(map(str, wanted))
             yield Problem("value", f"{self.field} is {self.value.type}, but must be {names}")
@@ -164,12 +169,7 @@ class TensormapPublish(Op):
     dst: Value
     src: Value
     reach: str = "gpu"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from _rooms(self, "dst", "gmem")
-        yield from _rooms(self, "src", "smem")
-        if self.reach not in ("cta", "cluster", "gpu", "sys"):
-            yield Problem("reach", f"{self.reach!r} is none of cta, cluster, gpu, sys")
+    takes = {"dst": _room("gmem"), "src": _room("smem"), "reach": among(("cta", "cluster", "gpu", "sys"))}
 
     def ptx(self) -> Ptx:
         kinds = f"global.shared::cta.tensormap::generic.release.{self.reach}.sync.aligned"
@@ -190,10 +190,10 @@ class TensormapAt(Op):
     p: Value
     type: TensorMap
     gives = "type"
+    takes = {"p": _room("gmem")}
     as_ptx = Ptx("cvta.global.u64 $out, $p;", pure=True, memory=False)
 
     def verify(self) -> Iterator[Problem]:
-        yield from _rooms(self, "p", "gmem")
         if not self.type.stored:
             yield Problem("type", f"{self.type} is the type of a parameter, not of a descriptor in memory")
 

@@ -27,7 +27,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
 from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
-from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+from cutelite.ops.address import address, among, barrier, scalar
 from cutelite.ops.cp_async import ASYNC_COPY, TENSOR_REDUCTIONS, Arrivals, arrival_places, modifiers, reduction_problems
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, span_of
 
@@ -113,7 +113,7 @@ class TileForm(Op):
         if problems:
             return
         box, t = self.tensor_map, self[field].type
-        yield from address_problems(self, field, ("smem",), TILE_ALIGN)
+        yield from address("smem", align=TILE_ALIGN)(self, field)
         if not isinstance(t, Tensor):
             return
         pitch = row_pitch(box.box[-1] * box.elem.bytes, box.swizzle) // box.elem.bytes
@@ -164,6 +164,7 @@ class Loaded(TileForm):
     multicast: Value | None
     policy: Value | None
     pair: bool = False
+    takes = {"multicast": scalar(u16), "policy": scalar(u64)}
 
     @property
     def feature(self) -> str:  # type: ignore[override]
@@ -176,9 +177,7 @@ class Loaded(TileForm):
 
     def verify(self) -> Iterator[Problem]:
         yield from self.tile_problems("dst")
-        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
-        yield from scalar_problems(self, "multicast", u16)
-        yield from scalar_problems(self, "policy", u64)
+        yield from barrier("smem", *["cluster"] * self.pair)(self, "barrier")
 
     def ptx(self) -> Ptx:
         kinds = (".multicast::cluster" if self.multicast else "") + (".cta_group::2" if self.pair else "")
@@ -205,6 +204,7 @@ class Stored(TileForm):
 
     src: Value
     policy: Value | None
+    takes = {"policy": scalar(u64)}
 
     @property
     def mode(self) -> str:
@@ -220,7 +220,6 @@ class Stored(TileForm):
         yield from problems
         if not problems and self.action is not None:
             yield from reduction_problems(self.action, self.tensor_map.elem, TENSOR_REDUCTIONS)
-        yield from scalar_problems(self, "policy", u64)
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(None, None, self.policy)
@@ -259,10 +258,10 @@ class Prefetched(TileForm):
     """A prefetch of each active lane's tile into L2."""
 
     policy: Value | None
+    takes = {"policy": scalar(u64)}
 
     def verify(self) -> Iterator[Problem]:
         yield from self.map_problems()
-        yield from scalar_problems(self, "policy", u64)
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(None, None, self.policy)
@@ -403,6 +402,7 @@ class RowOfPixels(PixelsForm):
     offset: Value
     halo: int
     wide = True
+    takes = {"offset": scalar(u16), "halo": among(range(513))}
 
     @property
     def mode(self) -> str:
@@ -416,12 +416,6 @@ class RowOfPixels(PixelsForm):
     @property
     def info(self) -> str:
         return f", {{{self.halo}, $offset}}"
-
-    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
-        yield from super().coord_problems(map)
-        yield from scalar_problems(self, "offset", u16)
-        if not 0 <= self.halo <= 512:
-            yield Problem("halo", f"a halo has 0 to 512 pixels, not {self.halo}")
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         offsets = lanes.get(self.offset)
@@ -646,10 +640,7 @@ class FenceProxyAsync(Op):
     """
 
     space: str = ""
-
-    def verify(self) -> Iterator[Problem]:
-        if self.space not in PROXY_SPACES:
-            yield Problem("space", f"{self.space!r} is none of {', '.join(PROXY_SPACES[1:])}")
+    takes = {"space": among(PROXY_SPACES)}
 
     def ptx(self) -> Ptx:
         return Ptx(f"fence.proxy.async{'.' if self.space else ''}{self.space};")
@@ -669,12 +660,11 @@ class FenceProxyTensormap(Op):
 
     map: Value | None
     reach: str = "gpu"
+    takes = {"reach": among(("cta", "cluster", "gpu", "sys"))}
 
     def verify(self) -> Iterator[Problem]:
-        if self.reach not in ("cta", "cluster", "gpu", "sys"):
-            yield Problem("reach", f"{self.reach!r} is none of cta, cluster, gpu, sys")
         if self.map is not None and not isinstance(self.map.type, TensorMap):
-            yield from address_problems(self, "map", ("gmem",), 64)
+            yield from address("gmem", align=64)(self, "map")
 
     def ptx(self) -> Ptx:
         if self.map is None:

@@ -13,7 +13,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, Type, Vec, boolean, elem_of, f32, i32, u32
-from cutelite.ops.address import scalar_problems
+from cutelite.ops.address import among, scalar
 from cutelite.ops.convert import ptx_type
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ class Collective(Op):
     """An op that the lanes in `members` execute together."""
 
     wide = True
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "members", u32)
+    takes = {"members": scalar(u32)}
 
 
 @op("shfl.sync", scope="warp", elementwise=True, effects=Effect.CONVERGENT, source="PTX ISA: shfl.sync")
@@ -47,18 +45,17 @@ class Shuffle(Collective):
     mode: str = "idx"
     width: int = 32
     gives = "a"
+    takes = {
+        "lane": scalar(i32, u32),
+        "mode": among(MODES),
+        "width": among(WIDTHS),
+    }
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
         if not isinstance(t, Scalar | Vec) or elem_of(t).bits != 32 or elem_of(t).kind == "barrier":
             yield Problem("a", f"shfl.sync takes 32-bit numbers, not {t}", "split or extend it")
             return
-        yield from scalar_problems(self, "lane", i32, u32)
-        yield from super().verify()
-        if self.mode not in MODES:
-            yield Problem("mode", f"a shuffle goes {', '.join(MODES)}, not {self.mode!r}")
-        if self.width not in WIDTHS:
-            yield Problem("width", f"the width of a shuffle is a power of two up to 32, not {self.width}")
 
     def ptx(self) -> Ptx:
         clamp = (32 - self.width) << 8 | (0 if self.mode == "up" else 31)
@@ -95,12 +92,10 @@ class Vote(Collective):
     members: Value
     mode: str
     gives = boolean
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "a", boolean)
-        yield from super().verify()
-        if self.mode not in ("all", "any", "uni"):
-            yield Problem("mode", f"a vote is all, any or uni, not {self.mode!r}")
+    takes = {
+        "a": scalar(boolean),
+        "mode": among(("all", "any", "uni")),
+    }
 
     def ptx(self) -> Ptx:
         return Ptx(f"vote.sync.{self.mode}.pred $out, $a, $members;", memory=False)
@@ -120,10 +115,7 @@ class Ballot(Collective):
     members: Value
     gives = u32
     as_ptx = Ptx("vote.sync.ballot.b32 $out, $a, $members;", memory=False)
-
-    def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "a", boolean)
-        yield from super().verify()
+    takes = {"a": scalar(boolean)}
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.repeat(_ballot(lanes.warps(lanes.get(self.a)) & lanes.warps(lanes.mask)), 32))
@@ -145,7 +137,6 @@ class Match(Collective):
         if not isinstance(t, Scalar) or t.bits not in (32, 64) or t.kind == "barrier":
             yield Problem("a", f"{self.name} takes a number of 32 or 64 bits, not {t}")
             return
-        yield from super().verify()
 
     @property
     def bits(self) -> int:
@@ -204,14 +195,13 @@ class Redux(Collective):
 
     integer: ClassVar[tuple[str, ...]] = ("add", "min", "max", "and", "or", "xor")
     gives = "a"
+    takes = {"a": scalar(i32, u32, f32)}
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
         return "redux.f32" if self.a.type == f32 else "redux"
 
     def verify(self) -> Iterator[Problem]:
-        yield from scalar_problems(self, "a", i32, u32, f32)
-        yield from super().verify()
         allowed = ("min", "max") if self.a.type == f32 else self.integer
         if self.operation not in allowed:
             yield Problem("operation", f"redux.sync of {self.a.type} does {', '.join(allowed)}, not {self.operation!r}")

@@ -20,7 +20,7 @@ from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
-from cutelite.ops.address import address_problems
+from cutelite.ops.address import address, among
 from cutelite.ops.arith import Const
 from cutelite.ops.wgmma_layouts import (
     FORMS,
@@ -72,7 +72,7 @@ class Descriptor(Op):
         return self.tile_problems()
 
     def tile_problems(self, octets: bool = False) -> Iterator[Problem]:
-        problems = list(address_problems(self, "t", ("smem",), 16))
+        problems = list(address("smem", align=16)(self, "t"))
         yield from problems
         if problems:
             return
@@ -470,14 +470,13 @@ class WaitGroup(Op):
     values: tuple[Value, ...] = ()
     running: tuple[Value, ...] = ()
     read: tuple[Value, ...] = ()
+    takes = {"n": among(range(8))}
 
     def result_types(self) -> tuple[Type, ...]:
         readable = tuple(v.type.inner for v in self.values if isinstance(v.type, InFlight))
         return (*readable, *(v.type for v in self.running))
 
     def verify(self) -> Iterator[Problem]:
-        if not 0 <= self.n <= 7:
-            yield Problem("n", f"wgmma.wait_group takes 0 to 7 groups, not {self.n}")
         yield from _fragments(self, "values")
         yield from _fragments(self, "running")
 

@@ -72,13 +72,13 @@ FORMATS: list[tuple[str, tuple[Any, ...], str]] = [
 
 @pytest.mark.parametrize(("fmt", "types", "message"), FORMATS, ids=[m for _, _, m in FORMATS])
 def test_printf_refuses_what_does_not_fit(fmt: str, types: tuple[Any, ...], message: str) -> None:
-    problems = [p.message for p in debug.Printf(fmt, tuple(map(Value, types))).verify()]
+    problems = [p.message for p in debug.Printf(fmt, tuple(map(Value, types))).problems()]
     assert problems and problems[0].startswith(message)
 
 
 def test_right_formats_are_accepted() -> None:
     types = (i32, u8, boolean, i64, u64, bf16, Ptr("smem"))
-    assert not list(debug.Printf("%d%%%u%x %lli%-10llX %+.3f%p", tuple(map(Value, types))).verify())
+    assert not list(debug.Printf("%d%%%u%x %lli%-10llX %+.3f%p", tuple(map(Value, types))).problems())
     with pytest.raises(CompileError, match=r"the text belongs into the format itself(.|\n)*an f-string"):
         run(lambda t: cl.printf("%s", t[0]), np.zeros(1, np.int32))
     with pytest.raises(CompileError, match="prints numbers, not 'abc'"):
@@ -153,7 +153,7 @@ def test_inline_ptx_gives_what_it_says() -> None:
 def test_registers_of_vectors_are_numbered_through() -> None:
     a, v, b = Value(u32), Value(Vec(f32, 2)), Value(u32)
     op = asm.InlinePtx("x $out, $v, $v.1, $b, $a;", ("a", "v", "b"), (a, v, b), (u32,))
-    assert not list(op.verify())
+    assert not list(op.problems())
     assert op.ptx().template == "x $out, {$inputs.1, $inputs.2}, $inputs.2, $inputs.3, $inputs.0;"
 
 
@@ -172,7 +172,7 @@ MISUSE: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "message"), MISUSE, ids=[m for _, m in MISUSE])
 def test_misuse_of_inline_ptx_is_named(change: dict[str, Any], message: str) -> None:
     fields = {"template": "x $out, $a;", "names": ("a",), "inputs": (Value(u32),), "outs": (u32,), **change}
-    problems = [problem.message for problem in asm.InlinePtx(**fields).verify()]
+    problems = [problem.message for problem in asm.InlinePtx(**fields).problems()]
     assert any(message in text for text in problems), problems
 
 

@@ -362,11 +362,11 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda a: a.tile((4,), 0).load(cache="cg"), "hints such as 'cg' are for one element"),
     (lambda a: cl.load_acquire(a, 0, dtype=cl.u64), "the tensor holds f32"),
     (lambda a: cl.atomic_add(cl.make_rmem_tensor(f32, (4,)), 0, 1.0), "registers belong to one thread"),  # type: ignore[arg-type]
-    (lambda a: cl.barrier_sync(16), "has the barriers 0 to 15, not 16"),
+    (lambda a: cl.barrier_sync(16), "`id` of .* is 16, but must be 0 to 15"),
     (lambda a: cl.barrier_arrive(1, 33), "a multiple of 32 threads up to 1024, not 33"),
     (lambda a: cl.barrier_arrive(1, 0), "needs the number of threads"),
-    (lambda a: cl.fence("block"), "a scope is cta, cluster, gpu, sys, not 'block'"),  # type: ignore[arg-type]
-    (lambda a: cl.shuffle(a[0], 0, width=5), "a power of two up to 32, not 5"),
+    (lambda a: cl.fence("block"), "`scope` of fence is 'block', but must be 'cta', 'cluster', 'gpu' or 'sys'"),  # type: ignore[arg-type]
+    (lambda a: cl.shuffle(a[0], 0, width=5), "`width` of .* is 5, but must be 1, 2, 4, 8, 16 or 32"),
 ]
 
 

@@ -40,7 +40,7 @@ ROWS = [
         "ptr<gmem,16> operation='exch' i32 semantic='acquire'; "
         "ptr<gmem,16> operation='inc' u32 semantic='release' scope_of_order='sys'",
         refuses=[
-            (of(GMEM, "mul", i32), "atom does add, min.*, not 'mul'"),
+            (of(GMEM, "mul", i32), "`operation` of .* is 'mul', but must"),
             (of(GMEM, "add", i8), "atom add takes i32, .* not i8"),
             (of(Ptr("gmem", 8), "exch", WIDE[0]), "a multiple of 16 bytes"),
             (
@@ -53,8 +53,8 @@ ROWS = [
             (of(SMEM, "add", Vec(f32, 4)), "works in global memory only"),
             (of(GMEM, "max", Vec(f16, 2)), "atom max takes .* not vec<f16,2>"),
             (of(GMEM, "add", Vec(f32, 8)), "of vectors, atom can add .* not add vec<f32,8>"),
-            (of(GMEM, "add", i32, "acquire", "grid"), "a scope is cta, .* not 'grid'"),
-            (of(GMEM, "add", i32, "seq_cst"), "the semantic of atom is"),
+            (of(GMEM, "add", i32, "acquire", "grid"), "`scope` of .* is 'grid', but must"),
+            (of(GMEM, "add", i32, "seq_cst"), "`semantic` of .* is 'seq_cst', but must"),
         ],
     ),
     Row(
@@ -72,7 +72,7 @@ ROWS = [
         "ptr<gmem,16> operation='xor' i32; ptr<gmem,16> operation='inc' u32 semantic='release'",
         refuses=[
             (of(GMEM, "exch", i32), "red has no exch"),
-            (of(GMEM, "add", i32, "acquire"), "the semantic of red is relaxed or release"),
+            (of(GMEM, "add", i32, "acquire"), "`semantic` of .* is 'acquire', but must"),
         ],
     ),
     Row(
@@ -114,7 +114,7 @@ ROWS = [
         refuses=[
             (of(GMEM, Vec(f32, 2)), "ld.strong takes one number, or 2 i64 or u64"),
             (of(Ptr("gmem", 8), WIDE[0]), "a multiple of 16 bytes"),
-            (of(GMEM, f32, "release"), "the semantic of ld.strong is relaxed or acquire"),
+            (of(GMEM, f32, "release"), "`semantic` of .* is 'release', but must"),
         ],
     ),
     Row(
@@ -132,7 +132,7 @@ ROWS = [
         shown="ptr<gmem,16> i8; ptr<cluster,16> i8; ptr<smem,16> i16; ptr<gmem,16> i32; ptr<smem,16> i32; "
         "ptr<cluster,16> i64; ptr<gmem,16> i8 scope_of_order='sys'; "
         "ptr<gmem,16> i8 semantic='relaxed' scope_of_order='cta'",
-        refuses=[(of(GMEM, f32, "acquire"), "the semantic of st.strong is relaxed or release")],
+        refuses=[(of(GMEM, f32, "acquire"), "`semantic` of .* is 'acquire', but must")],
     ),
     Row(
         atomics.Prefetch,
@@ -141,7 +141,7 @@ ROWS = [
         tested=TOGETHER,
         shown="ptr<gmem,16>; ptr<gmem,16> level='L1'",
         refuses=[
-            (of(GMEM, "L3"), "a cache level is L1, L2"),
+            (of(GMEM, "L3"), "`level` of .* is 'L3', but must"),
             (of(SMEM), "`p` of prefetch is in this block's shared memory"),
         ],
     ),

@@ -142,7 +142,7 @@ ROWS = [
         amounts=(0, 1),
         refuses=[
             (of(i64, i64), "bmsk takes u32 or i32, not i64"),
-            (of(u32, u32, "cut"), "bmsk has the modes clamp and wrap, not 'cut'"),
+            (of(u32, u32, "cut"), "`mode` of .* is 'cut', but must"),
         ],
     ),
     Row(
@@ -153,7 +153,7 @@ ROWS = [
         amounts=(1,),
         refuses=[
             (of(i64, i64), "szext takes u32 or i32, not i64"),
-            (of(u32, u32, "cut"), "szext has the modes clamp and wrap, not 'cut'"),
+            (of(u32, u32, "cut"), "`mode` of .* is 'cut', but must"),
         ],
     ),
     Row(
@@ -162,7 +162,7 @@ ROWS = [
         [of(t, t, t, mode) for t in (i32, u32) for mode in bits.PRMT_MODES],
         ints(permuted),
         shown="i32 i32 i32; i32 i32 i32 mode='f4e'",
-        refuses=[(of(u32, u32, u32, "f8e"), "'f8e' is none of")],
+        refuses=[(of(u32, u32, u32, "f8e"), "`mode` of .* is 'f8e', but must")],
     ),
     Row(
         bits.Lop3,
@@ -170,7 +170,7 @@ ROWS = [
         [of(t, t, t, table) for t in (i32, u32) for table in (0xE8, 0x96, 0x1D, 0xCA)],
         ints(looked_up),
         shown="i32 i32 i32 table=234; vec<i32,2> vec<i32,2> vec<i32,2> table=234",
-        refuses=[(of(u32, u32, u32, 256), "has 8 bits, 256 has more")],
+        refuses=[(of(u32, u32, u32, 256), "`table` of .* is 256, but must")],
     ),
     Row(
         bits.Shf,
@@ -179,7 +179,7 @@ ROWS = [
         ints(shifted),
         amounts=(2,),
         shown="; ".join(f"i32 i32 i32 direction='{d}'{c}" for d in "lr" for c in ("", " clamp=True")),
-        refuses=[(of(u32, u32, i32, "left"), "shf goes 'l' or 'r', not 'left'")],
+        refuses=[(of(u32, u32, i32, "left"), "`direction` of .* is 'left', but must")],
     ),
     Row(
         bits.MulHi,

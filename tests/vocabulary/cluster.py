@@ -57,7 +57,7 @@ ROWS = [
         cluster.GetFirstCtaid,
         "cl.clusterlaunchcontrol_get_first_ctaid",
         [of(Vec(u64, 2), axis) for axis in "xyz"],
-        refuses=[(of(Vec(u64, 2), "w"), "none of x, y, z")],
+        refuses=[(of(Vec(u64, 2), "w"), "`axis` of .* is 'w', but must")],
         tested=CONTROL,
     ),
     Row(cluster.LaunchDependents, "cl.griddepcontrol_launch_dependents", [of()]),

@@ -18,7 +18,7 @@ ROWS = [
         cp_async.CreatePolicy,
         "cl.createpolicy",
         [of(primary, 0.5, "evict_first") for primary in cp_async.PRIORITIES],
-        refuses=[(of("evict"), "'evict' is none of"), (of("evict_last", 1.5), "the fraction is 1.5")],
+        refuses=[(of("evict"), "`primary` of .* is 'evict', but must"), (of("evict_last", 1.5), "the fraction is 1.5")],
         tested=HOPPER,
     ),
     Row(
@@ -28,7 +28,7 @@ ROWS = [
         refuses=[
             (of(SMEM, i32, i32, "evict_last"), "in this block's shared memory, but must be in global"),
             (of(GMEM, u64, i32, "evict_last"), "is u64, but must be i32 or u32"),
-            (of(GMEM, i32, i32, "evict_last", "evict_normal"), "neither evict_first nor evict_unchanged"),
+            (of(GMEM, i32, i32, "evict_last", "evict_normal"), "`secondary` of .* is 'evict_normal', but must"),
         ],
         tested=HOPPER,
     ),
@@ -58,11 +58,11 @@ ROWS = [
             of(SMEM, GMEM, 16, "cg", 256, i32, u64),
         ],
         refuses=[
-            (of(SMEM, GMEM, 12), "copies 4, 8 or 16 bytes, not 12"),
+            (of(SMEM, GMEM, 12), "`bytes` of .* is 12, but must"),
             (of(SMEM, GMEM, 8, "cg"), "cp.async.cg copies 16 bytes, not 8"),
             (of(Ptr("smem", 8), GMEM, 16), "a multiple of 16 bytes, but is only known .* of 8"),
             (of(GMEM, SMEM, 16), "in global memory, but must be in this block's shared"),
-            (of(SMEM, GMEM, 4, prefetch=32), "0, 64, 128 or 256 bytes, not 32"),
+            (of(SMEM, GMEM, 4, prefetch=32), "`prefetch` of .* is 32, but must"),
         ],
     ),
     Row(cp_async.CpAsyncCommitGroup, "cl.cp_async_commit_group", [of()]),

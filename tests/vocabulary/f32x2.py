@@ -20,7 +20,7 @@ ROWS = [
         [of(PAIR, PAIR, ftz, rounding) for ftz in (False, True) for rounding in ALL_MODES],
         refuses=[
             (of(PAIR, Vec(f16, 2)), "takes vec<f32,2>, not vec<f16,2>"),
-            (of(PAIR, PAIR, False, "rna"), "rounding 'rna' is none of rn, rz, rm, rp"),
+            (of(PAIR, PAIR, False, "rna"), "`rounding` of .* is 'rna', but must"),
         ],
     ),
     Row(f32x2.SubF32x2, "cl.sub_packed_f32x2", [of(PAIR, PAIR), of(PAIR, PAIR, True, "rp")]),

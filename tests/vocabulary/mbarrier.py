@@ -44,7 +44,7 @@ ROWS = [
         WAITS,
         refuses=[
             (of(BAR, boolean), "`phase` of mbarrier.wait is bool"),
-            (of(BAR, i32, "gpu"), "within the 'cta' or the 'cluster', not 'gpu'"),
+            (of(BAR, i32, "gpu"), "`reach` of .* is 'gpu', but must"),
         ],
     ),
     Row(mbarrier.PendingCount, "cl.mbarrier_pending_count", [of(u64)]),

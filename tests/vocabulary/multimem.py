@@ -28,7 +28,7 @@ ROWS = [
             (of(GMEM, f16, "add"), "takes f16 in vectors of 2, 4 or 8"),
             (of(GMEM, Vec(f32, 2), "min"), "min takes i32, .* not vec<f32,2>"),
             (of(Ptr("smem", 16), f32, "add"), "must be in global memory"),
-            (of(GMEM, i32, "add", "release"), "the semantic of multimem.ld_reduce is relaxed or acquire"),
+            (of(GMEM, i32, "add", "release"), "`semantic` of .* is 'release', but must"),
             (of(GMEM, i64, "mul"), "does add, min, max, and, or, xor, not 'mul'"),
         ],
     ),

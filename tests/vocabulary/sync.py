@@ -21,7 +21,7 @@ ROWS = [
         tested=TOGETHER,
         shown=" ; aligned=False; count=64 number=i32; count=64 number=i32 aligned=False; id=1; id=1 aligned=False",
         refuses=[
-            (of(16), "has the barriers 0 to 15, not 16"),
+            (of(16), "`id` of .* is 16, but must"),
             (of(1, 48), "a multiple of 32 threads up to 1024, not 48"),
             (of(number=i32), "a barrier that is known only at run time needs its number of threads"),
         ],
@@ -41,7 +41,7 @@ ROWS = [
         tested=TOGETHER,
         shown="; ".join(f"{where}a=bool operation='{how}'" for where in ("", "count=64 number=i32 ") for how in REDUCED)
         + "; id=1 a=bool operation='and'; id=1 a=bool operation='or'",
-        refuses=[(of(a=boolean, operation="xor"), "bar.red does and, or, popc, not 'xor'")],
+        refuses=[(of(a=boolean, operation="xor"), "`operation` of .* is 'xor', but must")],
     ),
     Row(
         sync.Fence,
@@ -52,8 +52,8 @@ ROWS = [
         "semantic='acquire' scope_of_order='sys'; semantic='acquire' scope_of_order='cluster'; "
         "semantic='release' scope_of_order='cta'; semantic='release' scope_of_order='sys'",
         refuses=[
-            (of("relaxed"), "a fence is sc, acq_rel, acquire, release, not 'relaxed'"),
-            (of("sc", "warp"), "a scope is cta, cluster, gpu, sys, not 'warp'"),
+            (of("relaxed"), "`semantic` of .* is 'relaxed', but must"),
+            (of("sc", "warp"), "`scope` of .* is 'warp', but must"),
         ],
     ),
     Row(

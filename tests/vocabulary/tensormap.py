@@ -54,7 +54,7 @@ ROWS = [
         refuses=[
             (of(SMEM, ROOM), "must be in global memory"),
             (of(GMEM, GMEM), "must be in this block's shared memory"),
-            (of(GMEM, ROOM, "grid"), "'grid' is none of cta, cluster, gpu, sys"),
+            (of(GMEM, ROOM, "grid"), "`reach` of .* is 'grid', but must"),
         ],
     ),
     Row(

@@ -85,7 +85,7 @@ def test_what_it_computes_is_tested(row: Row) -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if row.refuses], ids=lambda row: row.name)
 def test_what_is_wrong_is_said(row: Row) -> None:
     for form, message in row.refuses:
-        problems = [problem.message for problem in Spelling(row.op, form).op().verify()]
+        problems = [problem.message for problem in Spelling(row.op, form).op().problems()]
         text = Spelling(row.op, form)
         assert problems, f"{text}: `verify` accepts what the row says it refuses"
         assert re.search(message, problems[0]), f"{text}: `verify` says {problems[0]!r}, not {message!r}"
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said(row: Row) -> None:
 def test_forms_are_accepted_and_their_text_reads_back(row: Row) -> None:
     for spelling in row.spellings:
         op = spelling.op()
-        assert not list(op.verify()), (str(spelling), list(op.verify()))
+        assert not list(op.problems()), (str(spelling), list(op.problems()))
         assert op.feature is None or op.feature in FEATURES
     for function in map(alone, row.spellings) if row.alone else [together(row.spellings)]:
         verify(function)

@@ -138,7 +138,7 @@ ROWS = [
         refuses=[
             (of(images(4), (i32,) * 4, u16, 0, PIXELS, BAR), "takes an im2col map of one row of images, not"),
             (of(one_row(4), (i32,) * 4, i32, 0, PIXELS, BAR), "must be u16"),
-            (of(one_row(4), (i32,) * 4, u16, -1, PIXELS, BAR), "not -1"),
+            (of(one_row(4), (i32,) * 4, u16, -1, PIXELS, BAR), "`halo` of .* is -1, but must"),
             (of(one_row(4), (i32,) * 4, u16, 2, PIXELS, BAR), r"TMA moves a row-major box of \(34, 64\)"),
         ],
     ),
@@ -190,7 +190,7 @@ ROWS = [
         tma.FenceProxyAsync,
         "cl.fence_proxy_async",
         [of(space) for space in tma.PROXY_SPACES],
-        refuses=[(of("shared"), "'shared' is none of")],
+        refuses=[(of("shared"), "`space` of .* is 'shared', but must")],
     ),
     Row(
         tma.FenceProxyTensormap,

@@ -83,8 +83,8 @@ ROWS = [
             (of(f64, i32, u32), "shfl.sync takes 32-bit numbers, not f64"),
             (of(f32, i64, u32), "`lane` of shfl.sync is i64"),
             (of(f32, i32, i32), "`members` of shfl.sync is i32, but must be u32"),
-            (of(f32, i32, u32, "left"), "a shuffle goes idx, up, down, bfly, not 'left'"),
-            (of(f32, i32, u32, "up", 12), "a power of two up to 32, not 12"),
+            (of(f32, i32, u32, "left"), "`mode` of .* is 'left', but must"),
+            (of(f32, i32, u32, "up", 12), "`width` of .* is 12, but must"),
         ],
     ),
     Row(
@@ -93,7 +93,7 @@ ROWS = [
         [of(boolean, u32, mode) for mode in VOTES],
         lambda op, x: VOTES[op.mode][1](x),
         shown="bool u32 mode='all'; bool u32 mode='any'; bool u32 mode='uni'",
-        refuses=[(of(boolean, u32, "most"), "a vote is all, any or uni, not 'most'")],
+        refuses=[(of(boolean, u32, "most"), "`mode` of .* is 'most', but must")],
     ),
     Row(
         warp.Ballot,

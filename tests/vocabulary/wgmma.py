@@ -110,7 +110,7 @@ ROWS = [
         [of(1), of(0, (InFlight(Vec(f32, 32)), InFlight(Vec(f16, 16))), (InFlight(Vec(i32, 16)),))],
         refuses=[
             (of(0, (ACC,)), "takes accumulators in flight, not vec<f32,64>"),
-            (of(8), "takes 0 to 7 groups, not 8"),
+            (of(8), "`n` of .* is 8, but must"),
         ],
     ),
     Row(
