@@ -20,6 +20,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value, reverse_postorder
 from cutelite.ir.types import SCALARS, Tensor, TensorMap
 from cutelite.ir.types import Scalar as DType
+from cutelite.lang.annotations import parameter_span
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Ret
@@ -53,6 +54,12 @@ def build(
     kernel = Function(symbol(name), [entry], {}, attrs)
     builder = Builder(kernel, entry, target)
     bound = {name: _parameter(entry, name, t) for name, t in args.items()}
+    for value in entry.params:
+        atoms = isinstance(value.type, TensorMap) and value.type.swizzle == "128B_ATOM_32B"
+        if atoms and target is not None and not target.has("tma.atom_32"):
+            what = f"{target.arch} has no tensor maps with the swizzle 128B_ATOM_32B"
+            place = parameter_span(function, value.hint.partition(".")[0])
+            raise CompileError(Mistake("swizzle", what, help="swizzle by 128B, or compile for sm_100"), place)
     for name, t in dims.items():
         kernel.dims[name] = Value(t, hint=name)
     with builder.active(), compiling_for(target), _deep_recursion():

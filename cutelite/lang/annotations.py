@@ -490,11 +490,11 @@ def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEE
                     raise CompileError(Mistake("annotation", f"*{name} needs an annotation, for each of its arguments"))
                 found[name] = SequenceSpec(tuple, None, found[name])
         except CompileError as error:
-            raise error.at(_parameter(function, name)) from error.__cause__
+            raise error.at(parameter_span(function, name)) from error.__cause__
     return found
 
 
-def _parameter(function: Any, name: str) -> Span:
+def parameter_span(function: Any, name: str) -> Span:
     """Return the place of a parameter of a function, or the line of the function if its source cannot be read."""
     code = function.__code__
     try:

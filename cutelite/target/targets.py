@@ -219,6 +219,7 @@ _BLACKWELL = {
     "cp_mask": "cp.async.bulk with a mask of bytes",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
     "tma.gather4": "cp.async.bulk.tensor of four rows, tile::gather4",
+    "tma.atom_32": "tensor maps with the swizzle 128B_ATOM_32B, which Hopper's driver refuses",
     "tma.im2col_w": "cp.async.bulk.tensor along one row of images, im2col::w",
 }
 _BLACKWELL_SPECIFIC = {  # in the `f` targets too

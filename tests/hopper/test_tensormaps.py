@@ -309,6 +309,16 @@ def test_boxes_of_pixels_that_tma_lacks(pixels: int, channels: int, lower: int, 
         seen(pixels, channels, lower)
 
 
+def test_hopper_lacks_a_swizzle() -> None:
+    def reads(x: Any) -> None:
+        cl.prefetch_tensormap(x)
+
+    reads.__annotations__["x"] = TmaTensor[f32, (M, K), (BM, BK), "128B_ATOM_32B"]
+    with pytest.raises(CompileError, match="sm_90a has no tensor maps with the swizzle 128B_ATOM_32B"):
+        cl.kernel(reads).compile(block=32)
+    cl.kernel(reads).compile(block=32, arch="sm_100")
+
+
 def test_an_offset_of_pixels_has_few_bits() -> None:
     def reads(x: Any, right: Any) -> None:
         bar = cl.shared(cl.mbarrier, (1,))[0]

@@ -28,8 +28,8 @@ KERNEL = """
 }}
 """
 
-BY_DESCRIPTORS = {"tcgen05.k96"}
-"""Features that a word in a register asks for, of which ptxas knows nothing."""
+BY_DESCRIPTORS = {"tcgen05.k96", "tma.atom_32"}
+"""Features that a word in a register or a tensor map asks for, of which ptxas knows nothing."""
 
 INSTRUCTIONS = {
     "cp.async": "cp.async.ca.shared.global [%r1], [%d1], 16;",
