@@ -107,7 +107,7 @@ KNOWN = (
             modeling_phi3.Phi3DecoderLayer,
         ),
         layers.DecoderLayer,
-        lambda layer: isinstance(layer.self_attn, attention.Attention) and not layers.drops(layer),
+        lambda layer: isinstance(layer.self_attn, attention.Attention),
     ),
     Known(
         "rotary embedding",

@@ -67,6 +67,8 @@ class DecoderLayer:
 
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Compute as the layer's own."""
+        if drops(self):
+            return super().forward(hidden_states, *args, **kwargs)  # type: ignore[misc]
         attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
         adds = isinstance(attention, Attention) and plain(attention) and plain(attention.o_proj)
         gated = isinstance(mlp, GatedMLP) and plain(mlp)
@@ -89,8 +91,9 @@ class DecoderLayer:
 
 
 def drops(layer: Any) -> bool:
-    """Tell whether a decoder layer has dropout of what it adds to the residual, as Phi 3's may."""
-    return any(isinstance(each, torch.nn.Dropout) and each.p > 0 for each in layer.children())
+    """Tell whether a decoder layer has dropout of what it adds to the residual, as Phi 3's may, or hooks on it."""
+    parts = [each for each in layer.children() if isinstance(each, torch.nn.Dropout)]
+    return any((each.p > 0 and each.training) or not plain(each) for each in parts)
 
 
 def chain(layers: Any) -> None:

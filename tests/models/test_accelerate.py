@@ -517,7 +517,7 @@ def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
     assert off(found[2], own[2]) < 2e-2
     assert report.changed["dense layer"]
     assert ("attention" in report.changed) == (name != "Phi")
-    assert ("decoder layer" in report.changed) == (name in ("Mixtral", "Phi3", "Phi3 that turns a part of each head"))
+    assert ("decoder layer" in report.changed) == name.startswith(("Mixtral", "Phi3"))
     assert ("experts" in report.changed) == (name == "Mixtral")
     assert ("unknown GptOssExperts" in report.left) == (name == "GptOss")
     assert not any("Norm" in why or "MoeBlock" in why for why in report.left)
