@@ -13,6 +13,7 @@ narrow      narrow weights made bf16              packed        numbers of 4, 6 
 tensors     gathered, scattered, printed          derivative    of functions that kernels are given
 divmod      division by a number that stays       extern        functions that are not written in Python
 warp_sums   sums by products of matrices          row_ends      parts of vectors, and vectors that begin anywhere
+                                                  row_wrapped   parts of rows whose ends are one vector
 
 Ordinary Python over `cutelite.lang`: what they do, a user's own function could do as well.
 """

@@ -20,21 +20,26 @@ COPIED = 16  # bytes; sizes of bulk copies are multiples of this
 
 
 def kept_within(v: Any, begin: Any, end: Any, fill: Any) -> Any:
-    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on, if there are."""
-    if v.dtype.bytes != 2 or v.n % 2:
+    """Return the vector `v`, with `fill` in the place of elements before `begin` and from `end` on, if there are.
+
+    fill  a number, or a vector, of which the elements of the same places are taken
+    """
+    each = 4 // v.dtype.bytes
+    other = fill if hasattr(fill, "n") else full((v.n,), fill, v.dtype)
+    if each < 2 or v.n % each:
         made = make_rmem_tensor(v.dtype, (v.n,))
         for j in static_range(v.n):
-            made[j] = where((begin is None or begin <= j) & (end is None or j < end), v[j], fill)
+            made[j] = where((begin is None or begin <= j) & (end is None or j < end), v[j], other[j])
         return made.load()
-    words, beyond = pack(v), pack(full((2,), fill, v.dtype))[0]
-    found = make_rmem_tensor(u32, (v.n // 2,))
-    for j in static_range(v.n // 2):
+    words, beyond, bits = pack(v), pack(other), 8 * v.dtype.bytes
+    found = make_rmem_tensor(u32, (v.n // each,))
+    for j in static_range(v.n // each):
         mask: Any = u32(0xFFFFFFFF)
         if begin is not None:
-            mask = bmsk(maximum(begin * 16 - 32 * j, 0), 32).to(u32)
+            mask = bmsk(maximum(begin * bits - 32 * j, 0), 32).to(u32)
         if end is not None:
-            mask = mask & bmsk(0, maximum(end * 16 - 32 * j, 0)).to(u32)
-        found[j] = (words[j] & mask) | (beyond & ~mask)
+            mask = mask & bmsk(0, maximum(end * bits - 32 * j, 0)).to(u32)
+        found[j] = (words[j] & mask) | (beyond[j] & ~mask)
     return unpack(found.load(), v)
 
 

@@ -125,14 +125,18 @@ def test_rows_that_nothing_holds() -> None:
     near(*quantise(x, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), Narrow(), 2e-6)
 
 
-@pytest.mark.parametrize(("dtype", "n"), [(BF16, 400), (np.float32, 400), (BF16, 547)])
+@pytest.mark.parametrize(
+    ("dtype", "m", "n"),
+    [(BF16, 10, 400), (np.float32, 10, 400), (np.float32, 18, 141), (BF16, 18, 515), (BF16, 18, 511), (BF16, 18, 801)],
+)
 def test_eight_rows_together(
-    dtype: Any, n: int, monkeypatch: pytest.MonkeyPatch, checked: Callable[[int], None]
+    dtype: Any, m: int, n: int, monkeypatch: pytest.MonkeyPatch, checked: Callable[[int], None]
 ) -> None:
     checked(1)
     monkeypatch.setattr(quantise_blocks, "FEW", 8)
-    x, up = random((10, n), dtype), random((10, n), dtype, 1)
-    wide, narrow, how = x.astype(np.float64), Narrow(block=128), Plan(32, 1, 1, 8, 1)
+    x, up = random((m, n), dtype), random((m, n), dtype, 1)
+    x[::2] *= dtype(64)  # so that an element of the row before or behind would show in a scale
+    wide, narrow, how = x.astype(np.float64), Narrow(block=128), Plan(64, 1, 1, 8, 1)
     near(*quantise(x, narrow, how=how), wide, narrow)
     near(*quantise(x, narrow, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), narrow, 2e-6)
 

@@ -39,31 +39,31 @@ class Narrow:
             return empty(x, (*leading, count), "f32")
         return empty(x, (count, *leading), "f32").T
 
-    def quantised(self, some: Any, v: Any, scales: Any, top: Any = None, by: Any = None) -> Any:
-        """Return elements `v` of this thread in 8 bits, and write their scales to `scales`.
+    def quantised(self, some: Any, v: Any, scales: Any, top: Any, by: Any = None) -> Any:
+        """Return elements `v` of this thread in 8 bits; with blocks, write their scales to `scales`.
 
         some  the `RowVectors` that `v` is of; with blocks they divide them, and each block is within a warp
-        top   the greatest magnitude of the row, where it is known
-        by    a factor of the whole row that `v` and `top` are without
-        Who   the whole team: it reduces, once, where `top` is not known
+        top   without blocks: the greatest magnitude of the row. `write_scale` writes the row's scale
+        by    without blocks: a factor of the whole row that `v` and `top` are without
+        Who   the whole team
         """
+        if self.block == 1:
+            return (v * (self.factor(top) if by is None else self.factor(top * by) * by)).to(self.dtype)
         size, part = abs(v), some.part
         lanes = max(1, self.block // part.vector)
-        if self.block > 1:
-            tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes)
-            if part.team.lane % lanes == 0:
-                for i in cl.static_range(some.pieces):
-                    first = part.first(some.start + i)
-                    if some.whole or first < part.end():
-                        scales[first // self.block] = self.scale(tops[i])
-            factors = self.factor(tops).reshape((1, some.pieces))
-            return (v * factors.broadcast_to(some.shape)).to(self.dtype)
-        top = part.team.reduce(size.reduce("max"), "max") if top is None else top
-        top = top if by is None else top * by
-        if part.team.lane == 0 and part.team.rank == 0:
-            scales[0] = self.scale(top)
-        factor = self.factor(top)
-        return (v * (factor if by is None else factor * by)).to(self.dtype)
+        tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes)
+        if part.team.lane % lanes == 0:
+            for i in cl.static_range(some.pieces):
+                first = part.first(some.start + i)
+                if some.whole or first < part.end():
+                    scales[first // self.block] = self.scale(tops[i])
+        factors = self.factor(tops).reshape((1, some.pieces))
+        return (v * factors.broadcast_to(some.shape)).to(self.dtype)
+
+    def write_scale(self, team: Any, scales: Any, top: Any, by: Any = None) -> None:
+        """Write the scale of a row, without blocks; `top` and `by` are as for `quantised`. One thread of the team."""
+        if team.lane == 0 and team.rank == 0:
+            scales[0] = self.scale(top if by is None else top * by)
 
     def scale(self, top: Any) -> Any:
         """Return the scale of elements whose greatest magnitude is `top`."""

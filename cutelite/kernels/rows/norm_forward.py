@@ -379,6 +379,8 @@ def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written
 
         tops = part.team.reduce(walk((f32(0),) * len(rows), look), "max")
         rows = [row._replace(top=top) for row, top in zip(rows, tops, strict=True)]
+    for row in rows if narrow is not None and narrow.block == 1 else ():
+        narrow.write_scale(part.team, row.scales, row.top, row.by)
 
     def write_some(coming: Any, some: Any) -> Any:
         if early and some.start + early < part.pieces:

@@ -56,7 +56,7 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
             return functions(activation, dtype == f32)[2](v, *more) if more else v
 
         def written(row: Any, some: Any, v: Any, top: Any) -> None:
-            some.store(narrow.quantised(some, v, scales[row, None], top), q[row, None])
+            some.store(narrow.quantised(some, v, None, top), q[row, None])
 
         def first(row: Any, _: Any, *parts: Any) -> Any:
             if keeps:
@@ -66,6 +66,7 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
             return stream.walk(f32(0), look), None
 
         def last(row: Any, _: Any, v: Any, top: Any, *parts: Any) -> None:
+            narrow.write_scale(part.team, scales[row, None], top)
             if keeps:
                 written(row, part.vectors, v, top)
             else:
@@ -125,7 +126,8 @@ def quantise(
     if narrow.block > 1:
         how, vector = instance("how", how, Plan), math.gcd(rows.vector, rows.vector if more is None else more.vector)
         shape = Shape.of(rows.dtype, rows.m, rows.n, how and how.threads)
-        kernel = by_blocks(rows.dtype, narrow, function, vector, results_rows.vector, shape)
+        wrapped = vector < wide <= rows.n and access.alike and access.around
+        kernel = by_blocks(rows.dtype, narrow, function, vector, results_rows.vector, wrapped, shape)
         kernel[after(shape.blocks(rows.m, rows.n), shape.threads)](*given, *made)
         return Quantised(q, scale)
 

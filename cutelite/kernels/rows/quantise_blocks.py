@@ -17,12 +17,14 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, follow, pitches
 from cutelite.lib.row_ends import between, store_beside
 from cutelite.lib.row_words import widened
+from cutelite.lib.row_wrapped import Wrapped
 from cutelite.target.targets import REGISTERS, WARP
 from cutelite.tuples import NamedTuple
 
 M, N, G = cl.dims("M N G")  # rows, columns, blocks of a row
 ROWS = 8  # of a tile: their scales, 4 bytes each, are a sector
 FEW = 256  # rows below which a tile has one, so that there are more tiles
+SPARE = 1.07  # wide tiles, whose warps share ends, may cover so much more than others
 
 
 class Shape(NamedTuple):
@@ -34,11 +36,13 @@ class Shape(NamedTuple):
 
     @staticmethod
     def of(dtype: Any, m: int, n: int, threads: int | None = None) -> "Shape":
-        """Return the shape for `m` rows of `n` elements: of a width that divides a row, if there is one."""
+        """Return the shape for `m` rows of `n` elements: of a width that divides a row, or nearly."""
         wide: int = ACCESS // dtype.bytes
         most = min(256, max(WARP, 1 << (-(-n // wide) - 1).bit_length()))
-        some = [each for each in (256, 128, 64, WARP) if each <= most]
-        threads = threads or next((each for each in some if n % (each * wide) == 0), most)
+        covering = {each: -(-n // (each * wide)) * each for each in range(most, 0, -WARP)}  # threads of a row's tiles
+        some = [each for each, total in covering.items() if total <= SPARE * min(covering.values())]
+        whole = (each for each in (256, 128, 64, WARP) if each <= most and n % (each * wide) == 0)
+        threads = threads or next(whole, some[0])
         return Shape(threads, threads * wide, ROWS if m >= FEW else 1)
 
     def blocks(self, m: int, n: int) -> int:
@@ -47,8 +51,14 @@ class Shape(NamedTuple):
 
 
 @cache
-def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_vector: int, shape: Shape) -> Any:
-    """Make the kernel that computes q and scales of x, or of activation(x) * up."""
+def build(
+    dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_vector: int, wrapped: bool, shape: Shape
+) -> Any:
+    """Make the kernel that computes q and scales of x, or of activation(x) * up.
+
+    wrapped  rows have a vector or more, and begin anywhere, but in all arrays as far into one; nothing is written
+             between rows of x or up
+    """
     (P, Q), (R,) = pitches("P Q", vector), pitches("R", out_vector)
     wide = ACCESS // dtype.bytes
     blocks = REGISTERS // (128 if activation else 64 if vector == wide else 80) // shape.threads
@@ -61,7 +71,7 @@ def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_v
         q: Tensor[narrow.dtype, (M, N), (R, 1)],
         scales: Tensor[f32, (M, G), (None, None)],
     ) -> None:
-        arrays, lane = (x,) if up is None else (x, up), cl.thread_idx.x % lanes
+        arrays = (x,) if up is None else (x, up)
 
         def place(block: Any) -> tuple[Any, Any, Any]:
             across = cl.ceil_div(N, shape.columns)
@@ -77,72 +87,103 @@ def build(dtype: Any, narrow: Narrow, activation: str | None, vector: int, out_v
 
         gated = None if up is None else functions(activation, dtype == f32)[2]
 
-        def work(first: Any, tile: Any, rows: int) -> None:
-            held = [cl.make_rmem_tensor(dtype, (wide, rows)) for _ in arrays]
-            for i in cl.static_range(rows):
-                for each, v in zip(arrays, held, strict=True):
-                    v[None, i].store(loaded(tile, each[first + i, None], vector))
-            kept = cl.make_rmem_tensor(dtype if up is None else f32, (wide, rows))
-            tops = cl.make_rmem_tensor(f32, (rows,))
-            for i in cl.static_range(rows):
-                here = [v[None, i].load() for v in held]
-                kept[None, i].store(here[0] if up is None else gated(*map(widened, here)))
-                tops[i] = greatest(kept[None, i])
-            found = cl.warp_reduce(tops.load(), "max", width=lanes)
-            block = tile.first(0) // narrow.block
-            if lane < rows and block < scales.shape[1]:
-                scales[first + lane, block] = narrow.scale(chosen(found, lane))
-            for i in cl.static_range(rows):
-                some = widened(kept[None, i].load()) * narrow.factor(found[i])
-                store(tile, some.to(narrow.dtype), q[first + i, None], out_vector)
+        def work(first: Any, part: Any) -> None:
+            write_part(narrow, gated, part, first, arrays, q, scales)
 
         follow(ask, blocks)
         first, column, whole = place(cl.block_idx.x)
-        if vector < wide:  # each warp for itself
-            whole = covered(x, first, shape.rows, column + cl.thread_idx.x // WARP * (WARP * wide), WARP * wide)
+        warp = column + cl.thread_idx.x // WARP * (WARP * wide)
+        if wrapped:
+            whole = within(x, first, shape.rows, column, shape.columns)
+        elif vector < wide:  # each warp for itself
+            whole = within(x, first, shape.rows, warp, WARP * wide) & (warp + WARP * wide <= N)
         if whole:
-            work(first, cl.RowTile(column, None, wide, 1), shape.rows)
+            wraps = Wrapped(shape.rows, warp, wide, lanes, N, shape.threads // WARP)
+            work(first, wraps if wrapped else Straight(shape.rows, warp, wide, None, (vector, out_vector)))
         else:
             for row in range(first, min(first + shape.rows, M)):
-                work(row, cl.RowTile(column, N, wide, 1), 1)
+                work(row, Straight(1, warp, wide, N, (vector, out_vector)))
 
     return quantised
 
 
-def covered(x: Any, first: Any, rows: int, column: Any, columns: int) -> Any:
-    """Tell whether a part of a matrix lies within it, and so do the vectors of memory that cover it."""
+def write_part(narrow: Narrow, gated: Any, part: Any, first: Any, arrays: Any, q: Any, scales: Any) -> None:
+    """Quantise a `part` of rows from `first` on, of x or, if `gated` is not None, of ``gated(x, up)``."""
+    lanes = narrow.block // part.width
+    rows = [cl.domain_offset((first, 0), each) for each in (*arrays, q)]  # neighbours share an address
+    held = [part.load(lambda i, each=each: each[i, None]) for each in rows[:-1]]
+    kept = [v[0] if gated is None else gated(*map(widened, v)) for v in zip(*held, strict=True)]
+    top = own_greatest([greatest(v) for v in kept], part.rows, lanes)
+    row, block = cl.thread_idx.x % lanes, (part.column + cl.thread_idx.x % WARP * part.width) // narrow.block
+    if row < part.rows and block < scales.shape[1]:
+        scales[first + row, block] = narrow.scale(top)
+    factor = narrow.factor(top)
+    factors = [cl.shuffle(factor, i, width=lanes) for i in range(part.rows)]
+    factors += [factor] * (len(kept) - part.rows)
+    made = [(widened(v) * by).to(narrow.dtype) for v, by in zip(kept, factors, strict=True)]
+    part.store(made, lambda i: rows[-1][i, None])
+
+
+def within(x: Any, first: Any, rows: int, column: Any, columns: int) -> Any:
+    """Tell whether vectors of memory that have elements of a part of some rows lie within a matrix."""
     (m, n), wide = x.shape, ACCESS // x.dtype.bytes
     begun, goes_on = (first > 0) | (column > 0), (first + rows < m) | (column + columns + wide <= n)
-    return (first + rows <= m) & (column + columns <= n) & begun & goes_on
+    return (first + rows <= m) & begun & goes_on
 
 
-def loaded(tile: Any, row: Any, vector: int) -> Any:
-    """Return this thread's vector of a tile; rows begin at multiples of `vector` elements."""
-    anywhere = tile.end is None and vector < tile.vector
-    return between(row, tile.first(0), tile.vector) if anywhere else tile.load(row).reshape((tile.vector,))
+class Straight(NamedTuple):
+    """A warp's part of neighbouring rows, of which each lane has a vector. Fields and methods are as of `Wrapped`.
+
+    end      None: the part lies within the rows, and so do vectors that cover it
+    vectors  rows of what is read, and of what is written, begin at multiples of so many elements
+    """
+
+    rows: int
+    column: Any
+    width: int
+    end: Any
+    vectors: tuple[int, int]
+
+    @property
+    def tile(self) -> Any:
+        """This lane's part of a row."""
+        return cl.RowTile(self.column + cl.thread_idx.x % WARP * self.width, self.end, self.width, 1, threads=1)
+
+    def load(self, row: Any) -> list[Any]:
+        """Return this lane's vectors, with 0 for what lies beyond the end."""
+        if self.end is None and self.vectors[0] < self.width:
+            return [between(row(i), self.tile.begin, self.width) for i in range(self.rows)]
+        return [self.tile.load(row(i)).reshape((self.width,)) for i in range(self.rows)]
+
+    def store(self, made: list[Any], row: Any) -> None:
+        """Write this lane's vectors."""
+        for i, v in enumerate(made):
+            if self.end is None and self.vectors[1] < self.width:
+                store_beside(v, row(i), self.tile.begin)
+            else:
+                self.tile.store(v.reshape((self.width, 1)), row(i))
 
 
-def store(tile: Any, v: Any, row: Any, vector: int) -> None:
-    """Write this thread's vector of a tile, of which a warp has neighbouring ones; `vector` as for `loaded`."""
-    if tile.end is None and vector < tile.vector:
-        store_beside(v, row, tile.first(0))
-    else:
-        tile.store(v.reshape((tile.vector, 1)), row)
-
-
-def greatest(t: Any) -> Any:
-    """Return the greatest magnitude of a tensor in registers, as f32: by pairs, which narrow elements are kept in."""
-    found = abs(t.tile((2,), (0,)).load())
-    for i in cl.static_range(1, t.shape[0] // 2):
-        found = max(found, abs(t.tile((2,), (i,)).load()))
+def greatest(v: Any) -> Any:
+    """Return the greatest magnitude of a vector, as f32: by pairs, which narrow elements are kept in."""
+    found = abs(v[:2])
+    for i in cl.static_range(2, v.n, 2):
+        found = max(found, abs(v[i : i + 2]))
     return widened(found).reduce("max")
 
 
-def chosen(v: Any, i: Any) -> Any:
-    """Return element `i`, a run-time number, of a vector of a power of two."""
-    some = [v[k] for k in range(v.n)]
-    bit = 1
-    while len(some) > 1:
-        some = [cl.where(i & bit, b, a) for a, b in zip(some[::2], some[1::2], strict=True)]
-        bit *= 2
-    return some[0]
+def own_greatest(tops: list[Any], rows: int, lanes: int) -> Any:
+    """Return the greatest, over some lanes, of the row of this lane's number modulo `rows`, a power of two.
+
+    tops  one of each row, and more of this lane's
+    """
+    tops, more, bit, lane = tops[:rows], tops[rows:], rows // 2, cl.thread_idx.x
+    while bit:
+        upper = (lane & bit) > 0
+        sent = [cl.where(upper, *pair) for pair in zip(tops[:bit], tops[bit:], strict=True)]
+        kept = [cl.where(upper, *pair) for pair in zip(tops[bit:], tops[:bit], strict=True)]
+        tops, bit = [max(a, cl.shuffle_xor(b, bit)) for a, b in zip(kept, sent, strict=True)], bit // 2
+    top = max([*tops, *more])
+    while rows < lanes:
+        top, rows = max(top, cl.shuffle_xor(top, rows)), 2 * rows
+    return top
