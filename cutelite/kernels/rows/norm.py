@@ -34,6 +34,7 @@ from cutelite.lib.rows import SECTOR
 from cutelite.tuples import NamedTuple
 
 MANY = 1 << 23  # elements from which on copies of weights (`Plan.moved`) save the time that they take
+FEW = 12_288  # rows below which few teams keep sums over rows
 
 
 class Normed(NamedTuple):
@@ -267,11 +268,9 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """
 
     def choose(n: int, vector: int, **most: int) -> Plan:
-        given, shifted = (n, vector, rows.dtype.bytes, inputs, sums), access.shifted and n > rows.n
-        chosen = (
-            plan_sums(*given, **most, shifted=shifted) if most else rows.planned(plan_sums, *given, shifted=shifted)
-        )
-        return replace(chosen, lead=1)
+        given = n, vector, rows.dtype.bytes, inputs, sums
+        more: dict[str, Any] = {"shifted": access.shifted and n > rows.n, "few": rows.m < FEW} | most
+        return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
 
     def count(p: Plan) -> int:
         teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))

@@ -233,18 +233,18 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool) -> Plan:
     whole    rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     shifted  so do the vectors that cover rows, of which bulk copies take any number
     """
-    if shifted and (2048 < n <= 6144 or 16_384 < n <= 65_536):  # weights come with the row
-        each, registers = (48, 128) if n <= 6144 else (32, 96)
-        return asking(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), n)
+    if shifted and 2048 < n <= 6144:  # weights come with the row
+        return asking(plan(n, vector, each=48, registers=128, alone=SMALL_BLOCK), n)
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     copied = n + -n % vector if shifted else n
-    if whole and n > 65_536 and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
+    if whole and n > (16_384 if shifted else 65_536) and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
         return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
-    return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
+    registers = 96 if shifted else 128  # 96 let one more row be under way
+    return asking(replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False), n)
 
 
 def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
@@ -325,7 +325,7 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
 
 
 def plan_sums(
-    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False
+    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False
 ) -> Plan:
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
@@ -333,10 +333,16 @@ def plan_sums(
     sums     of rows that are kept, f32
     most     blocks of a cluster: above 8 only where the GPU runs such clusters
     shifted  `n` is of the vectors that cover rows
+    few      there are few rows: sums of teams of a warp each would be nearly as long as these
     """
-    threads = -(-n // (3 * vector * WARP)) * WARP
-    if shifted and n > 2048 and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2):  # ends of rows come without a wait
-        p = ahead(Plan(threads, 1, 1, vector, 2), n, bytes, stages=MOST_STAGES, rows=2 * (2 * MOST_STAGES + 2))
+    threads, short = -(-n // (3 * vector * WARP)) * WARP, n <= 2048
+    if (
+        shifted and not (short and few) and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2)
+    ):  # ends of rows come without a wait
+        if short:  # a warp of up to five vectors reduces alone
+            threads = -(-n // (5 * vector * WARP)) * WARP
+        blocks, stages = (12 * WARP // threads, 2) if short else (2, MOST_STAGES)
+        p = ahead(Plan(threads, 1, 1, vector, blocks), n, bytes, stages=stages, rows=blocks * (2 * stages + 2))
         if p.stages:
             return replace(p, shared_sums=1)
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
