@@ -27,7 +27,7 @@ from cutelite.target.targets import WARP
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
 STRIPS = TILE_M // STRIP
-LINE = 128  # bytes that a prefetch brings
+LINE, SECTOR = 128, 32  # bytes that a prefetch brings, and that L2 writes at once
 ROW = 256  # bytes of a tile's row
 ACROSS = ROW // ACCESS  # threads that load a row
 
@@ -149,35 +149,42 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
     each = TILE_M // wide  # threads for a row
     for i in cl.static_range(stores):
         row, number = (i * threads + t) // each, (i * threads + t) % each
+        part = made[row, None].tile((wide,), (number,))
         if whole:
             if loading is not None:
-                store_anywhere(made[row, None], y[column + row, None], first, number, each, loading)
+                store_sectors(made[row, None], y[column + row, None], first, number, loading)
             else:
-                part = made[row, None].tile((wide,), (number,)).load()
-                y[column + row, None].tile((wide,), (first // wide + number,)).store(part)
+                y[column + row, None].tile((wide,), (first // wide + number,)).store(part.load())
         elif column + row < n:
-            part = made[row, None].tile((wide,), (number,)).load()
             tile = cl.RowTile(first + number * wide, m, wide, 1, threads=1)
-            tile.store(part.reshape((wide, 1)), y[column + row, None])
+            tile.store(part.load().reshape((wide, 1)), y[column + row, None])
+    if loading is not None and whole:
+        sector = SECTOR // y.dtype.bytes
+        for i in cl.static_range(stores * wide * sector // TILE_M):
+            row, number = (i * threads + t) // sector, (i * threads + t) % sector
+            store_end(made[row, None], y[column + row, None], first, number)
 
 
-def store_anywhere(line: Any, out: Any, first: Any, number: Any, each: int, loading: Any) -> None:
-    """Write a row of a tile from element `first` of `out` on, which begins anywhere: thread `number` of `each`.
+def store_sectors(line: Any, out: Any, first: Any, number: Any, loading: Any) -> None:
+    """Write vector `number` of the whole sectors of memory that a row of a tile has: from element `first` of `out` on.
 
-    Whole vectors of the memory are written as such. Those at both ends belong to the tile in parts, which together are
-    one vector's elements.
+    L2 writes a sector in parts more slowly. At both ends the tile has sectors in parts, together one: `store_end`.
     """
-    wide = ACCESS // out.dtype.bytes
-    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), ACCESS)
-    cover = cl.make_tensor(cover, cl.make_layout((TILE_M + wide,)))
-    at = number * wide + cl.where(lead > 0, wide - lead, 0)
-    if at + wide <= TILE_M:
+    wide, sector = ACCESS // out.dtype.bytes, SECTOR // out.dtype.bytes
+    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR)
+    at = number * wide + (sector - lead) % sector
+    if at + wide <= TILE_M - lead:
+        cover = cl.make_tensor(cover, cl.make_layout((TILE_M + sector,)))
         cover.tile((wide,), ((at + lead) // wide,)).store(loading(line, at, wide))
-    for begin in range(0, wide, each):
-        end = begin + number
-        if (lead > 0) & (end < wide):
-            place = cl.where(end < wide - lead, end, TILE_M - wide + end)
-            out[first + place] = line[place]
+
+
+def store_end(line: Any, out: Any, first: Any, number: Any) -> None:
+    """Write element `number` of those in the sectors that a row of a tile has in parts."""
+    sector = SECTOR // out.dtype.bytes
+    lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR)[1]
+    if lead > 0:
+        place = number + cl.where(number < sector - lead, 0, TILE_M - sector)
+        out[first + place] = line[place]
 
 
 @untraced
