@@ -57,7 +57,8 @@ def kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
     if isinstance(found, Kernel | BoundKernel):
         return found
     kernels = [k for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)]
-    raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
+    other = "" if found is None else f", which is a {type(found).__name__}"
+    raise UsageError(f"{path} has no kernel {name}{other}; it has {', '.join(kernels) or 'none'}")
 
 
 def first_launch(module: ModuleType, kernel: Kernel | BoundKernel | None) -> checking.Call:

@@ -214,6 +214,7 @@ def test_a_kernel_that_is_not_complete_by_itself_is_compiled_as_its_file_launche
         (["nothing.py"], "cutelite: there is no file nothing.py"),
         (["nothing.py:add"], "cutelite: there is no file nothing.py"),
         (["one.py:sub"], "cutelite: one.py has no kernel sub; it has add"),
+        (["one.py:N"], "cutelite: one.py has no kernel N, which is a Dim; it has add"),
         (["empty.py"], "cutelite: empty.py holds no kernel"),
         (["several.py"], "cutelite: several.py holds 2 kernels: say which by several.py:KERNEL; they are fill, wrong"),
         (["text.txt"], "cutelite: text.txt is not a Python file: its name must end in .py"),

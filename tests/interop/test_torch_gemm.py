@@ -120,6 +120,10 @@ def test_a_function_that_finishes_the_sums_as_an_operator() -> None:
     assert near(out, 2 * right) and near(most, right.abs().amax(1), 1e-4)
     written = [random(40, 2, dtype=torch.float32)]
     torch.library.opcheck(operator._opoverload, (a, b, random(40, 72), [bias], written))
+    out, right = random(40, 32), (right - bias)[:, :32] * (right - bias)[:, 32:64]
+    halves = operators.finishing("cutelite_tests::halves", lambda p: p.result(p.sums * p.others), halves=True)
+    halves(a, b[:, :64], out, [], [])
+    assert near(out, right)
 
 
 def dequantised(chunk: cl.Chunk, scales: Any) -> Any:

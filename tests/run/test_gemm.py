@@ -495,7 +495,7 @@ def test_refusals() -> None:
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
     with pytest.raises(ValueError, match=r"out has shape \(64, 72\), but must be \(64, 64\), as a @ b"):
         gemm(x, x, poisoned(64, 72, dtype="bfloat16"))
-    with pytest.raises(ValueError, match="activation is a function, or one of relu; not 'gelu'"):
+    with pytest.raises(ValueError, match="activation is a function, or 'relu', not 'gelu'"):
         gemm(x, x, activation="gelu")
     with pytest.raises(ValueError, match=r"precision is .*, but must be one of 'tf32'"):
         gemm(x, x, precision="double")

@@ -142,7 +142,7 @@ def function_of(name: str, given: Function | str | None) -> Function | None:
     if not isinstance(given, str):
         return settled(given, name, ("x",))
     if given not in NAMED[name]:
-        raise Misfit(f"{name} is a function, or one of {', '.join(NAMED[name])}; not {given!r}")
+        raise Misfit(f"{name} is a function, or {' or '.join(map(repr, NAMED[name]))}, not {given!r}")
     return NAMED[name][given]
 
 

@@ -95,7 +95,7 @@ def _into(
 gemm_into = out_form(gemm, _into)
 
 
-def finishing(name: str, function: Callable[..., None], *, columns: int = 64, paired: bool = False) -> Any:
+def finishing(name: str, function: Callable[..., None], **how: Any) -> Any:
     """Make an operator of a GEMM whose results a function makes: `cutelite.Finish`, docs/gemm.md.
 
         scaled = finishing("mylib::scaled", lambda piece, factor, most: ..., columns=128)
@@ -103,11 +103,14 @@ def finishing(name: str, function: Callable[..., None], *, columns: int = 64, pa
 
     name      'namespace::name', by which torch.ops has it
     function  called as ``function(piece, *read, *written)``
+    how       `columns`, `paired`, `halves`, `apart`, `ahead` of `cutelite.Finish`
     Gives     torch's `CustomOpDef` of (a, b, out, read, written), which writes to `out` and `written`; no derivative
+    Errors    TypeError for what `cutelite.Finish` does not take
     """
+    plain = cl.Finish(function, **how)
 
     def finished(a: Tensor, b: Tensor, out: Tensor, read: Sequence[Tensor], written: Sequence[Tensor]) -> None:
-        finish = cl.Finish(function, (*read, *written), columns, paired)
+        finish = replace(plain, tensors=(*read, *written))
         call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
 
     return library_op(name, mutates_args={"out", "written"}, results=None)(finished)
