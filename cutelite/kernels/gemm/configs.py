@@ -185,7 +185,6 @@ CONFIGS = [
     Config((256, 128), cluster=(1, 2)),
     Config((256, 128), cluster=(2, 1)),
     Config((128, 320), cluster=(2, 1), stages=3, piece=160, buffers=1, regs=(24, 240)),
-    Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
     Config((128, 192), pingpong=True),
     Config((128, 192), pingpong=True, cluster=(1, 2)),
@@ -292,7 +291,8 @@ CONFIGS += [
     for together in shares
 ]
 CONFIGS += [
-    slim(128, 128),
+    *(slim(columns, 128) for columns in (128, 192, 208, 256)),
+    *(slim(128, 256, turned=turned) for turned in (False, True)),
     *(Config((64, 128), True, (1, blocks), 7) for blocks in (2, 4)),
     Config((64, 192), True, (1, 2), 6, buffers=1),
     Config((128, 96), cluster=(1, 2), stages=6, piece=32, buffers=1),
@@ -334,6 +334,7 @@ CONFIGS += [
     *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 112, 8) for turned in (False, True)),
     *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 184, 8) for turned in (False, True)),
     *(beside(swapped(rows, 128, True), 2) for rows in range(112, 216, 8)),
+    *(beside(slim(columns, 128, True), 2) for columns in (160, 176, 184, 200, 208)),
     *(beside(slim(144, 256, turned=turned), 2) for turned in (False, True)),
 ]
 """Small products and those of at most 64 rows or columns, by 64 rows; of a few hundred rows or columns, by 128."""
@@ -342,7 +343,8 @@ CONFIGS += [
 def full(high: int, columns: int, cluster: tuple[int, int], turned: bool, piece: int = 0) -> Config:
     """A tile whose sums fill the registers, with four stages. piece: half of its columns, or a quarter beyond 208."""
     piece = piece or columns // (2 if columns <= 208 else 4)
-    return Config((high, columns), False, cluster, 4, piece, buffers=1, regs=(24, 240), swapped=turned)
+    buffers = 2 if turned and piece == 8 else 1
+    return Config((high, columns), False, cluster, 4, piece, buffers, regs=(24, 240), swapped=turned)
 
 
 CONFIGS += [
@@ -389,12 +391,12 @@ CONFIGS += [
 CONFIGS += [
     *(beside(make(columns, 128, False, 2), 2) for columns in range(176, 264, 8) for make in (slim, swapped)),
     *(
-        Config((256, columns), False, cluster, 4, 8, buffers=1, swapped=turned)
+        full(256, columns, cluster, turned, 8)
         for columns in (136, 152)
         for cluster in ((1, 2), (2, 1))
         for turned in (False, True)
     ),
-    *(Config((256, rows), False, (2, 2), 4, 8, buffers=1, swapped=True) for rows in range(160, 192, 8)),
+    *(full(256, rows, (2, 2), True, 8) for rows in range(160, 192, 8)),
     *(full(128, columns, (2, 1), turned, 8) for columns in (272, 288, 304, 320) for turned in (False, True)),
 ]
 """Tiles that fill one round, or a few, where no others do."""

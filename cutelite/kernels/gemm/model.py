@@ -52,10 +52,14 @@ class Numbers(NamedTuple):
     restart               a further round of such
     product               a row and column of a tile, in a step: what tensor cores take
     spans                 the part by which rows of a tile take longer to bring that lie in spans of 64 bytes
+    cut                   the part by which lone blocks load slower whose rows begin within sectors of 32 bytes; of a
+                          cluster, a share of it
     aligned               the part by which lone blocks load faster where rows begin lines; of a cluster, a share of it
     sliver                a step whose 64 rows along K a block brings of an operand that has few, in no whole sectors
-    tall                  where rows lie within lines, the part by which steps of cooperative tiles of 192 and 256 rows,
-                          or of `BROAD` columns, take longer in `LONG` GEMMs; in others they take a third of it less
+    tall                  for each element of a tile, the part by which steps of cooperative tiles of 192 and 256 rows,
+                          or of `BROAD` columns, take longer in many rounds, where rows lie within lines
+    crammed               the part by which steps of ping-pong tiles of `CRAMMED` elements take longer
+    tight                 a tile whose results leave 8 columns at a time, besides
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -79,12 +83,15 @@ class Numbers(NamedTuple):
     restart: float = 2.237
     product: float = 1.908e-05
     spans: float = 0.35
+    cut: float = 0.25
     aligned: float = 0.3
     sliver: float = 0.4
-    tall: float = 0.03
+    tall: float = 1e-6
+    crammed: float = 0.02
+    tight: float = 1.0
     apart: float = 0.12
     ample: float = 0.28
-    astray: float = 0.08
+    astray: float = 0.06
 
 
 NUMBERS = Numbers()
@@ -112,9 +119,6 @@ DEEP = 64
 FAR = 128
 """Steps along K from which on blocks outside of the result hold up the others in full: the fewer, the less."""
 
-LONG = 3e11
-"""Multiply-adds of 16 bits beyond which a GEMM takes about a millisecond, and a GPU comes near its limit of power."""
-
 EVERY, PLACED = 0.985, 8
 """The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their
 places whatever else runs."""
@@ -131,6 +135,12 @@ FEWEST_SHARED = 32
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
 multiprocessors are left without one."""
+
+ROOMY = 128 * 176
+"""Rows times columns of a cooperative tile from which on lone blocks go through several rounds."""
+
+CRAMMED = 128 * 208
+"""Sums of a ping-pong tile for which there are hardly enough registers."""
 
 BROAD = 240
 """Columns of a cooperative tile of 128 rows from which on its steps are as those of tiles of more rows (`tall`)."""
@@ -161,13 +171,13 @@ RATES: dict[Kind, Rates] = {
     (64, True, (1, 4)): (0.0709, 0.00178, 0.176, 0.00623),
     (64, True, (2, 1)): (0.1653, 0.000776, 0.071, 0.00878),
     (64, True, (4, 1)): (0.1374, 0.000478, 0.319, 0.0046),
-    (128, False, (1, 1)): (0.2627, 0.0016, 0.272, 0.00952),
+    (128, False, (1, 1)): (0.229, 0.0014, 0.272, 0.00952),
     (128, False, (1, 2)): (0.2074, 0.0012, 0.879, 0.0124),
     (128, False, (1, 4)): (0.1150, 0.00128, 0.449, 0.011),
     (128, False, (2, 1)): (0.3101, 0.00046, 0.663, 0.00817),
     (128, False, (4, 1)): (0.3012, 2.85e-05, 0.869, 0.00558),
     (128, True, (1, 1)): (0.1014, 0.00286, 0.345, 0.0064),
-    (128, True, (1, 2)): (0.1503, 0.00137, 0.880, 0.00967),
+    (128, True, (1, 2)): (0.1385, 0.00126, 0.880, 0.00967),
     (128, True, (2, 1)): (0.3298, 8.23e-05, 0.818, 0.00735),
     (128, True, (4, 1)): (0.2352, 9.21e-05, 0.298, 0.00978),
     (192, False, (1, 2)): ROWS_192,
@@ -238,9 +248,9 @@ class Table(NamedTuple):
     clustered    blocks of a cluster that share operands; `blocks` are all of a cluster
     together and splits share a tile's K, `parts` of it
     plain        tiles as they lie, of a width in `PLAIN`
-    lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
+    lone         blocks without a cluster, and blocks whose sums another kernel adds up: few have several rounds
     ragged       tiles as they lie whose columns are no multiple of 64
-    tight        wide tiles whose results leave 8 columns at a time, for a stage more: they have one round
+    tight        wide tiles whose results leave 8 columns at a time, for a stage more
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
     share        bytes that a block loads for a step, where it brings whole tiles
@@ -363,7 +373,7 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
         (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
-        tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
+        tile + t.bn * tile_of_column / t.together + v.tight * t.tight,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
         (t.stream > 0) * (v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte),
@@ -386,6 +396,7 @@ class Work(NamedTuple):
     spans      tiles of whose columns an operand has spans of 64 bytes
     whole      rows of both operands begin at lines of 128 bytes
     slivers    the part that a block brings of a step's rows along K which are `sliver`s
+    cut        the share of a tile's rows and columns that begin within a sector of 32 bytes, every second of them
     bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
     functions  microseconds of what a function makes of a tile, beside `RATES`
     loads      microseconds for a byte of a step that threads load, of the operands `loaded`
@@ -397,6 +408,7 @@ class Work(NamedTuple):
     spans: Any = 0
     whole: Any = False
     slivers: Any = 0.0
+    cut: Any = 0.0
     bytes: Any = 2
     in_memory: Any = 2
     result: Any = 2
@@ -419,16 +431,20 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
     return Work(sizes, problem.rows or inf, problem.narrow or inf, *lying, *bytes, functions, loads, problem.loaded)
 
 
-def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, Any, Any]:
-    """Return `Work.spans`, `whole` and `slivers`: how rows of operands lie in memory and in tiles."""
+def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, Any, Any, Any]:
+    """Return `Work.spans`, `whole`, `slivers` and `cut`: how rows of operands lie in memory and in tiles."""
     t, extents = table, (sizes.m, sizes.n)
     along = [major == "MN" for major in majors]
     pitches = [np.where(is_mn, extent, sizes.k) * bytes for is_mn, extent in zip(along, extents, strict=True)]
     few = [is_mn & (pitch < 64) & (pitch % 32 > 0) for is_mn, pitch in zip(along, pitches, strict=True)]
-    of_rows, of_columns = (np.where(t.swapped > 0, few[1 - i], few[i]) for i in (0, 1))
+    (of_rows, of_columns), (high, wide) = (
+        [np.where(t.swapped > 0, of[1 - i], of[i]) for i in (0, 1)]
+        for of in (few, [pitch % 32 > 0 for pitch in pitches])
+    )
     slivers = np.maximum(of_rows * t.bn / t.wide, of_columns * t.bm / t.high)  # blocks bring equal parts
     spans = (t.uneven > 0) & np.where(t.swapped > 0, along[0], along[1])
-    return spans, (pitches[0] % 128 == 0) & (pitches[1] % 128 == 0), slivers
+    cut = (high * t.bm + wide * t.bn) / (t.bm + t.bn)
+    return spans, (pitches[0] % 128 == 0) & (pitches[1] % 128 == 0), slivers, cut
 
 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
@@ -526,11 +542,12 @@ def unsuited(t: Table, work: Work, of: Filling) -> Any:
     """Tell of each configuration whether it is out of the question: its time would not be as the model expects."""
     sizes, rounds = work.sizes, np.ceil(of.filled)
     many = np.minimum(sizes.m + sizes.over, sizes.n) > FEW
-    found = (t.parts > of.steps) | (t.tight * rounds > 1) | (many & (t.clustered >= 4) & (rounds > 2))
-    # Blocks without a cluster drift apart, and find less in L2, unless threads load for their block alone; groups have
-    # a matrix each.
+    found = (t.parts > of.steps) | (many & (t.clustered >= 4) & (rounds > 2))
+    # Blocks without a cluster drift apart, and find less in L2, which large tiles need less, unless threads load for
+    # their block alone; groups have a matrix each.
     lone = 0 if work.loads else t.lone * (sizes.matrices == 1)
-    found |= (lone * rounds > 1) & ((t.pingpong == 0) | (t.bm == 64) | (of.steps < 4))
+    small = (t.bm * t.bn < ROOMY) & (t.pingpong == 0)
+    found |= (lone * rounds > 1) & (small | (t.bm == 64) | (t.splits > 1) | (of.steps < 4))
     if t.streams:  # of one tile a block has, both warpgroups work on it
         found |= (t.stream > 0) & ((of.filled == rounds) | ((of.filled > 1) != t.pingpong))
     return found
@@ -540,13 +557,14 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
     v = t.numbers
     slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, FEWEST, 1) ** v.ample
-    slow = slow * (1.0 - v.aligned * work.whole / t.clustered)
+    slow = slow * (1.0 - v.aligned * work.whole / t.clustered) * (1.0 + v.cut * work.cut / t.clustered)
     fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
-    step = (fetch**BESIDE + (t.bm * t.bn * v.product) ** BESIDE) ** (1 / BESIDE)
-    m, n, k, batches, *_ = work.sizes
-    longer = np.where(batches * m * n * k * work.bytes > 2 * LONG, v.tall, -v.tall / 3) * (1 - np.asarray(work.whole))
-    step = step * (1.0 + longer * ((t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD))))
+    areas = t.bm * t.bn
+    step = (fetch**BESIDE + (areas * v.product) ** BESIDE) ** (1 / BESIDE)
+    tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD)) & np.logical_not(work.whole)
+    longer = v.tall * tall * areas * (1.0 - 1.0 / of.rounds) + v.crammed * (t.pingpong * areas == CRAMMED)
+    step = step * (1.0 + longer)
     waste = v.beyond * of.beyond**2 + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
     step = step * (1.0 + waste * (t.parts == 1))
     if work.loads:
