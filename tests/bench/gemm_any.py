@@ -31,8 +31,8 @@ import cutelite as cl
 from cutelite.kernels.gemm import CONFIGS, Config, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import ranked
-from cutelite.kernels.gemm.model import kind_of
 from cutelite.kernels.gemm.odd import vectors_pay
+from cutelite.kernels.gemm.rates import kind_of
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import MAJORS, said, sets_of, timed_in_turns
 from tests.bench.given import ahead, parser

@@ -25,7 +25,8 @@ from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.configs import Problem
 from cutelite.kernels.gemm.fits import made_for
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
+from cutelite.kernels.gemm.model import Sizes, microseconds, table_of, worth
+from cutelite.kernels.gemm.rates import AT_ONCE
 from cutelite.tune.compile import compile_all
 from tests.bench.given import parser
 from tests.bench.timing import cold, graph, medians, off, timed

@@ -12,7 +12,8 @@ import pytest
 from cutelite import bf16, f32
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, both, full, swapped
 from cutelite.kernels.gemm.fits import SHARED, held, made_for, single, stored, wide
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, is_late, microseconds, table_of, worth
+from cutelite.kernels.gemm.model import Sizes, is_late, microseconds, table_of, worth
+from cutelite.kernels.gemm.rates import AT_ONCE
 from cutelite.kernels.gemm.tiling import Tiling
 from tests.bench.gemm_fit import Fit
 

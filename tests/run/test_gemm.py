@@ -19,7 +19,8 @@ from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, re
 from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, swapped
 from cutelite.kernels.gemm.fits import made_for
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
+from cutelite.kernels.gemm.model import Sizes, microseconds, table_of
+from cutelite.kernels.gemm.rates import AT_ONCE
 from tests.pairs import covering, in_pairs
 
 SHAPE = 136, 264, 208

@@ -40,7 +40,6 @@ from cutelite.kernels.gemm.fits import (
 )
 from cutelite.kernels.gemm.loads import WORDS
 from cutelite.kernels.gemm.model import (
-    BEHIND,
     at_once_of,
     in_bursts,
     is_late,
@@ -56,6 +55,7 @@ from cutelite.kernels.gemm.model import (
 from cutelite.kernels.gemm.pitch import UNIT
 from cutelite.kernels.gemm.plan import PITCHES, Plan
 from cutelite.kernels.gemm.prepare import beside
+from cutelite.kernels.gemm.rates import BEHIND
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
 from cutelite.kernels.planning import forget_plans
