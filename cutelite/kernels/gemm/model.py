@@ -101,7 +101,6 @@ class Table(NamedTuple):
     plain        tiles as they lie, of a width in `PLAIN`
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: few have several rounds
     ragged       tiles as they lie whose columns are no multiple of 64
-    tight        wide tiles whose results leave 8 columns at a time, for a stage more
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
     share        bytes that a block loads for a step, where it brings whole tiles
@@ -134,7 +133,6 @@ class Table(NamedTuple):
     plain: Any
     lone: Any
     ragged: Any
-    tight: Any
     uneven: Any
     share: Any
     step: Any = None
@@ -151,15 +149,10 @@ class Table(NamedTuple):
         return Table(self.configs[places], {}, {}, self.streams, self.numbers, matrix, *matrix)
 
 
-def is_tight(config: Config) -> bool:
-    """Tell whether a wide tile's results leave 8 columns at a time, for a stage more."""
-    return config.piece == 8 and config.tile[0] * config.tile[1] > 32_768
-
-
-def next_below(groups: Any, widths: Any, counted: Any, whole: int) -> Any:
-    """Return for each width the next smaller one of its group which `whole` divides, of those counted; or 0.5."""
+def next_below(groups: Any, widths: Any, whole: int) -> Any:
+    """Return for each width the next smaller one of its group which `whole` divides, or 0.5."""
     marks = groups * WIDEST + widths
-    known = np.append(-1, np.sort(marks[counted & (widths % whole == 0)]))  # `unique` imports masked arrays: 8 ms
+    known = np.append(-1, np.sort(marks[widths % whole == 0]))  # `unique` imports masked arrays: 8 ms
     found = known[np.searchsorted(known, marks) - 1]
     return np.where(found // WIDEST == groups, found % WIDEST, 0.5)
 
@@ -168,9 +161,9 @@ WIDEST = 1024
 """More than the columns of any tile."""
 
 
-def narrower_of(groups: Any, widths: Any, counted: Any, across: Any, swapped: Any) -> dict[tuple[str, str], Any]:
+def narrower_of(groups: Any, widths: Any, across: Any, swapped: Any) -> dict[tuple[str, str], Any]:
     """Return `next_below` by the majors of operands: along columns, tiles are whole spans of 64 bytes."""
-    every, *spans = (next_below(groups, widths, counted, whole) for whole in (1, 32, 64))
+    every, *spans = (next_below(groups, widths, whole) for whole in (1, 32, 64))
     of = {"K": every, "MN": np.where(across, spans[1], spans[0])}  # of each warpgroup
     return {(left, right): np.where(swapped > 0, of[left], of[right]) for left, right in product(of, repeat=2)}
 
@@ -183,16 +176,15 @@ def table_of(configs: Sequence[Config]) -> Table:
     ]
     bm, bn, cm, cn, *more = np.array(rows, np.float64).T
     together, splits, _, blocks, pingpong, swapped, stream = more
-    tight, across = (np.array([of(c) for c in configs]) for of in (is_tight, lambda c: c.across))
+    across = np.array([c.across for c in configs])
     own = bm / 64
     for field in (cm, cn, together, splits, pingpong, swapped, stream):
         own = own * 32 + field
-    narrower, of_kind = (narrower_of(groups, bn, ~tight, across, swapped) for groups in (splits > 1, own))
+    narrower, of_kind = (narrower_of(groups, bn, across, swapped) for groups in (splits > 1, own))
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
-        tight,
         np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
     )  # fmt: skip
@@ -224,7 +216,7 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
         (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
-        tile + t.bn * tile_of_column / t.together + v.tight * t.tight,  # each of these blocks finishes a part
+        tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
         (t.stream > 0) * (v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte),

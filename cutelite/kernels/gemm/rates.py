@@ -34,7 +34,6 @@ class Numbers(NamedTuple):
     tall                  for each element of a tile, the part by which steps of cooperative tiles of 192 and 256 rows,
                           or of `BROAD` columns, take longer in many rounds, where rows lie within lines
     crammed               the part by which steps of ping-pong tiles of `CRAMMED` elements take longer
-    tight                 a tile whose results leave 8 columns at a time, besides
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -63,7 +62,6 @@ class Numbers(NamedTuple):
     sliver: float = 0.4
     tall: float = 1e-6
     crammed: float = 0.02
-    tight: float = 1.0
     apart: float = 0.12
     ample: float = 0.28
     astray: float = 0.06
@@ -166,7 +164,7 @@ RATES: dict[Kind, Rates] = {
     (192, False, (2, 2)): (0.24, 0.00157, 1.2, 0.0066),
     (128, False, (1, 1), "full"): (0.37, 0.0016, 0.272, 0.00952),
     (128, False, (1, 2), "full"): (0.32, 0.0012, 0.879, 0.0124),
-    (128, False, (2, 1), "full"): (0.42, 0.00046, 0.663, 0.00817),
+    (128, False, (2, 1), "full"): (0.47, 0.00046, 0.663, 0.00817),
     (256, False, (1, 1)): (0.6180, 0.0001, 0.293, 0.029),
     (256, False, (1, 2)): (0.1143, 0.00306, 0.567, 0.0157),
     (256, False, (2, 1)): (0.4216, 0.0007, 2.791, 0.00111),
