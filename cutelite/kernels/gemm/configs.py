@@ -390,12 +390,6 @@ CONFIGS += [
 """Two tiles across, and many along the other mode."""
 CONFIGS += [
     *(beside(make(columns, 128, False, 2), 2) for columns in range(176, 264, 8) for make in (slim, swapped)),
-    *(
-        full(256, columns, cluster, turned, 8)
-        for columns in (136, 152)
-        for cluster in ((1, 2), (2, 1))
-        for turned in (False, True)
-    ),
     *(full(256, rows, (2, 2), True, 8) for rows in range(160, 192, 8)),
     *(full(128, columns, (2, 1), turned, 8) for columns in (272, 288, 304, 320) for turned in (False, True)),
 ]

@@ -400,13 +400,14 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
     v = t.numbers
     slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, FEWEST, 1) ** v.ample
-    slow = slow * (1.0 - v.aligned * work.whole / t.clustered) * (1.0 + v.cut * work.cut / t.clustered)
+    slow = slow * (1.0 - v.aligned * work.whole / t.clustered) * (1.0 + v.cut * work.cut * (t.clustered == 1))
     fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     areas = t.bm * t.bn
     step = (fetch**BESIDE + (areas * v.product) ** BESIDE) ** (1 / BESIDE)
     tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD)) & np.logical_not(work.whole)
-    longer = v.tall * tall * areas * (1.0 - 1.0 / of.rounds) + v.crammed * (t.pingpong * areas == CRAMMED)
+    crammed = (t.pingpong * areas == CRAMMED[0]) | (areas == CRAMMED[1])
+    longer = v.tall * tall * areas * (1.0 - 1.0 / of.rounds) + v.crammed * crammed
     step = step * (1.0 + longer)
     waste = v.beyond * of.beyond**2 + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
     step = step * (1.0 + waste * (t.parts == 1))
@@ -445,7 +446,7 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
-        few = np.minimum(2, np.clip(4 / of.filled, 0.2, 2) * np.maximum(1, of.steps / 64))
+        few = np.minimum(2, np.clip((4 / of.filled) ** 2, 0.1, 2) * np.maximum(1, of.steps / 64))
         burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)
     energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
     burst[unsuited(t, work, of)] = np.inf
