@@ -78,6 +78,7 @@ bench-attention: $(INSTALLED)
 	@$(PY) -m tests.bench.needs torch
 	$(PY) tests/bench/attention.py
 	$(PY) tests/bench/attention_backward.py
+	$(PY) tests/bench/attention_backward.py --functions --lengths 4096
 
 SETS := large,skinny
 bench-rows: $(INSTALLED)

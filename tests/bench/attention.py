@@ -19,7 +19,6 @@ latents   us, of DeepSeek's absorbed form, one query for each of so many heads (
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import statistics
@@ -36,6 +35,7 @@ from cutelite.bench.chart import bars
 from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 from cutelite.kernels.attention.model import Work, costs, picked
 from tests.bench.attention_exact import exact, normal
+from tests.bench.attention_functions import blocks, flex, functions
 from tests.bench.given import parser
 from tests.bench.timing import Replay, machine, medians, off
 
@@ -65,6 +65,8 @@ SIZES = (
 """Batch, queries, keys and heads that the model was not fitted to."""
 DECODED = tuple((batch, keys) for keys in (1024, 4096, 8192, 32768, 131072) for batch in (1, 2, 4, 8, 16, 32, 64, 128))
 LATENTS = (1, 1024), (1, 8192), (1, 65536), (2, 4096), (16, 4096), (64, 4096), (128, 2048)
+
+
 Call = Callable[[int], Any]
 
 
@@ -137,12 +139,11 @@ def varlen() -> Iterator[Cell]:
         if flash_varlen is not None:
             longest = {"max_seqlen_q": MIX[0], "max_seqlen_k": MIX[0]}
             calls["FA4"] = of_sets(sets, flash_varlen, cu_seqlens_q=ends, cu_seqlens_k=ends, causal=causal, **longest)
-        for name, flexed in flexes():
 
-            def same(b: Any, h: Any, q: Any, k: Any, causal: bool = causal) -> Any:
-                return (of[q] == of[k]) & (q >= k) if causal else of[q] == of[k]
+        def same(b: Any, h: Any, q: Any, k: Any, causal: bool = causal) -> Any:
+            return (of[q] == of[k]) & (q >= k) if causal else of[q] == of[k]
 
-            calls[name] = flexed([[x[None] for x in arrays] for arrays in sets], None, same)
+        calls["FlexAttention"] = of_sets([[x[None] for x in arrays] for arrays in sets], flex(total, mask_mod=same))
         work = 4 * heads * dim * sum(n * n for n in MIX) / (2 if causal else 1)
         yield Cell(f"{len(MIX)} lengths from 17 to 8192, {'causal' if causal else 'full'}", work, "TFLOP/s", calls)
     sets = [made(1, 16384, 16384, 16, 16, 128, 128) for _ in range(2)]
@@ -152,32 +153,11 @@ def varlen() -> Iterator[Cell]:
     yield Cell("a window of 1024 of 16384", 4 * 16 * 128 * 16384 * 1024, "TFLOP/s", calls)
 
 
-def flexes() -> list[tuple[str, Callable[..., Call]]]:
-    """FlexAttention, compiled."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-    compiled = torch.compile(flex_attention, dynamic=False)
-
-    def flexed(sets: list[list[Any]], score_mod: Any, mask_mod: Any) -> Call:
-        (_, sq, _, _), (_, sk, _, _) = sets[0][0].shape, sets[0][1].shape
-        mask = None if mask_mod is None else create_block_mask(mask_mod, None, None, sq, sk, device="cuda")
-        swapped = [[x.transpose(1, 2) for x in arrays] for arrays in sets]
-        return lambda i: compiled(*swapped[i % len(sets)], score_mod=score_mod, block_mask=mask)
-
-    return [("FlexAttention", flexed)]
-
-
 def masks() -> Iterator[Cell]:
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-    compiled, length = torch.compile(flex_attention, dynamic=False), 16384
+    length = 16384
     each = torch.tensor([5200, 3900, 2600, 1900, 1300, 800, 500, 184], device="cuda")
     of = torch.repeat_interleave(torch.arange(8, device="cuda"), each)
     sets = [made(1, length, length, 16, 16, 128, 128) for _ in range(2)]
-    swapped = [[x.transpose(1, 2) for x in arrays] for arrays in sets]
-
-    def flexed(mask: Any, i: int) -> Any:
-        return compiled(*swapped[i % 2], block_mask=mask)
 
     def documents(b: Any, h: Any, q: Any, k: Any) -> Any:
         return (of[q] == of[k]) & (q >= k)
@@ -193,46 +173,25 @@ def masks() -> Iterator[Cell]:
         ("a window of 1024", window),
         ("a prefix of 3000", prefix),
     ):
-        mask = create_block_mask(mask_mod, None, None, length, length, device="cuda")
+        mask = blocks(mask_mod, length)
         rows = torch.arange(length, device="cuda")
         seen = sum(int(mask_mod(0, 0, r[:, None], rows[None]).sum()) for r in rows.split(1024))
         calls: dict[str, Call] = {
             "cutelite": of_sets(sets, attention, block_mask=mask),
-            "FlexAttention": functools.partial(flexed, mask),
+            "FlexAttention": of_sets(sets, flex(length, mask_mod=mask_mod)),
         }
         if mask_mod is window:
             calls["cutelite, window="] = of_sets(sets, attention, causal=True, window=(1023, None))
         found, want = (calls[name](0) for name in ("cutelite", "FlexAttention"))
-        far = off(found, want.transpose(1, 2).double())
+        far = off(found, want.double())
         yield Cell(f"{name} of 16384, apart {far:.0e}", 4 * 16 * 128 * seen, "TFLOP/s", calls)
-
-
-def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    return score + (kv_idx - q_idx) * 0.01
-
-
-def near(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    return score + 4.0 / (1 + abs(q_idx - kv_idx))
-
-
-def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    return 20.0 * torch.tanh(score / 20.0)
-
-
-def below(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    return kv_idx <= q_idx
 
 
 def mods() -> Iterator[Cell]:
     sets = [made(2, 8192, 8192, 16, 16, 128, 128) for _ in range(2)]
-    for name, ours, theirs in (
-        ("none", {}, None),
-        ("ALiBi", {"score_mod": slope}, slope),
-        ("softcap", {"softcap": 20.0}, capped),
-        ("relative bias", {"score_mod": near}, near),
-    ):
-        calls = {"cutelite": of_sets(sets, attention, causal=True, **ours)}
-        calls |= {rival: flexed(sets, theirs, below) for rival, flexed in flexes()}
+    for name, how in functions(16, 8192).items():
+        ours, theirs = of_sets(sets, attention, causal=True, **how), of_sets(sets, flex(8192, True, **how))
+        calls = {"cutelite": ours, "FlexAttention": theirs}
         yield Cell(f"{name}, causal 8192", 2 * 4 * 16 * 128 * 8192**2 / 2, "TFLOP/s", calls)
 
 

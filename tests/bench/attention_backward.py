@@ -1,7 +1,7 @@
 """The backward pass of attention on one GPU beside FlashAttention-4's: ``python tests/bench/attention_backward.py``.
 
 Errors to float64 first; then TFLOP/s of 10 B H S^2 D FLOP, half of it if causal, by `cl.do_bench` of launched calls.
-All of a pass is timed: sums of rows, products, conversion of dq. cuDNN by torch's autograd.
+All of a pass is timed: sums of rows, products, conversion of dq. cuDNN and FlexAttention by torch's autograd.
 """
 
 import traceback
@@ -18,9 +18,11 @@ from cutelite.kernels.attention.backward_call import attention_backward, attenti
 from cutelite.kernels.attention.backward_plan import Config, chosen
 from cutelite.kernels.attention.scores import Problem
 from tests.bench.attention_exact import gradients
+from tests.bench.attention_functions import flex, functions
 from tests.bench.given import parser
 from tests.bench.timing import machine, off
 
+RIVALS = "FA4", "cuDNN", "FlexAttention"
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250, 900, 64, 2500, 333, 5000, 1200
 """Lengths of sequences that lie one after the other."""
@@ -82,16 +84,20 @@ def of_fa4(
     return {"FA4": call}
 
 
-def cudnn(q: Any, k: Any, v: Any, do: Any, causal: bool) -> Callable[[], Any]:
+def cudnn(q: Any, k: Any, v: Any, causal: bool) -> Any:
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+
+
+def by_autograd(forward: Callable[..., Any], q: Any, k: Any, v: Any, do: Any) -> Callable[[], Any]:
     """Calls of the backward pass alone; the first one also makes the output, in the stream that is timed."""
-    q, k, v = (x.transpose(1, 2).detach().requires_grad_() for x in (q, k, v))
-    outputs: list[Any] = []
+    arrays, outputs = [x.detach().requires_grad_() for x in (q, k, v)], list[Any]()
 
     def call() -> Any:
         if not outputs:
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-                outputs.append(torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
-        return torch.autograd.grad(outputs[0], (q, k, v), do.transpose(1, 2), retain_graph=True)
+            outputs.append(forward(*arrays))
+        return torch.autograd.grad(outputs[0], arrays, do, retain_graph=True)
 
     return call
 
@@ -124,7 +130,7 @@ def row(dim: int, causal: bool, length: int, rivals: Rivals) -> str:
         calls["deterministic"] = partial(ours, deterministic=True)
     calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal)
     if "cuDNN" in rivals.others:
-        calls["cuDNN"] = cudnn(q, k, v, do, causal)
+        calls["cuDNN"] = by_autograd(partial(cudnn, causal=causal), q, k, v, do)
     flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
     return f"{dim} {'causal' if causal else 'full'} {length}: {rivals.told(calls, flop)}"
 
@@ -165,7 +171,7 @@ def more(
     ends = {} if window is None else {"window_size_left": window, "window_size_right": 0}
     calls |= of_fa4(rivals, q, k, v, o, do, lse, causal=causal, **ends)
     if "cuDNN" in rivals.others and window is None and kv_heads == heads:
-        calls["cuDNN"] = cudnn(q, k, v, do, causal)
+        calls["cuDNN"] = by_autograd(partial(cudnn, causal=causal), q, k, v, do)
     seen = length**2 / (2 if causal else 1) if window is None else length * (window + 1) - (window + 1) ** 2 / 2
     return rivals.told(calls, batch * heads * seen * (6 * dim + 4 * dim_v))
 
@@ -188,6 +194,30 @@ def ragged(dim: int, causal: bool, rivals: Rivals) -> str:
     return f"{dim} {'causal' if causal else 'full'} sequences: {rivals.told(calls, flop)}"
 
 
+def functional(dim: int, causal: bool, length: int, names: list[str], rivals: Rivals) -> str:
+    """Times with each of `functions`, and their rates: of no function's, of FlexAttention's with the same function."""
+    batch, heads = max(1, 16384 // length), 2048 // dim
+    q, k, v, do = made(batch, length, length, heads, heads, dim)
+    calls: dict[str, Callable[[], Any]] = {}
+    asked = {name: how for name, how in functions(heads, length).items() if name in [*(names or [name]), "none"]}
+    for name, how in asked.items():
+        o, lse = attention(q, k, v, causal=causal, return_lse=True, **how)
+        calls[name] = partial(attention_backward, do, q, k, v, o, lse, causal=causal, **how)
+        if "FlexAttention" in rivals.others:
+            theirs = partial(by_autograd, flex(length, causal, **how), q, k, v, do)
+            calls["FlexAttention, " + name] = theirs()
+            far = errors(calls[name](), [x.double() for x in theirs()()])
+            if not max(far) < 1e-2:
+                print("WRONG", dim, causal, name, far, flush=True)
+    us = {name: timing.us for name, timing in cl.do_bench(calls, cache="warm", rounds=rivals.rounds).items()}
+    told = [f"{dim} {'causal' if causal else 'full'} {batch} x {length}"]
+    for name in asked:
+        flexed = us.get("FlexAttention, " + name)
+        beside = "" if flexed is None else f", {flexed / us[name]:.2f} of FlexAttention"
+        told.append(f"  {name}: {us[name]:.0f} us, {us['none'] / us[name]:.3f} of none{beside}")
+    return "\n".join(told)
+
+
 def once(dim: int, names: list[str]) -> None:
     q, k, v, do = made(2, 8192, 8192, 2048 // dim, 2048 // dim, dim)
     o, lse = attention(q, k, v, return_lse=True)
@@ -204,7 +234,8 @@ def main() -> None:
     asked.add_argument("--masks", nargs="*", choices=["full", "causal"], default=["full", "causal"])
     asked.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
     asked.add_argument("--more", nargs="*", choices=MORE, help="these calls (no name: all), ragged sequences")
-    asked.add_argument("--rivals", nargs="*", choices=["FA4", "cuDNN"], default=["FA4", "cuDNN"])
+    asked.add_argument("--rivals", nargs="*", choices=RIVALS, default=RIVALS)
+    asked.add_argument("--functions", nargs="*", help="with these functions of scores (no name: all), and with none")
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--times", action="store_true", help="without errors and ragged sequences")
     given = asked.parse_args()
@@ -222,6 +253,10 @@ def main() -> None:
     for dim in given.dims:
         for mask in given.masks:
             causal = mask == "causal"
+            if given.functions is not None:
+                for length in given.lengths:
+                    print(functional(dim, causal, length, given.functions, rivals(dim)), flush=True)
+                continue
             if given.more is not None:
                 print(ragged(dim, causal, rivals(dim)), flush=True)
                 continue
