@@ -165,6 +165,13 @@ def near_or_far(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score - 3 + 4 / (1 + abs(q_idx - kv_idx))
 
 
+OF_DISTANCES = np.random.default_rng(1).standard_normal((2, 350)).astype(np.float32)
+
+
+def by_distance(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (score + OF_DISTANCES[h, kv_idx - q_idx + 145]) * 0.5
+
+
 def bent(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score * abs(score) * 0.25 + score / ((q_idx - kv_idx) * (q_idx - kv_idx) + 2)
 
@@ -178,6 +185,10 @@ def test_mods_are_differentiated() -> None:
     for mod in (tabled, halved, near_or_far):
         compare(q, k, v, do, score_mod=mod)
     compare(4 * q, k, v, do, softcap=8.0, mask_mod=near)
+    q, k, v, do = inputs(130, 140, 2, 1, 64)
+    compare(q, k, v, do, score_mod=by_distance, causal=True, more={"deterministic": True})
+    q, k, v, do = inputs(70, 140, 2, 1, 128)
+    compare(q, k, v, do, score_mod=by_distance, causal="top-left")
     q, k, v, do = inputs(70, 140, 2, 1, 136)
     compare(q, k, v, do, score_mod=ending)
     compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
@@ -187,7 +198,8 @@ def test_mods_are_differentiated() -> None:
     ("mod", "known"),
     [
         *((slope, (1.0, True)), (halved, (0.5, True)), (lambda s, b, h, q, k: 3 * s - 1, (3.0, True))),
-        *((tabled, (1.0, False)), (near_or_far, (1.0, False)), (lambda s, b, h, q, k: s + OF_KEYS[h] * q, (1.0, True))),
+        *((tabled, (1.0, False)), (near_or_far, (1.0, False, True)), (by_distance, (0.5, False, True))),
+        (lambda s, b, h, q, k: s + OF_KEYS[h] * q, (1.0, True)),
         *((bent, None), (lambda s, b, h, q, k: -s, None), (lambda s, b, h, q, k: s * h, None)),
         *((lambda s, b, h, q, k: s + cl.where(s > 1.0, 1.0, 0.0), None), (lambda s, b, h, q, k: 1.0 * q, None)),
     ],
@@ -237,7 +249,10 @@ def test_either_layout_and_the_gradient_of_the_logsumexp() -> None:
     ("lengths_q", "lengths_k", "heads", "dim", "how", "more"),
     [
         ([70, 0, 3, 150], [70, 10, 200, 0], (2, 1), 64, {"causal": True}, {}),
-        ([70, 140, 3, 90], [130, 128, 200, 64], (2, 1), 128, {"window": (40, 3)}, {"deterministic": True}),
+        (
+            *([70, 140, 3, 90], [130, 128, 200, 64], (2, 1), 128),
+            *({"window": (40, 3), "score_mod": by_distance}, {"deterministic": True}),
+        ),
         ([70, 90], [30, 128], (2, 2), 40, {"score_mod": slope, "mask_mod": near, "causal": "top-left"}, {}),
         ([1, 64, 65], [129, 64, 1], (1, 1), 136, {}, {}),
     ],
@@ -300,19 +315,19 @@ def test_of_no_keys_or_queries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dim", "dim_v", "ordered", "ragged"),
+    ("dim", "dim_v", "ordered", "ragged", "mod"),
     [
-        *((64, 64, False, False), (64, 64, True, False), (64, 64, False, True)),
-        *((136, 136, False, False), (136, 128, False, False)),
+        *((64, 64, False, False, None), (64, 64, True, False, near_or_far), (64, 64, False, True, None)),
+        *((136, 136, False, False, None), (136, 128, False, False, None), (128, 128, False, False, near_or_far)),
     ],
 )
-def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged: bool) -> None:
+def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged: bool, mod: Any) -> None:
     sq = 70 if ordered or dim > 64 else 150
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(sq, 140, 1, 1, dim))
     v, do = v[..., :dim_v].copy(), do[..., :dim_v].copy()
     o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)
-    problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged)
-    plan = Plan(chosen(problem), problem)
+    problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged, score_mod=mod)
+    plan = Plan(chosen(problem), problem, added=added_by(problem, 0.1))
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // plan.config.rows) + ragged
     base = np.empty((1, 1, blocks * plan.of_rows[1], plan.of_rows[2]), BF16 if plan.extended else np.float32)
@@ -339,7 +354,11 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
     [
         *((64, 64, {"right": True, "ragged": True}), (96, 96, {"right": True}), (192, 128, {"mask_mod": near})),
         *((128, 128, {"right": True, "ragged": True}), (128, 128, {"right": True, "left": True, "mask_mod": near})),
-        *((192, 192, {"right": True, "score_mod": slope}), (64, 64, {"right": True, "softcap": 20.0})),
+        *(
+            (192, 192, {"right": True, "score_mod": slope}),
+            (128, 128, {"right": True, "score_mod": near_or_far}),
+            (64, 64, {"right": True, "softcap": 20.0}),
+        ),
     ],
 )
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:

@@ -18,7 +18,8 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
 4. Start dv += P.T @ dO and dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory: this takes
    longer than both products, and the registers are those of the next dP.
 
-Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`).
+Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`). Warps without
+such work look up what a `score_mod` adds by the distance of key and query (`Lookups`).
 Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_rows`).
 Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `backward_wide`, in
 which a third warpgroup has dq (`Adder`). docs/lab/attention-backward.md counts what bounds the kernel, and says what
@@ -39,7 +40,8 @@ from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
-from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.relative import LANES
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.kernels.attention.tiles import Given
 
 
@@ -108,15 +110,17 @@ def gradients(plan: Plan) -> Any:
             for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
         storage, pipes, threads = Storage.allocate(), pipelines(plan), WORKERS * GROUP
+        own, adding = plan.with_arrays(tables, ends=True), 0 if turns is None else 32 * plan.adders
+        terms = own.looked_up(LANES - adding)
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None, spans),
-            plan.tiles.count(), counter, plan.threads - GROUP + (0 if turns is None else 32 * plan.adders),
+            plan.tiles.count(), counter, plan.threads - GROUP + (adding if terms is None else LANES),
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
         results = Results(by_block(sums), by_block(turns), grads, arrays, parts, starts)
-        shared = plan.with_arrays(tables, ends=True), storage, pipes, given, results
+        shared = own, storage, pipes, given, results, terms
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(32 if plan.wide else 24)
             warp = cl.make_warp_uniform(cl.warp_idx())
@@ -125,6 +129,8 @@ def gradients(plan: Plan) -> Any:
                     Loads(*shared).load(tiles, (q, k, v, do, base))
             elif turns is not None and warp <= plan.adders:
                 Turns(*shared, warp - 1).serve(tiles)
+            elif terms is not None:
+                Lookups(*shared).serve(tiles, terms.pipe.producer_state())
         elif plan.wide and cl.thread_idx.x >= GROUP + threads:
             cl.setmaxnreg_dec(64)
             Adder(*shared, 0).compute(tiles)
@@ -188,14 +194,7 @@ class Turns(Block):
     The last keys add first. Under causal masks they began with later queries than those before, which need not wait.
     """
 
-    def serve(self, tiles: Any) -> None:
-        """Serve tiles until none is left."""
-        tiles = tiles.advance()
-        while tiles.is_valid():
-            self.at(tiles.place).serve_tile()
-            tiles = tiles.advance()
-
-    def serve_tile(self) -> None:
+    def serve_tile(self, state: None) -> None:
         """Serve the blocks of queries in their order."""
         turns, number, (*_, at) = self.results.turns, self.tile.key // self.plan.keys, self.first
         for _ in range(i32(H // self.plan.tiles.heads)):
@@ -208,6 +207,20 @@ class Turns(Block):
                 self.barrier(ADDED).sync()
                 cl.store_release(turn, self.group, number - 1)
             at = at + i32(BLOCKS)
+
+
+class Lookups(Block):
+    """Warps that look up what a `score_mod` adds by the distance of key and query, for each block of scores."""
+
+    def serve_tile(self, state: Any) -> Any:
+        """Serve a tile's blocks of queries, and return the next state."""
+        plan, place = self.plan, self.first
+        for _ in range(self.steps):
+            m, head, _ = place
+            most = self.tile.key - m * plan.config.rows + (plan.keys - 1)
+            state = self.terms.fill(state, self.given.scale * (1 / LN2), self.sequence.number, head, most, -1, None)
+            place = self.following(place)
+        return state
 
 
 class Narrow(Worker):
@@ -241,7 +254,7 @@ class Narrow(Worker):
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
-        s, dp = self.product(0, q, state, self.begun(place)), self.product(1, do, state)
+        s, dp = self.product(0, q, state, self.begun(place, number)), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         scores = Powers.of(self, place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
@@ -256,7 +269,7 @@ class Narrow(Worker):
             dk = self.start_dk(ds, q, dk, ds_state)
             dq, dv, dk = cl.wgmma.wait_group(2, dq, keep=(dv, dk))
             ds_pipe.consumer_release(before)
-            self.add_own(dq, last)
+            self.in_turn(lambda: self.add(dq, self.group, last))
             dv, dk = cl.wgmma.wait_group(0, dv, dk)
         else:
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
@@ -269,6 +282,8 @@ class Narrow(Worker):
         (dk, dv, number, place, _), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         self.await_queries(state, place)
+        if self.terms is not None:
+            self.terms.skip(self.terms.pipe.consumer_state_at(number))
         ds_pipe.producer_acquire(ds_state)
         self.store_ds(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), ds_state)
         cl.fence_proxy_async("shared::cta")
@@ -325,13 +340,7 @@ class Narrow(Worker):
         ds_pipe.consumer_wait(ds_state)
         dq = cl.wgmma.wait_group(0, self.start_dq(ds_state, self.group))
         ds_pipe.consumer_release(ds_state)
-        self.add_own(dq, at)
-
-    def add_own(self, dq: Any, at: Any) -> None:
-        """Add this warpgroup's part of dq of a block."""
-        self.await_turn()
-        self.add(dq, self.group, at)
-        self.pass_turn()
+        self.in_turn(lambda: self.add(dq, self.group, at))
 
     def finish(self, grads: Any, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block, and write dk and dv of its own.
@@ -361,7 +370,7 @@ class Apart(Narrow):
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
-        s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place)))
+        s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place, number)))
         scores = Powers.of(self, place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
         dtype = self.plan.problem.dtype

@@ -124,14 +124,12 @@ def finish(plan: Plan, which: int) -> Any:
                 plan.put((total * scale).reshape((elements,)), tile, piece, turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
-        first = sequence.query if plan.problem.ragged else 0
-        if not plan.problem.ragged or row + rows <= sequence.queries:
-            if cl.thread_idx.x == 0:
-                cl.tma_store(tile, grad, at=(batch, head, first + row, 0))
-                cl.cp_async_bulk_commit_group()
-                cl.cp_async_bulk_wait_group(0, read=True)
-        else:
-            written = plan.tiles.written(sequence.number, sequence.query, sequence.queries, starts.queries, i32(SQ))
-            plan.store_rows(tile, array, (batch, head, first + row), written - row, sequence.queries - row, threads)
+        first, valid, end = 0, i32(length), i32(length)
+        if plan.problem.ragged:
+            first, valid = sequence.query, sequence.queries
+            end = plan.tiles.written(sequence.number, first, valid, starts.queries, i32(SQ))
+        plan.write(tile, (grad, array), (batch, head, first + row), row, (valid, end), threads)
+        if cl.thread_idx.x == 0:
+            cl.cp_async_bulk_wait_group(0, read=True)
 
     return finish

@@ -12,8 +12,10 @@ from cutelite.dispatch.asking import asked
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
+from cutelite.kernels.attention.relative import Terms, by_distance
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, called
 from cutelite.kernels.functions import captured_types
+from cutelite.lang.attempt import attempt
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.places import Places, places
 from cutelite.lang.tables import bound
@@ -69,10 +71,12 @@ class Addend(NamedTuple):
 
     factor   the literal
     linear   what it adds is linear in the indices, or the same for all: registers need not hold it
+    apart    otherwise: it goes by the distance of key and query alone (`relative`)
     """
 
     factor: float
     linear: bool
+    apart: bool = False
 
 
 def added_by(problem: Problem, scale: float) -> Addend | None:
@@ -95,7 +99,8 @@ def asked_of(problem: Problem) -> Addend | None:
         found = called(own, biased(s, 1.0), at, at, *indices, s)
         if not isinstance(found, Biased) or not found.literal:
             return None
-        return Addend(found.factor, isinstance(found.bias, Places) or not isinstance(found.bias, cl.Vector))
+        apart = attempt(lambda: by_distance(own, at, at, at, (0, 0))) is not None
+        return Addend(found.factor, isinstance(found.bias, Places) or not isinstance(found.bias, cl.Vector), apart)
 
     found: Addend | None = asked(probe, tuple((1,) * (x.ndim or 1) for x in captured_types(problem.score_mod)))
     return found
@@ -170,6 +175,15 @@ class Plan(OfProblem):
         Those are beside a wide dk, and of 128 queries beside a `mask_mod`.
         """
         return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
+
+    @property
+    def tabled(self) -> bool:
+        """Tell whether threads that do nothing else look up what a `score_mod` adds (`relative.Terms`)."""
+        return self.added is not None and self.added.apart and not self.wide
+
+    def looked_up(self, lanes: int) -> Any:
+        """Return the ring of what so many threads look up; None if they do not. Who: all threads of the block."""
+        return Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes) if self.tabled else None
 
     @property
     def begins(self) -> bool:
@@ -307,18 +321,26 @@ class Plan(OfProblem):
         held.store(values.to(dtype))
         cl.copy(copy, mine.retile(held), mine.partition_D(cl.local_tile(tile, (ROWS, n), place)))
 
-    def store_rows(self, tile: Any, array: Any, at: Any, count: Any, valid: Any, threads: int) -> None:
-        """Store rows of a tile of a ragged sequence, behind which are those of another, in an array.
+    def write(self, tile: Any, arrays: Any, at: Any, row: Any, ends: Any, threads: int) -> None:
+        """Write a tile of a gradient: by TMA, which the first thread commits, or by rows where a ragged sequence ends.
 
-        at            the batch, the head and the row of the first one
-        count, valid  how many there are at most, of which those from `valid` on become zeros
+        arrays  the gradient for TMA, and for access by rows
+        at      the batch, the head and the first row, which is `row` of its sequence
+        ends    of the sequence's rows; and of those to be written, of which those behind the first end become zeros
+        Who     so many threads
         """
-        (batch, head, first), rows = at, cl.size(tile.shape[0])
-        thread, pairs = cl.thread_idx.x % threads, array.shape[3] // 2
-        for r in range(thread // 32, min(rows, count), threads // 32):
+        (tensor, array), (batch, head, first), rows, (valid, end) = arrays, at, cl.size(tile.shape[0]), ends
+        thread = cl.thread_idx.x % threads
+        if not self.problem.ragged or row + rows <= valid:
+            if thread == 0 and row < end:
+                cl.tma_store(tile, tensor, at=(*at, 0))
+                cl.cp_async_bulk_commit_group()
+            return
+        pairs = array.shape[3] // 2
+        for r in range(thread // 32, min(rows, end - row), threads // 32):
             for c in cl.static_range(-(-pairs // 32)):
                 pair = thread % 32 + 32 * c
                 if pairs % 32 == 0 or pair < pairs:
                     given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
                     target = cl.local_tile(array[batch, head, first + r, None], (2,), (pair,))
-                    target.store(cl.where(r < valid, given, 0.0))
+                    target.store(cl.where(r < valid - row, given, 0.0))

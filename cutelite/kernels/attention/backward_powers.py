@@ -149,19 +149,14 @@ class Powers:
     def masked(self) -> Any:
         """Tell whether some of the queries do not see some of the keys."""
         plan, sequence, given, low = self.plan, self.sequence, self.given, self.low
-        offset = plan.tiles.offset(sequence, given)
-        masked = self.behind if self.modified else self.key + plan.width > sequence.keys
+        offset, masked = plan.tiles.offset(sequence, given), self.key + plan.width > sequence.keys
+        if self.modified:
+            masked = masked or low + plan.config.rows > sequence.queries
         if plan.problem.right:
             masked = masked or low + offset + given.right < self.key + plan.width - 1
         if plan.problem.left:
             masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
         return masked
-
-    @property
-    def behind(self) -> Any:
-        """Tell whether some of the queries or of the keys are not there."""
-        behind = self.key + self.plan.width > self.sequence.keys
-        return behind or self.low + self.plan.config.rows > self.sequence.queries
 
     @property
     def sees(self) -> Any:

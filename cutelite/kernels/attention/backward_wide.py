@@ -6,6 +6,7 @@ Out   dq on its way to global memory (`Adder`), and dk and dv (`Wide`)
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cutelite as cl
@@ -59,7 +60,7 @@ class Wide(Worker):
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
         lse = self.of_rows(state, 0)
-        begun, scores = self.begun(place), Powers.of(self, place)
+        begun, scores = self.begun(place, number), Powers.of(self, place)
         s = cl.wgmma.zeros_accumulator(plan.width) if begun is None else begun
         s = cl.wgmma.wait_group(0, multiply(q, self.own(0), s, begun is not None))
         p, rates = scores.powers(s, lambda: lse)
@@ -120,11 +121,13 @@ class Adder(Worker):
         for _ in range(self.steps):
             state = ds_pipe.consumer_state_at(number)
             ds_pipe.consumer_wait(state)
-            self.await_turn()
-            for c in range(self.plan.count):  # at run time: ptxas would hold back additions
-                self.add(cl.wgmma.wait_group(0, self.start_dq(state, c)), c, place[2])
-            self.pass_turn()
+            self.in_turn(partial(self.add_all, state, place[2]))
             ds_pipe.consumer_release(state)
             number, place = number + 1, self.following(place)
         keys.consumer_release(self.kv_state)
         return number
+
+    def add_all(self, state: Any, at: Any) -> None:
+        """Multiply a block of dq, and add it."""
+        for c in range(self.plan.count):  # at run time: ptxas would hold back additions
+            self.add(cl.wgmma.wait_group(0, self.start_dq(state, c)), c, at)

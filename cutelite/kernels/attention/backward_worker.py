@@ -5,6 +5,7 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +58,7 @@ class Block:
 
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
+    terms     of a `score_mod` that goes by the distance of key and query, if they are looked up (`Plan.tabled`)
     """
 
     plan: Plan
@@ -64,6 +66,7 @@ class Block:
     pipes: Pipes
     given: Given
     results: Results
+    terms: Any
     group: Any = None
     tile: Any = None
     kv_state: Any = None
@@ -102,6 +105,13 @@ class Block:
             cl.where(last, at + again, at) + 1,
         )
 
+    def serve(self, tiles: Any, state: Any = None) -> None:
+        """Call `serve_tile` for tiles until none is left."""
+        tiles = tiles.advance()
+        while tiles.is_valid():
+            state = self.at(tiles.place).serve_tile(state)
+            tiles = tiles.advance()
+
     def barrier(self, first: int) -> Any:
         """Return a named barrier of a computing warpgroup: `OWN`, of it alone; `TURN`, `ADDED`."""
         return cl.NamedBarrier(first + self.group, GROUP if first == OWN else GROUP + 32)
@@ -131,9 +141,15 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
 
-    def begun(self, place: Any) -> Any:
-        """Return the accumulator from which a block of scores begins; None for zeros."""
-        return Powers.of(self, place).start() if self.plan.begins else None
+    def begun(self, place: Any, number: Any) -> Any:
+        """Return the accumulator from which block `number` of scores begins; None for zeros."""
+        if not self.plan.begins:
+            return None
+        if self.terms is None:
+            return Powers.of(self, place).start()
+        state, (row, column) = self.terms.pipe.consumer_state_at(number), cl.wgmma.coordinates(8)[0]
+        added, _ = self.terms.read(state, self.group * ROWS + row, column)
+        return added.start.reshape((added.start.n,))
 
     def await_keys(self) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
@@ -175,13 +191,11 @@ class Worker(Block):
             right = cl.local_tile(right, (plan.columns, plan.keys), (part, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
-    def await_turn(self) -> None:
-        """Wait until this warpgroup may add to a block of dq, if it does in turn (`Turns`)."""
+    def in_turn(self, add: Callable[[], None]) -> None:
+        """Call what adds to a block of dq: when it is this warpgroup's turn, where turns are kept (`Turns`)."""
         if self.results.turns is not None:
             self.barrier(TURN).sync()
-
-    def pass_turn(self) -> None:
-        """Tell that it has added."""
+        add()
         if self.results.turns is not None:
             self.barrier(ADDED).arrive()
 
@@ -222,13 +236,8 @@ class Worker(Block):
         length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
         self.barrier(OWN).sync()
-        if not plan.problem.ragged or key + cl.size(room.shape[0]) <= sequence.keys:
-            if cl.thread_idx.x % GROUP == 0 and key < length:
-                cl.tma_store(room, results.tensors[which], at=(sequence.batch, tile.kv, sequence.key + key, 0))
-                cl.cp_async_bulk_commit_group()
-        else:
-            at = 0, tile.kv, sequence.key + key
-            plan.store_rows(room, results.arrays[which], at, length - key, sequence.keys - key, GROUP)
+        at, arrays = (sequence.batch, tile.kv, sequence.key + key), (results.tensors[which], results.arrays[which])
+        plan.write(room, arrays, at, key, (sequence.keys, length), GROUP)
 
     def await_stores(self) -> None:
         """Wait until TMA has read what this warpgroup stores by it, which is nothing where heads are split."""

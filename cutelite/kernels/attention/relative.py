@@ -76,6 +76,7 @@ class Terms:
     rows          of queries in a tile
     columns       of keys in a block
     in_exponents  terms are added to exponents, as `JoinedSoftmax` does; else to products
+    lanes         threads that compute them, the last ones of the first warpgroup
     """
 
     problem: Problem
@@ -85,9 +86,12 @@ class Terms:
     rows: int
     columns: int
     in_exponents: bool
+    lanes: int
 
     @classmethod
-    def of(cls, problem: Problem, rows: int, columns: int, stages: int, in_exponents: bool) -> Terms | None:
+    def of(
+        cls, problem: Problem, rows: int, columns: int, stages: int, in_exponents: bool, lanes: int = LANES
+    ) -> Terms | None:
         """Return the empty ring; None if the problem's function does not go by the distance alone.
 
         Who   all threads of the block; then `pipeline_init_sync`
@@ -95,13 +99,13 @@ class Terms:
         found: Any = attempt(lambda: by_distance(problem, i32(0), i32(0), i32(cl.lane_idx()), (0, 0)))
         if found is None:
             return None
-        width = -(-(rows + columns) // LANES) * LANES + 16  # so that the two copies lie in other banks
-        pipe = cl.PipelineAsync.create(stages, LANES, rows // ROWS * GROUP, sync=False)
-        layout = cl.make_layout((width, 2, stages), (1, width, 2 * width))
-        return Terms(problem, cl.shared(f32, layout, align=16), pipe, found.factor, rows, columns, in_exponents)
+        width = -(-(rows + columns) // lanes) * lanes + 16  # so that the two copies lie in other banks
+        pipe = cl.PipelineAsync.create(stages, lanes, rows // ROWS * GROUP, sync=False)
+        table = cl.shared(f32, cl.make_layout((width, 2, stages), (1, width, 2 * width)), align=16)
+        return Terms(problem, table, pipe, found.factor, rows, columns, in_exponents, lanes)
 
     def tabulate(self, tiles: Any, arrays: bool, here: Any, queue: Any) -> None:
-        """Compute the terms of each block of each tile. Who: `LANES` threads.
+        """Compute the terms of each block of each of the forward kernel's tiles. Who: `lanes` threads.
 
         tiles, queue   the problem's `Tiles`, and the queue of them
         arrays         functions captured some, in which there is nothing for queries and keys that are not there
@@ -115,19 +119,19 @@ class Terms:
                 for i in range(tile.end - tile.start):
                     key = tiles.key(tile.end - 1 - i, tile, here.listed)
                     least = key - tile.row - (self.rows - 1)
-                    state = self.fill(state, here.given.scale, tile.batch, tile.head, least, limits)
+                    state = self.fill(state, here.given.scale, tile.batch, tile.head, least, 1, limits)
             queue = queue.advance()
 
-    def fill(self, state: Any, scale: Any, batch: Any, head: Any, least: Any, limits: Any) -> Any:
-        """Compute a block's terms, and return the next state. Who: `LANES` threads.
+    def fill(self, state: Any, scale: Any, batch: Any, head: Any, first: Any, step: int, limits: Any) -> Any:
+        """Compute a block's terms, and return the next state. Who: `lanes` threads.
 
-        scale   of the products of queries and keys
-        least   the least distance of the block
+        scale   of the products of queries and keys, times log2(e)
+        first   the distance at the first place; at the next it is `step` more
         """
         self.pipe.producer_acquire(state)
-        for i in (cl.static_range if self.in_exponents else range)(-(-(self.rows + self.columns - 1) // LANES)):
-            place = i * LANES + cl.thread_idx.x - 32
-            found: Any = by_distance(self.problem, batch, head, least + place, limits)
+        for i in (cl.static_range if self.in_exponents else range)(-(-(self.rows + self.columns - 1) // self.lanes)):
+            place = i * self.lanes + cl.thread_idx.x - (GROUP - self.lanes)
+            found: Any = by_distance(self.problem, batch, head, first + step * place, limits)
             unit = 1.0 / LN2 if self.in_exponents else cl.math.rcp(scale * (LN2 * self.factor), fast=True)
             bias = (found.bias * unit).broadcast_to((1, 1, 1))
             for copy in cl.static_range(2):
