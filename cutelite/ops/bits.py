@@ -232,9 +232,7 @@ class Bmsk(Words):
     length: Value
     mode: str = "clamp"
     takes = {"mode": among(("clamp", "wrap"))}
-
-    def ptx(self) -> Ptx:
-        return _computes(f"bmsk.{self.mode}.b32 $out, $start, $length;")
+    as_ptx = _computes("bmsk.${mode}.b32 $out, $start, $length;")
 
     def compute(self, start: Array, length: Array) -> Array:
         first, count = _unsigned(start), _unsigned(length)
@@ -257,9 +255,7 @@ class Szext(Words):
     length: Value
     mode: str = "clamp"
     takes = {"mode": among(("clamp", "wrap"))}
-
-    def ptx(self) -> Ptx:
-        return _computes(f"szext.{self.mode}.{self.suffix} $out, $x, $length;")
+    as_ptx = _computes("szext.${mode}.${suffix} $out, $x, $length;")
 
     def compute(self, x: Array, length: Array) -> Array:
         count = _unsigned(length).astype(np.int64)
@@ -383,9 +379,7 @@ class MulHi(Words):
 
     a: Value
     b: Value
-
-    def ptx(self) -> Ptx:
-        return _computes(f"mul.hi.{self.suffix} $out, $a, $b;")
+    as_ptx = _computes("mul.hi.${suffix} $out, $a, $b;")
 
     def compute(self, a: Array, b: Array) -> Array:
         bits = a.itemsize * 8
@@ -434,9 +428,7 @@ class Mul24(Words):
 
     a: Value
     b: Value
-
-    def ptx(self) -> Ptx:
-        return _computes(f"mul24.lo.{self.suffix} $out, $a, $b;")
+    as_ptx = _computes("mul24.lo.${suffix} $out, $a, $b;")
 
     def compute(self, a: Array, b: Array) -> Array:
         return _low24(a) * _low24(b)
@@ -456,9 +448,7 @@ class Mad24(Words):
     a: Value
     b: Value
     c: Value
-
-    def ptx(self) -> Ptx:
-        return _computes(f"mad24.lo.{self.suffix} $out, $a, $b, $c;")
+    as_ptx = _computes("mad24.lo.${suffix} $out, $a, $b, $c;")
 
     def compute(self, a: Array, b: Array, c: Array) -> Array:
         return _low24(a) * _low24(b) + c
@@ -473,9 +463,7 @@ class Sad(Words):
     a: Value
     b: Value
     c: Value
-
-    def ptx(self) -> Ptx:
-        return _computes(f"sad.{self.suffix} $out, $a, $b, $c;")
+    as_ptx = _computes("sad.${suffix} $out, $a, $b, $c;")
 
     def compute(self, a: Array, b: Array, c: Array) -> Array:
         return c + np.where(a < b, b - a, a - b)
@@ -524,9 +512,7 @@ class Dp4a(Dot):
     """``c + sum(a[i] * b[i])`` over the four bytes of `a` and `b`, which are signed if the type is."""
 
     parts = "four bytes"
-
-    def ptx(self) -> Ptx:
-        return _computes(f"dp4a.{self.kinds} $out, $a, $b, $c;")
+    as_ptx = _computes("dp4a.${kinds} $out, $a, $b, $c;")
 
     def dot(self, a: Array, b: Array) -> Array:
         return (_parts(a, 8) * _parts(b, 8)).sum(axis=-1)

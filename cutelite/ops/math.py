@@ -26,12 +26,10 @@ class Whole(Unary):
     """A float rounded to a whole number, of the same type."""
 
     word: ClassVar[str]
+    as_llvm = Llvm("$out = call $a:type @llvm.${word}.$a:suffix($a:type $a)")
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.arithmetic and elem.is_float
-
-    def llvm(self) -> Llvm:
-        return Llvm(f"$out = call $a:type @llvm.{self.word}.$a:suffix($a:type $a)")
 
     def compute(self, a: Array) -> Array:
         return getattr(np, self.word)(a)

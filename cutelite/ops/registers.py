@@ -22,13 +22,11 @@ class SetMaxNReg(Op):
     """
 
     count: int
+    as_ptx = Ptx("${name}.sync.aligned.u32 ${count};")
 
     def verify(self) -> Iterator[Problem]:
         if not 24 <= self.count <= 256 or self.count % 8:
             yield Problem("count", f"{self.name} takes a multiple of 8 from 24 to 256, not {self.count}")
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"{self.name}.sync.aligned.u32 ${{count}};")
 
     def simulate(self, lanes: Lanes) -> Wait | None:
         return lanes.machine.set_registers(lanes, self.count)

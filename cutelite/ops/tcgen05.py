@@ -65,9 +65,7 @@ class Alloc(OfTensorMemory):
     columns: int
     cta_group: int = 1
     takes = {"slot": address("smem", align=4), **ALLOCATED}
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.shared::cta.b32 [$slot], ${{columns}};")
+    as_ptx = Ptx("${name}.cta_group::${cta_group}.sync.aligned.shared::cta.b32 [$slot], ${columns};")
 
     def simulate(self, lanes: Lanes) -> Generator[simulation.Wait, None, None]:
         address = yield from lanes.machine.tmem.alloc(lanes, self.columns, self.cta_group)
@@ -88,9 +86,7 @@ class Dealloc(OfTensorMemory):
     columns: int
     cta_group: int = 1
     takes = {"address": IN_TMEM, **ALLOCATED}
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.b32 $address, ${{columns}};")
+    as_ptx = Ptx("${name}.cta_group::${cta_group}.sync.aligned.b32 $address, ${columns};")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.tmem.dealloc(lanes, uniform(self, lanes, "address"), self.columns, self.cta_group)
@@ -102,9 +98,7 @@ class RelinquishAllocPermit(OfTensorMemory):
 
     cta_group: int = 1
     takes = GROUP
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned;")
+    as_ptx = Ptx("${name}.cta_group::${cta_group}.sync.aligned;")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.tmem.relinquish(lanes)
@@ -272,9 +266,7 @@ class Shift(OfTensorMemory):
     t: Value
     cta_group: int = 1
     takes = {"t": IN_TMEM, **GROUP}
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"tcgen05.shift.cta_group::{self.cta_group}.down [$t];")
+    as_ptx = Ptx("tcgen05.shift.cta_group::${cta_group}.down [$t];")
 
     def simulate(self, lanes: Lanes) -> None:
         one_thread(lanes, self)

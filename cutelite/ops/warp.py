@@ -96,9 +96,7 @@ class Vote(Collective):
         "a": scalar(boolean),
         "mode": among(("all", "any", "uni")),
     }
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"vote.sync.{self.mode}.pred $out, $a, $members;", memory=False)
+    as_ptx = Ptx("vote.sync.${mode}.pred $out, $a, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         a, here = lanes.warps(lanes.get(self.a)), lanes.warps(lanes.mask)
@@ -154,9 +152,7 @@ class MatchAny(Match):
     """The lanes with the same `a` as this one, as a u32 with a bit for each."""
 
     gives = u32
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"match.any.sync.b{self.bits} $out, $a, $members;", memory=False)
+    as_ptx = Ptx("match.any.sync.b${bits} $out, $a, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(_ballot(self.equal(lanes)).reshape(-1))
@@ -166,11 +162,10 @@ class MatchAny(Match):
 class MatchAll(Match):
     """Test whether all lanes have the same `a`. Results: the lanes as a u32 (0 if they differ), and a bool."""
 
+    as_ptx = Ptx("match.all.sync.b${bits} $out0|$out1, $a, $members;", memory=False)
+
     def result_types(self) -> tuple[Type, ...]:
         return (u32, boolean)
-
-    def ptx(self) -> Ptx:
-        return Ptx(f"match.all.sync.b{self.bits} $out0|$out1, $a, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
         here = lanes.warps(lanes.mask)

@@ -73,14 +73,12 @@ def test_every_file_has_its_row() -> None:
 
 
 def template(spelling: Spelling) -> str:
-    """The assembly of the op, its operands by name; LLVM where it needs none."""
+    """The assembly of the op, its operands by name and its constants filled in; LLVM where it needs no assembly."""
     op = alone(spelling).blocks[0].ops[-2]
-    form = op.ptx()
-    if form is not None:
-        return form.template
-    instructions = op.llvm()
-    assert instructions is not None
-    return instructions.body.replace("\n", "; ")
+    form, instructions = op.ptx(), op.llvm()
+    assert form or instructions
+    text = form.template if form else instructions.body.replace("\n", "; ")  # type: ignore[union-attr]
+    return re.sub(r"\$\{(\w+)\}", lambda constant: str(op[constant[1]]), text)
 
 
 def test_templates(update: bool) -> None:
