@@ -166,9 +166,7 @@ def _rows_at(t: TmaTensor, column: Any, rows: tuple[Any, ...]) -> tuple[Value, .
     """Return the coordinates of four rows. Errors: `coordinate` for other numbers of rows, or a misaligned column."""
     if not isinstance(rows, tuple) or len(rows) != 4:
         raise mistake("coordinate", f"four rows are moved at once, a tuple of four numbers, not {describe(rows)}")
-    unit = ops.ROW_UNIT // descriptor(t).elem.bytes
-    if isinstance(column, int) and column % unit:
-        raise mistake("coordinate", f"the first column is {column}: rows of {t.dtype} begin at multiples of {unit}")
+    check_innermost(column, t)
     return tuple(map(coordinate, (column, *rows)))
 
 
@@ -196,7 +194,7 @@ def tma_im2col(
     """
     images, steps = _images(src), _offsets(src, offsets)
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
-    emit(ops.TensorIm2col(images, _position(at), steps, dst.value, bar, mask, policy, pair))
+    emit(ops.TensorIm2col(images, _position(src, at), steps, dst.value, bar, mask, policy, pair))
 
 
 def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache: Cache = None) -> None:
@@ -204,7 +202,7 @@ def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache:
 
     Source   PTX ISA: cp.async.bulk.tensor, im2col_no_offs
     """
-    emit(ops.TensorIm2colStore(_images(dst), _position(at), src.value, policy_value(cache)))
+    emit(ops.TensorIm2colStore(_images(dst), _position(dst, at), src.value, policy_value(cache)))
 
 
 def tma_im2col_reduce(
@@ -219,7 +217,7 @@ def tma_im2col_reduce(
 
     Source   PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs
     """
-    emit(ops.TensorIm2colReduce(_images(dst), _position(at), kind, src.value, policy_value(cache)))
+    emit(ops.TensorIm2colReduce(_images(dst), _position(dst, at), kind, src.value, policy_value(cache)))
 
 
 def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[Any, ...], cache: Cache = None) -> None:
@@ -228,7 +226,7 @@ def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[A
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col
     """
     images, steps = _images(src), _offsets(src, offsets)
-    emit(ops.TensorIm2colPrefetch(images, _position(at), steps, policy_value(cache)))
+    emit(ops.TensorIm2colPrefetch(images, _position(src, at), steps, policy_value(cache)))
 
 
 def tma_im2col_w(
@@ -257,7 +255,7 @@ def tma_im2col_w(
     Source   PTX ISA: cp.async.bulk.tensor, im2col::w and im2col::w::128
     """
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
-    start, more = _position(at), coordinate(offset, u16)
+    start, more = _position(src, at), coordinate(offset, u16)
     emit(ops.TensorIm2colW(_images(src), start, more, halo, dst.value, bar, mask, policy, pair))
 
 
@@ -268,7 +266,7 @@ def tma_im2col_w_prefetch(
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
     """
-    start, more = _position(at), coordinate(offset, u16)
+    start, more = _position(src, at), coordinate(offset, u16)
     emit(ops.TensorIm2colWPrefetch(_images(src), start, more, halo, policy_value(cache)))
 
 
@@ -278,8 +276,11 @@ def _images(t: Any) -> Value:
     return t.value  # type: ignore[no-any-return]
 
 
-def _position(at: Any) -> tuple[Value, ...]:
-    return tuple(map(coordinate, at if isinstance(at, tuple) else (at,)))
+def _position(t: TmaTensor, at: Any) -> tuple[Value, ...]:
+    """Return the coordinates of the first pixel as operands. Errors: `coordinate` for a misaligned channel."""
+    at = at if isinstance(at, tuple) else (at,)
+    check_innermost(at[-1], t)
+    return tuple(map(coordinate, at))
 
 
 def _offsets(src: TmaTensor, offsets: Any) -> tuple[Value, ...]:
@@ -329,6 +330,14 @@ def descriptor(t: Any) -> TensorMap:
     )
 
 
+def check_innermost(x: Any, tensor: TmaTensor) -> None:
+    """Refuse an innermost coordinate that is known to be no multiple of 16 bytes. Errors: `coordinate`."""
+    unit = ops.ROW_UNIT // tensor.dtype.bytes
+    if isinstance(x, int) and x % unit:
+        text = f"the innermost coordinate is {x}: {tensor.dtype} tiles start at multiples of {unit}"
+        raise mistake("coordinate", text, f"TMA moves rows in units of {ops.ROW_UNIT} bytes")
+
+
 def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False) -> None:
     """Check the coordinates of a box: their number, and as far as they are known, whether TMA takes them.
 
@@ -338,12 +347,10 @@ def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False)
         raise mistake(
             "tma", "this TMA tensor is for rows of pixels", help="`tma_im2col` and `tma_im2col_store` move them"
         )
-    modes, unit = len(descriptor(tensor).box), ops.ROW_UNIT // tensor.dtype.bytes
+    modes = len(descriptor(tensor).box)
     if len(start) != modes:
         raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {modes} modes")
-    if isinstance(start[-1], int) and start[-1] % unit:
-        text = f"the innermost coordinate is {start[-1]}: {tensor.dtype} tiles start at multiples of {unit}"
-        raise mistake("coordinate", text, f"TMA moves rows in units of {ops.ROW_UNIT} bytes")
+    check_innermost(start[-1], tensor)
     negative = [x for x in start if isinstance(x, int) and x < 0]
     if stored and negative:
         text = f"a coordinate of a TMA store is {negative[0]}: only loads take negative ones"

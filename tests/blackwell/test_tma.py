@@ -68,7 +68,7 @@ def test_a_column_within_16_bytes_is_refused() -> None:
         full = cl.shared(cl.mbarrier, (1,))
         cl.tma_gather4(x, tile, rows=(0, 1, 2, 3), column=3, barrier=full[0])
 
-    with pytest.raises(CompileError, match="the first column is 3: rows of bf16 begin at multiples of 8"):
+    with pytest.raises(CompileError, match="the innermost coordinate is 3: bf16 tiles start at multiples of 8"):
         kernel.compile()
     with pytest.raises(CompileError, match=r"needs tma.gather4|sm_90a"):
         moved.compile(arch="sm_90a")

@@ -168,8 +168,15 @@ def test_a_row_begins_within_the_corners() -> None:
     x, out = np.zeros((N, H, W, C), ml_dtypes.bfloat16), np.zeros((9, PIXELS, 16), ml_dtypes.bfloat16)
     with pytest.raises(SimError, match=r"begins at \(-2, 0\), outside of the corners"):
         rows[1, 32](x, out, (0, -2, 0, 0))
-    with pytest.raises(SimError, match=r"from channel 12 on, which is no multiple of 8 \(16 bytes\)"):
+    with pytest.raises(CompileError, match="the innermost coordinate is 12: bf16 tiles start at multiples of 8"):
         rows[1, 32](x, out, (0, 0, 0, 12))
+
+    @cl.kernel(block=1)
+    def prefetched(x: Images, channel: cl.i32) -> None:
+        cl.tma_im2col_prefetch(x, at=(0, 0, 0, channel), offsets=(0, 0))
+
+    with pytest.raises(SimError, match=r"from channel 12 on, which is no multiple of 8 \(16 bytes\)"):
+        prefetched[1](x, 12)
 
 
 def test_what_is_no_image_is_refused() -> None:
