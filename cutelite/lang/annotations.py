@@ -578,7 +578,9 @@ def spec(annotation: Any, where: str) -> Annotation:
     if isinstance(home, ALIAS):
         made = spec(home.__value__, where)
     elif isinstance(home, type) and (fields := struct_fields(home)) is not None:
-        made = StructSpec(home, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+        bound = _bound_by_bases(home, where)
+        found = {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()}
+        made = StructSpec(home, {name: _with_types(a, bound.get(_home(home, name), {})) for name, a in found.items()})
     if made is not None:
         given = zip(getattr(home, "__parameters__", ()), typing.get_args(annotation), strict=False)
         chosen = {str(var.__name__): spec(arg, f"{where}, type variable `{var.__name__}`") for var, arg in given}
@@ -590,6 +592,25 @@ def spec(annotation: Any, where: str) -> Annotation:
             help=_LAYOUT if annotation in (Layout, layouts.ComposedLayout) else _USE,
         )
     )
+
+
+def _home(cls: type, name: str) -> type | None:
+    """Return the class that annotates a field of `cls`."""
+    return next((home for home in cls.__mro__ if name in getattr(home, "__annotations__", {})), None)
+
+
+def _bound_by_bases(cls: type, where: str) -> dict[Any, dict[str, Any]]:
+    """Return what generic bases of a class have for their type variables: of ``class P(Pair[f32])``, f32 for Pair's."""
+    bound: dict[Any, dict[str, Any]] = {}
+    for base in cls.__dict__.get("__orig_bases__", ()):
+        home, given = typing.get_origin(base), typing.get_args(base)
+        if not isinstance(home, type) or home is typing.Generic:
+            continue
+        variables = getattr(home, "__parameters__", ())
+        own = {var.__name__: spec(x, where) for var, x in zip(variables, given, strict=False)}
+        above = {of: _with_types(types_of, own) for of, types_of in _bound_by_bases(home, where).items()}
+        bound |= {home: own, **above}
+    return bound
 
 
 def _with_types(x: Any, chosen: dict[str, Annotation]) -> Any:

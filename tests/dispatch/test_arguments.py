@@ -575,10 +575,22 @@ class Holder(Generic[U]):
 class Mixed(Generic[U, V]):
     x: Tensor[U, (N,)]
     many: list[Holder[V]]
-    limit: V | None = None
+    limit: V | None
+
+
+@dataclass(frozen=True)
+class OfFloats(Mixed[i32, U]):
+    more: U
+
+
+@dataclass(frozen=True)
+class BoundFloats(OfFloats[f32]):
+    pass
 
 
 def generic(p: Mixed[i32, f32]) -> None: ...
+def derived(p: OfFloats[f64]) -> None: ...
+def derived_twice(p: BoundFloats) -> None: ...
 def held(p: Holder[Tensor[f32, (N,)]]) -> None: ...
 def of_any(p: Holder[U]) -> None: ...
 def of_tensors(p: Mixed[Tensor[f32, (N,)], f32]) -> None: ...
@@ -587,12 +599,18 @@ def of_tensors(p: Mixed[Tensor[f32, (N,)], f32]) -> None: ...
 def test_a_generic_struct_has_the_types_that_it_is_given() -> None:
     x = np.zeros(4, np.int32)
     assert bind(generic, Mixed(x, [Holder(2)], 3)).values[1:3] == [2.0, 3.0]
-    assert "argument `p.x` has dtype f32, but its annotation says i32" in refused(generic, Mixed(floats(4), []))
-    assert "argument `p.many.0.it` must be a number of dtype f32, not 'a'" in refused(generic, Mixed(x, [Holder("a")]))
+    assert "argument `p.x` has dtype f32, but its annotation says i32" in refused(generic, Mixed(floats(4), [], None))
+    assert "argument `p.many.0.it` must be a number of dtype f32, not 'a'" in refused(
+        generic, Mixed(x, [Holder("a")], None)
+    )
+    of_f64: Any = bind(derived, cast("Any", OfFloats)(x, [], 1, 2)).types["p"]
+    of_f32: Any = bind(derived_twice, cast("Any", BoundFloats)(x, [], 1, 2)).types["p"]
+    assert [[str(t) for _, t in p.fields[2:]] for p in (of_f64, of_f32)] == [["f64", "f64"], ["f32", "f32"]]
+    assert "argument `p.x` has dtype f32" in refused(derived_twice, cast("Any", BoundFloats)(floats(4), [], 1, 2))
     assert [name for name, _ in bind(held, Holder(floats(4))).arrays] == ["p.it"]
     assert bind(of_any, Holder(2.5)).values == [2.5]
     with pytest.raises(cl.CompileError, match=r"Tensor\[...\] takes a dtype first, not Tensor\[f32, \(N,\)\]"):
-        bind(of_tensors, Mixed(x, []))
+        bind(of_tensors, Mixed(x, [], None))
 
 
 @pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="`type A = ...` is new in Python 3.12")
