@@ -176,14 +176,11 @@ class Plan(OfProblem):
         """
         return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
 
-    @property
-    def tabled(self) -> bool:
-        """Tell whether threads that do nothing else look up what a `score_mod` adds (`relative.Terms`)."""
-        return self.added is not None and self.added.apart and not self.wide
-
     def looked_up(self, lanes: int) -> Any:
-        """Return the ring of what so many threads look up; None if they do not. Who: all threads of the block."""
-        return Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes) if self.tabled else None
+        """Return the ring of what so many threads look up for a `score_mod`, or None. Who: all threads of the block."""
+        if self.added is None or not self.added.apart or self.wide:
+            return None
+        return Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes)
 
     @property
     def begins(self) -> bool:
