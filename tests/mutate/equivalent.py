@@ -1080,7 +1080,7 @@ _TABLE: tuple[Row, ...] = (
         "drop",
         "bar.warp.sync",
         "",
-        "cl.syncwarp() < self.at(tiles.place).serve_tile()",
+        "cl.syncwarp() < state = self.at(tiles.place).serve_tile(state)",
         "each lane has waited for the turn itself, and the barrier behind it is for whole warps",
     ),
     Row(
