@@ -185,7 +185,7 @@ def plan_for(
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
-        p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None)
+        p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None, shifted)
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))

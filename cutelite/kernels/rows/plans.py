@@ -40,6 +40,7 @@ def plan(
     most: int = MOST_BLOCKS,
     inputs: int = 1,
     narrow: bool = False,
+    tight: bool = False,
 ) -> Plan:
     """Return the plan for rows of `n` elements.
 
@@ -51,6 +52,7 @@ def plan(
     most       blocks of a cluster
     inputs     arrays that have rows
     narrow     rather few blocks of a cluster than few threads of a block, where these do not have `each` elements all
+    tight      rather vectors that all lie within a row, also in clusters twice as large
     """
     if n > MOST:
         return plan_long(vector)
@@ -62,7 +64,12 @@ def plan(
         found += [(way, cluster) for way in ways if cluster == widest or way[2] >= FEW_BLOCKS]
     if narrow and not any(way[3] for way, _ in found):
         found.sort(key=lambda pair: pair[1])
-    (_, threads, held, _), cluster = fullest(found)
+    chosen = fullest(found)
+    if tight:
+        twice = min(most, 2 * widest)
+        more = [(way, twice) for way in fillings(-(-n // twice), vector, each, registers, inputs)]
+        chosen = tightest(more + found, chosen, n, vector)
+    (_, threads, held, _), cluster = chosen
     teams = max(1, 128 // threads) if cluster == 1 else 1
     return Plan(threads, teams, cluster, vector, max(1, held // teams))
 
@@ -107,6 +114,21 @@ def fullest(found: Any) -> Any:
     most = max(way[0] for way, _ in found)
     near = [(way, cluster) for way, cluster in found if way[0] >= 0.95 * most]
     return min(near, key=lambda pair: (pair[0][1] % (PARTITIONS * WARP) > 0, not pair[0][3]))
+
+
+def tightest(found: Any, chosen: Any, n: int, vector: int) -> Any:
+    """Return the one of `found` whose threads have the fewest vectors of a row in all, if `chosen` has clearly more.
+
+    Of those with nearly the most elements under way: vectors beyond a row cost what others do.
+    """
+    most = max(way[0] for way, _ in found)
+
+    def vectors(pair: Any) -> int:
+        (_, threads, _, _), cluster = pair
+        return int(cluster * threads * -(-n // (cluster * threads * vector)))
+
+    best = min((pair for pair in found if pair[0][0] >= 0.9 * most), key=vectors)
+    return best if vectors(best) < 0.97 * vectors(chosen) else chosen
 
 
 def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: int, **more: Any) -> Plan:
@@ -171,11 +193,14 @@ def power_of_two(x: float) -> int:
     return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
-def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, most: int = LARGE) -> Plan:
+def plan_norm(
+    n: int, vector: int, bytes: int, rows: int, narrow: bool = False, shifted: bool = False, most: int = LARGE
+) -> Plan:
     """Return the plan for norms of one input: the longest rows are copied ahead, and weights are read once a block.
 
     rows    that a block would keep in shared memory: of the input, and weights
     narrow  results are quantised, which takes registers
+    shifted rows begin anywhere
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
@@ -187,7 +212,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
-        p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK)
+        p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK, tight=shifted and not narrow)
         full = n % (p.cluster * p.threads * vector) == 0  # else registers are short for what tells where rows end
         aside = n > 16_384 and (full or (n > 65_536 and n % vector == 0))
         return replace(p, held=aside, aside=aside)
