@@ -128,7 +128,7 @@ def tightest(found: Any, chosen: Any, n: int, vector: int) -> Any:
         return int(cluster * threads * -(-n // (cluster * threads * vector)))
 
     best = min((pair for pair in found if pair[0][0] >= 0.9 * most), key=vectors)
-    return best if vectors(best) < 0.97 * vectors(chosen) else chosen
+    return best if vectors(best) < 0.92 * vectors(chosen) else chosen
 
 
 def taken(n: int, vector: int, each: int, registers: int, inputs: int, apart: int, **more: Any) -> Plan:
