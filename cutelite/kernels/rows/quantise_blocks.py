@@ -28,11 +28,12 @@ SPARE = 1.07  # wide tiles, whose warps share ends, may cover so much more than 
 
 
 class Shape(NamedTuple):
-    """The shape of a tile: the threads of its block, the columns that they have, and the rows."""
+    """The shape of a tile: threads of its block, columns that they have, rows, and whether it has all of a row."""
 
     threads: int
     columns: int
     rows: int
+    whole: bool
 
     @staticmethod
     def of(dtype: Any, m: int, n: int, threads: int | None = None) -> "Shape":
@@ -43,7 +44,7 @@ class Shape(NamedTuple):
         some = [each for each, total in covering.items() if total <= SPARE * min(covering.values())]
         whole = (each for each in (256, 128, 64, WARP) if each <= most and n % (each * wide) == 0)
         threads = threads or next(whole, some[0])
-        return Shape(threads, threads * wide, ROWS if m >= FEW else 1)
+        return Shape(threads, threads * wide, ROWS if m >= FEW else 1, threads * wide >= n)
 
     def blocks(self, m: int, n: int) -> int:
         """Return how many blocks a matrix needs."""
@@ -61,7 +62,10 @@ def build(
     """
     (P, Q), (R,) = pitches("P Q", vector), pitches("R", out_vector)
     wide = ACCESS // dtype.bytes
-    blocks = REGISTERS // (128 if activation else 64 if vector == wide else 80) // shape.threads
+    few = vector == wide or (
+        wrapped and shape.whole
+    )  # registers: where a row has several tiles, more blocks are slower
+    blocks = REGISTERS // (128 if activation else 64 if few else 80) // shape.threads
     lanes = narrow.block // wide  # that share a scale
 
     @cl.kernel(block=shape.threads, min_blocks=blocks)
