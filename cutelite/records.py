@@ -116,10 +116,8 @@ else:
                 object.__setattr__(self, name, value)
 
         for method in (__repr__, __eq__, __hash__, __setattr__, __delattr__):
-            if method.__name__ not in vars(cls) or method in (
-                __setattr__,
-                __delattr__,
-            ):  # which a base's `frozen` makes
+            # `frozen` of a base has made the last two, which are replaced
+            if method.__name__ not in vars(cls) or method in (__setattr__, __delattr__):
                 setattr(cls, method.__name__, method)
         if slots:
             cls.__getstate__ = lambda self: [getattr(self, name) for name in names]
