@@ -186,10 +186,6 @@ def told(operator: Any, given: tuple[Any, ...]) -> Any:
     return [(tuple(x.shape), x.stride(), x.dtype) for x in made]
 
 
-FIXED = {"attention": {16}, "attention_varlen": {16}, "decode": {16}, "experts": {4}}
-"""Operators by name -> the extents of their arguments that they fix where torch traces sizes as symbols."""
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_sizes_stay_symbols(name: str) -> None:
     """So one graph of torch.compile serves any number of rows, tokens or sequences."""
@@ -200,8 +196,8 @@ def test_sizes_stay_symbols(name: str) -> None:
         return operator(*(dict(enumerate(given)) | dict(zip(places, tensors, strict=True))).values())
 
     made = make_fx(call, tracing_mode="symbolic")(*(given[i] for i in places))
-    found = [re.fullmatch(r"Eq\(s\d+, (\d+)\)", str(guard.expr)) for guard in made.shape_env.guards]
-    assert {int(each[1]) for each in found if each} == FIXED.get(name, set())
+    guards = [str(guard.expr) for guard in made.shape_env.guards]
+    assert not [guard for guard in guards if re.fullmatch(r"Eq\(s\d+, \d+\)", guard)]
 
 
 def test_they_are_operators_to_torch() -> None:

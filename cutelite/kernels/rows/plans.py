@@ -361,9 +361,8 @@ def plan_sums(
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     """
     threads, short = -(-n // (3 * vector * WARP)) * WARP, n <= 2048
-    if (
-        shifted and not (short and few) and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2)
-    ):  # ends of rows come without a wait
+    # ends of rows come without a wait
+    if shifted and not (short and few) and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2):
         if short:  # a warp of up to five vectors reduces alone
             threads = -(-n // (5 * vector * WARP)) * WARP
         blocks, stages = (12 * WARP // threads, 2) if short else (2, MOST_STAGES)
