@@ -368,6 +368,16 @@ class PixelsForm(TileForm):
             yield lane, Pixels(box.map, box.coord, (0,) * (self.modes - 2))
 
 
+class WrittenPixels(PixelsForm):
+    """An operation that writes a row of pixels: an H200 refuses lower corners below 0 there, which loads take."""
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        yield from super().coord_problems(map)
+        if any(corner < 0 for corner in map.corners[: len(map.corners) // 2]):
+            hint = "declare another im2col map, whose lower corners are 0 or more"
+            yield Problem("map", f"lower corners below 0 are for loads alone, and {self.name} writes", hint)
+
+
 class SeenPixels(PixelsForm):
     """An operation on a row of pixels that is read at an offset, as for one position of a filter.
 
@@ -459,7 +469,7 @@ class TensorIm2col(Loaded, SeenPixels):
 @op(
     "cp.async.bulk.tensor.im2col.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor, im2col"
 )
-class TensorIm2colStore(Stored, PixelsForm):
+class TensorIm2colStore(Stored, WrittenPixels):
     """Start storing the tile (pixels, channels) at shared `src` to a row of pixels, in the open bulk group.
 
     Pixels outside of the images are not written.
@@ -472,7 +482,7 @@ class TensorIm2colStore(Stored, PixelsForm):
     feature="tma",
     source="PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs",
 )
-class TensorIm2colReduce(Reduced, PixelsForm):
+class TensorIm2colReduce(Reduced, WrittenPixels):
     """Start combining the tile (pixels, channels) at shared `src` into a row of pixels, in the open bulk group.
 
     kind  as in `cp.reduce.async.bulk.tensor`. Pixels outside of the images are left out

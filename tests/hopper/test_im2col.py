@@ -196,6 +196,12 @@ def test_what_is_no_image_is_refused() -> None:
     def plain(x: TmaTensor[bf16, (64, 64), (16, 16)]) -> None:
         cl.tma_im2col_store(cl.tma_shared(x), x, at=(0, 0))
 
+    @cl.kernel(block=32)
+    def written(x: Images) -> None:
+        cl.tma_im2col_store(cl.tma_shared(x), x, at=(0, 0, 0, 0))
+
+    with pytest.raises(CompileError, match="lower corners below 0 are for loads alone"):
+        written.compile()
     with pytest.raises(CompileError, match="this TMA tensor is for rows of pixels"):
         boxed.compile()
     with pytest.raises(CompileError, match="this TMA tensor has boxes for tiles"):

@@ -30,6 +30,11 @@ def images(modes: int) -> TensorMap:
     return TensorMap(bf16, layout, (32, 64), "128B", corners=(-1,) * 2 * (modes - 2))
 
 
+def inner(modes: int) -> TensorMap:
+    """Return the same with corners that stores take."""
+    return replace(images(modes), corners=(0,) * (modes - 2) + (-2,) * (modes - 2))
+
+
 def one_row(modes: int, wide: str = "w") -> TensorMap:
     """Return the tensor map of pixels along one row of images: 32 of them, or 128."""
     return replace(images(modes), box=(128 if wide == "w128" else 32, 64), corners=(-1, -1), wide=wide)
@@ -151,20 +156,21 @@ ROWS = [
     Row(
         tma.TensorIm2colStore,
         "cl.tma_im2col_store",
-        [of(images(modes), (i32,) * modes, PIXELS, policy) for modes in (3, 4, 5) for policy in (None, u64)],
+        [of(inner(modes), (i32,) * modes, PIXELS, policy) for modes in (3, 4, 5) for policy in (None, u64)],
         tested="tests/hopper/test_im2col.py",
     ),
     Row(
         tma.TensorIm2colReduce,
         "cl.tma_im2col_reduce",
         [
-            of(images(modes), (i32,) * modes, kind, PIXELS, policy)
+            of(inner(modes), (i32,) * modes, kind, PIXELS, policy)
             for modes, kind in ((3, "add"), (4, "min"), (5, "max"))
             for policy in (None, u64)
         ],
         tested="tests/hopper/test_im2col.py",
         refuses=[
-            (of(images(4), (i32,) * 4, "and", PIXELS), "a bulk and does not take bf16"),
+            (of(inner(4), (i32,) * 4, "and", PIXELS), "a bulk and does not take bf16"),
+            (of(images(4), (i32,) * 4, "add", PIXELS), "lower corners below 0 are for loads alone"),
             (of(MAP, PAIR, "add", TILE), "takes an im2col map, not tensormap"),
         ],
     ),
