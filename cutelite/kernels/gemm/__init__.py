@@ -12,7 +12,7 @@ few.py         few rows, as in decoding, with a norm or a gate   gated.py   grad
 prepare.py     a kernel that makes A ahead of a GEMM        pitch.py       copies of rows that TMA cannot read
 rotated.py     rotary embedding, in a GEMM                  appended.py    the same of new tokens, into a cache
 normed.py      RMSNorm, in the GEMMs beside it              on_jax.py      GEMMs within `jax.jit`
-model.py       a model of the time, for the default config
+model.py       a model of the time, for the default config   rates.py    its numbers
 laid.py        operands as TMA reads them, or copies        odd.py         those that it cannot: the fastest way
 loads.py       tiles that threads load, where TMA cannot   products.py  the products of a tile
 
