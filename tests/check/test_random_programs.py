@@ -220,7 +220,7 @@ class Model:
     def acquire(self, who: Any, told: Released, relaxed: bool, scope: str) -> None:
         for ordered, other, strong, known in told:
             if ordered == "copies":
-                self.known[who].join(known)
+                self.known[who].join(Known() if relaxed else known)
             elif who[0] == other[0] or "cta" not in (strong, scope):
                 if relaxed:
                     self.heard[who].append((ordered, other, strong, known))

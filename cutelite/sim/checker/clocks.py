@@ -296,7 +296,9 @@ class Clocks(Parties):
         barrier came between: only a release waits for those.
         """
         heads = self.parties(threads)
-        found = self._rows_of(heads, RAN, PAST).of_work()
+        found = self._rows_of(heads, RAN, PAST)
+        for columns, part in found.parts.items():
+            part[RAN, columns.threads] = 0
         self._add_past(found, heads, self.own[PAST, heads])
         self.own[PAST, heads] += 1
         return found

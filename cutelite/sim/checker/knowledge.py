@@ -132,11 +132,12 @@ class Knowledge:
                 parts[columns][row] = part[row]
         return Knowledge(parts)
 
-    def of_work(self) -> Knowledge:
-        """Return what a relaxed message tells: that asynchronous work has been executed, and what is behind threads."""
+    def of_ends(self) -> Knowledge:
+        """Return what has been executed; by relaxed waits too, which see the end of copies and order nothing."""
         found = self.rows(RAN, PAST)
         for columns, part in found.parts.items():
-            part[RAN, columns.threads] = 0
+            part[PAST, columns.threads] = 0
+            np.maximum(part[RAN], part[PAST], out=part[RAN])
         return found
 
 

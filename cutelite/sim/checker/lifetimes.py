@@ -66,7 +66,7 @@ class Lifetimes:
         place.add(CTA, block.number, block.rank, self.clocks.publish(threads))
         if block.machine.roster.live_count > len(tid):
             return
-        known = self._leaving.pop(key).to(CTA, block.number, block.rank)
+        known = self._leaving.pop(key).to(CTA, block.number, block.rank).of_ends()
         region, others = block.cluster.smem[block.rank], self._others(block)
         if id(region) in self.state.shadows:
             self._check_exit(block, region, self.state.shadows[id(region)][1], known, others)

@@ -264,7 +264,7 @@ class Mbarriers:
         scope = REACH[op.reach]
         knowledge = barrier.done.to(scope, block.number, block.rank)
         if op.relaxed:
-            self.clocks.learn(threads, knowledge.of_work())
+            self.clocks.learn(threads, knowledge.rows(PAST))
             self.clocks.learn_later(threads, barrier.done.for_fences(block.number, block.rank, scope))
         else:
             self.clocks.learn(threads, knowledge)
