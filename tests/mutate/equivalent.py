@@ -129,7 +129,9 @@ CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
 SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
 SPLIT_WIDE = "attention_backward_split_wide"  # some of its tiles have no queries, and are released all the same
-EXTENDED, LOADED = f"attention_backward_extended {SPLIT}", "attention_backward"  # the latter has a `score_mod`
+LOOKED_UP = "attention_backward_relative"  # it has a `score_mod` whose terms idle warps look up
+EXTENDED = f"attention_backward_extended {LOOKED_UP} {SPLIT}"
+LOADED = "attention_backward"  # it has a `score_mod` too
 ORDERED = "attention_backward_ordered"
 NARROW = f"{LOADED} {EXTENDED} {ORDERED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"  # so have some of these
@@ -779,7 +781,7 @@ _TABLE: tuple[Row, ...] = (
     ),
     *(
         Row(
-            f"attention_backward_extended {LOADED}",
+            f"attention_backward_extended {LOOKED_UP} {LOADED}",
             kind,
             "mbarrier.wait",
             detail,

@@ -394,6 +394,7 @@ def attention_backward(
     heads: int = 1,
     batch: int = 1,
     score_mod: Any = None,
+    known: bool = False,
 ) -> Run:
     """A kernel of attention's backward pass.
 
@@ -403,6 +404,7 @@ def attention_backward(
     heads    of queries, which are split, for one of keys
     ordered  it adds up dq in the order of keys, in one thread block more than batches; otherwise one has all tiles
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
+    known    the plan knows what the `score_mod` adds, which idle warps look up if it goes by the distance
     """
 
     def run() -> None:
@@ -410,7 +412,8 @@ def attention_backward(
         masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
         problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
         made = backward_plan.chosen(problem)
-        plan, ragged = backward_plan.Plan(made, problem, heads > 1), int(first is not None)
+        added = backward_plan.added_by(problem, 0.1) if known else None
+        plan, ragged = backward_plan.Plan(made, problem, heads > 1, added=added), int(first is not None)
         random = of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
         q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
@@ -593,6 +596,7 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(330, 512, 64, score_mod=nearer),
     "attention_backward_extended": attention_backward(330, 512, 64),
+    "attention_backward_relative": attention_backward(330, 512, 64, score_mod=nearer, known=True),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 384, 136),
     "attention": attention(308, 330, columns=64, guess=True),

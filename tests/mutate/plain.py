@@ -21,6 +21,8 @@ from cutelite.kernels.rows import (
     embedding,
     histogram,
     norm,
+    quantise,
+    quantise_blocks,
     reduce,
     rope,
     rope_append,
@@ -139,6 +141,12 @@ def fp8_parts() -> None:
         fp8_block.run(config, a, b, d, scales[0], scales[1], None, scales[2])
 
 
+def quantised_blocks() -> object:
+    """Blocks of 128 of odd rows: two warps share ends in mid-row, and of a tile with 3 columns one has none."""
+    with instead(quantise_blocks, FEW=8):
+        return quantise.quantise(halves(17, 515), Narrow(block=128), how=Plan(64, 1, 1, 8, 1))
+
+
 def summed(rows: int) -> object:
     """Sums of a matrix along one of its modes."""
     return reduce.reduced(numbers(6, 300), "sum", rows)
@@ -172,6 +180,7 @@ PLAIN: dict[str, Plain] = {
     "rows_append": Plain(appended),
     "rows_argmax": Plain(lambda: select.argmax(numbers(5, 256), how=Plan(64, 1, 2, 2, 1))),
     "rows_sample": Plain(lambda: sample.sample(numbers(3, 256), numbers(3) * 0 + 0.5, top_k=9, top_p=0.8)),
+    "rows_blocks": Plain(quantised_blocks),
     "rows_transposed": Plain(lambda: transpose.transposed(halves(160, 200), "bf16")),
     "rows_transposed_narrow": Plain(lambda: transpose.transposed(halves(128, 136), Narrow(block=128))),
     "experts_route": Plain(lambda: moe.route(numbers(9, 40), 3)),
