@@ -12,6 +12,7 @@ from Python, so the GPU waits for the host more often than with XLA's own kernel
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,6 +104,32 @@ def host_call(
         return results[0] if single else _spread(results, wanted)
 
     return called
+
+
+@functools.cache
+def into(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return for `host_call` what calls ``function(*inputs, out=out, **options)``; `out`: the output, or a tuple."""
+
+    def run(inputs: list[Any], outputs: list[Any], **options: Any) -> None:
+        function(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs), **options)
+
+    return run
+
+
+@functools.cache
+def copied(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return for `host_call` what copies to outputs what ``function(*inputs, **options)`` gives: an array, or a tuple.
+
+    Results are left where their output is None.
+    """
+
+    def run(inputs: list[Any], outputs: list[Any], **options: Any) -> None:
+        found = function(*inputs, **options)
+        for each, out in zip(found if isinstance(found, tuple) else (found,), outputs, strict=True):
+            if out is not None and np.prod(out.shape):
+                out[...] = each
+
+    return run
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import host_call
+from cutelite.interop.jax import copied, host_call, into
 from cutelite.kernels.moe import backward, call, routing
-from cutelite.kernels.rows.on_jax import like, no_gradient, write
+from cutelite.kernels.rows.on_jax import like, no_gradient
 
 ONE_BY_ONE = "sequential"
 
@@ -28,16 +28,12 @@ def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
 def _route(logits: Any, k: int, normalise: bool) -> Any:
     shape = logits.shape[0], k
     results = [jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)]
-    return tuple(host_call(_run_route, results, vmap_method=ONE_BY_ONE, k=k, normalise=normalise)(logits))
+    return tuple(host_call(into(routing.route), results, vmap_method=ONE_BY_ONE, k=k, normalise=normalise)(logits))
 
 
-def _run_route(inputs: list[Any], outputs: list[Any], k: int, normalise: bool) -> None:
-    routing.route(inputs[0], k, normalise=normalise, out=tuple(outputs))
-
-
-def _run_route_backward(inputs: list[Any], outputs: list[Any], normalise: bool) -> None:
-    gradient, logits, weights, index = inputs
-    write([routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)], outputs)
+@copied
+def _run_route_backward(gradient: Any, logits: Any, weights: Any, index: Any, normalise: bool) -> Any:
+    return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
 
 
 def _keep_route(logits: Any, k: int, normalise: bool) -> tuple[Any, Any]:
@@ -57,23 +53,20 @@ _route.defvjp(_keep_route, _differentiate_route)
 @partial(jax.custom_vjp, nondiff_argnums=())
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """`experts` of this room."""
-    return host_call(_run_experts, like(x), vmap_method=ONE_BY_ONE)(x, gate_up, down, index, weights)
+    return host_call(into(call.experts), like(x), vmap_method=ONE_BY_ONE)(x, gate_up, down, index, weights)
 
 
-def _run_experts(inputs: list[Any], outputs: list[Any]) -> None:
-    x, gate_up, down, index, weights = inputs
-    call.experts(x, gate_up, down, index, weights, outputs[0])
+@copied
+def _run_experts_kept(*given: Any) -> Any:
+    made = call.experts_kept(*given)
+    return made.out, made.sums, *made.order
 
 
-def _run_experts_kept(inputs: list[Any], outputs: list[Any]) -> None:
-    x, gate_up, down, index, weights = inputs
-    made = call.experts_kept(x, gate_up, down, index, weights)
-    write([made.out, made.sums, *made.order], outputs)
-
-
-def _run_experts_backward(inputs: list[Any], outputs: list[Any]) -> None:
-    gradient, x, gate_up, down, weights, sums, *order = inputs
-    write(backward.experts_backward(gradient, x, gate_up, down, weights, sums, routing.Sorted(*order)), outputs)
+@copied
+def _run_experts_backward(
+    gradient: Any, x: Any, gate_up: Any, down: Any, weights: Any, sums: Any, *order: Any
+) -> Any:  # fmt: skip
+    return backward.experts_backward(gradient, x, gate_up, down, weights, sums, routing.Sorted(*order))
 
 
 def _keep_experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> tuple[Any, Any]:

@@ -6,7 +6,6 @@ In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the 
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cutelite.interop.jax import host_call
+from cutelite.interop.jax import copied, host_call, into
 from cutelite.kernels.arguments import Misfit, one_of
 from cutelite.kernels.lent import widened
 from cutelite.kernels.rows import cross_entropy as entropy
@@ -40,15 +39,7 @@ def softmax(x: Any, *, log: bool = False) -> Any:
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _softmax(x: Any, log: bool) -> Any:
-    return host_call(_run_softmax, like(x), vmap_method=BROADCAST, log=log)(x)
-
-
-def _run_softmax(inputs: list[Any], outputs: list[Any], log: bool) -> None:
-    soft.apply(inputs[0], outputs[0], log, None)
-
-
-def _run_softmax_backward(inputs: list[Any], outputs: list[Any], log: bool) -> None:
-    soft.softmax_backward(*inputs, log=log, out=outputs[0])
+    return host_call(into(soft.apply), like(x), vmap_method=BROADCAST, log=log, how=None)(x)
 
 
 def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
@@ -57,7 +48,7 @@ def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
 
 
 def _differentiate_softmax(log: bool, y: Any, dy: Any) -> tuple[Any]:
-    return (host_call(_run_softmax_backward, like(y), vmap_method=BROADCAST, log=log)(dy, y),)
+    return (host_call(into(soft.softmax_backward), like(y), vmap_method=BROADCAST, log=log)(dy, y),)
 
 
 _softmax.defvjp(_keep_softmax, _differentiate_softmax)
@@ -97,9 +88,9 @@ def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: f
     return y, x if total is None else total, mean, rstd
 
 
-def _run_norm(inputs: list[Any], outputs: list[Any], eps: float, offset: float, center: bool) -> None:
-    x, weight, bias, residual = inputs
-    write(norm.apply(x, weight, residual, bias, eps, offset, center)[:4], outputs)
+@copied
+def _run_norm(x: Any, weight: Any, bias: Any, residual: Any, **how: Any) -> Any:
+    return norm.apply(x, weight, residual, bias, **how)[:4]
 
 
 def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
@@ -115,15 +106,14 @@ def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, grad
     if kind is not None:
         of_bias = jax.ShapeDtypeStruct(total.shape[-1:], (kind if weight is None else weight).dtype)
     results = like(total), None if weight is None else like(weight), of_bias
-    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset)
+    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset, bias=of_bias is not None)
     dx, dw, db = run(dy, total, weight, mean, rstd, None if residual is None else dtotal)
     return dx, dw, None if kind is None else db.astype(kind.dtype), None if residual is None else dx
 
 
-def _run_norm_backward(inputs: list[Any], outputs: list[Any], offset: float) -> None:
-    dy, total, weight, mean, rstd, add = inputs
-    normed, bias = norm.Normed(None, total, mean, rstd), outputs[2] is not None
-    write(norm.norm_backward(dy, normed, weight, bias=bias, add=add, offset=offset), outputs)
+@copied
+def _run_norm_backward(dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, add: Any, **how: Any) -> Any:
+    return norm.norm_backward(dy, norm.Normed(None, total, mean, rstd), weight, add=add, **how)
 
 
 _norm.defvjp(_keep_norm, _differentiate_norm)
@@ -150,14 +140,14 @@ def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any
     return host_call(_run_entropy, [rows, rows], vmap_method=BROADCAST, **options)(x, target)
 
 
-def _run_entropy(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
-    x, target = inputs
-    write(entropy.cross_entropy(x, widened(target), **how), outputs)
+@into
+def _run_entropy(x: Any, target: Any, **how: Any) -> None:
+    entropy.cross_entropy(x, widened(target), **how)
 
 
-def _run_entropy_backward(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
-    gradient, x, target, lse = inputs
-    entropy.cross_entropy_backward(gradient, x, widened(target), lse, out=outputs[0], **how)
+@into
+def _run_entropy_backward(gradient: Any, x: Any, target: Any, lse: Any, **how: Any) -> None:
+    entropy.cross_entropy_backward(gradient, x, widened(target), lse, **how)
 
 
 def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
@@ -192,28 +182,13 @@ def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
-    return host_call(_run_elements, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
-
-
-def _run_elements(inputs: list[Any], outputs: list[Any], activation: str) -> None:
-    if len(inputs) == 1:
-        gates.activated(inputs[0], activation, out=outputs[0])
-    else:
-        gate, up = inputs
-        gates.gated(gate, up, activation, out=outputs[0])
-
-
-def _run_elements_backward(inputs: list[Any], outputs: list[Any], activation: str) -> None:
-    dy, x, *more = inputs
-    if not more:
-        gates.activated_backward(dy, x, activation, out=outputs[0])
-    else:
-        gates.gated_backward(dy, x, more[0], activation, out=tuple(outputs))
+    run = into(gates.activated if len(arrays) == 1 else gates.gated)
+    return host_call(run, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
 
 
 def _differentiate_elements(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
-    run = host_call(_run_elements_backward, [like(x) for x in arrays], vmap_method=BROADCAST, activation=activation)
-    return (tuple(run(dy, *arrays)),)
+    run, results = into(gates.activated_backward if len(arrays) == 1 else gates.gated_backward), map(like, arrays)
+    return (tuple(host_call(run, [*results], vmap_method=BROADCAST, activation=activation)(dy, *arrays)),)
 
 
 _elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), _differentiate_elements)
@@ -232,11 +207,8 @@ def rope(
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
-    return tuple(host_call(_run_rope, [like(x) for x in turned], vmap_method="sequential", **options)(*turned, *angles))
-
-
-def _run_rope(inputs: list[Any], outputs: list[Any], interleaved: bool, inverse: bool) -> None:
-    write(rotary.rope(*inputs, interleaved=interleaved, inverse=inverse), outputs)
+    run = host_call(into(rotary.rope), [like(x) for x in turned], vmap_method="sequential", **options)
+    return tuple(run(*turned, *angles))
 
 
 def _keep_rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> tuple[Any, Any]:
@@ -255,10 +227,3 @@ _rope.defvjp(_keep_rope, _differentiate_rope)
 def no_gradient(x: Any) -> Any:
     """Return the gradient of whole numbers."""
     return np.zeros(x.shape, jax.dtypes.float0)
-
-
-def write(found: Any, outputs: list[Any]) -> None:
-    """Write results to the arrays that XLA has for them, those that are wanted."""
-    for each, out in zip(found, outputs, strict=True):
-        if out is not None and math.prod(out.shape):
-            out[...] = each

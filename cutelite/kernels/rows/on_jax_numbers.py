@@ -11,13 +11,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import host_call
+from cutelite.interop.jax import copied, host_call, into
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import select
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient, write
+from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
@@ -31,16 +31,7 @@ def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _embedding(table: Any, places: Any, padding: int) -> Any:
     out = jax.ShapeDtypeStruct((*places.shape, table.shape[1]), table.dtype)
-    return host_call(_run_embedding, out, vmap_method="sequential")(table, places)
-
-
-def _run_embedding(inputs: list[Any], outputs: list[Any]) -> None:
-    tables.embedding(*inputs, out=outputs[0])
-
-
-def _run_embedding_backward(inputs: list[Any], outputs: list[Any], padding: int) -> None:
-    dy, places = inputs
-    write([tables.embedding_backward(dy, places, len(outputs[0]), padding=padding)], outputs)
+    return host_call(into(tables.embedding), out, vmap_method="sequential")(table, places)
 
 
 def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
@@ -50,7 +41,8 @@ def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
 def _differentiate_embedding(padding: int, kept: Any, dy: Any) -> tuple[Any, Any]:
     none, places = kept
     out = jax.ShapeDtypeStruct((len(none), dy.shape[-1]), none.dtype)
-    run = host_call(_run_embedding_backward, out, vmap_method="sequential", padding=padding)
+    options = {"words": len(none), "padding": padding}
+    run = host_call(copied(tables.embedding_backward), out, vmap_method="sequential", **options)
     return run(dy, places), no_gradient(places)
 
 
@@ -66,11 +58,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
 def _top_k(x: Any, k: int) -> tuple[Any, Any]:
     shape = *x.shape[:-1], k
     results = [jax.ShapeDtypeStruct(shape, x.dtype), jax.ShapeDtypeStruct(shape, jnp.int32)]
-    return tuple(host_call(_run_top_k, results, vmap_method=BROADCAST, k=k)(x))
-
-
-def _run_top_k(inputs: list[Any], outputs: list[Any], k: int) -> None:
-    write(select.top_k(inputs[0], k), outputs)
+    return tuple(host_call(copied(select.top_k), results, vmap_method=BROADCAST, k=k)(x))
 
 
 def _keep_top_k(x: Any, k: int) -> tuple[Any, Any]:
@@ -97,6 +85,6 @@ def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu"
     return tuple(run(x, up))
 
 
-def _run_quantise(inputs: list[Any], outputs: list[Any], block: int, activation: str) -> None:
-    x, up = inputs
-    by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation, out=tuple(outputs))
+@into
+def _run_quantise(x: Any, up: Any, block: int, **how: Any) -> None:
+    by_8_bits.quantise(x, Narrow(block=block), up=up, **how)
