@@ -132,7 +132,7 @@ def drawn(draw: random.Random) -> Iterator[Op]:
             if seldom():
                 left.add((to, used[to]))
             else:
-                yield "wait", (to, draw.choice((0, 5))), used[to], False, seldom()
+                yield "wait", (to, draw.choice((0, 5))), used[to], seldom(), seldom()
             used[to] += 1
         elif name == "send":
             yield name, who, row, other
@@ -183,7 +183,6 @@ class Model:
         self.heard: dict[Any, Released] = {who: [] for who in LANES}  # by relaxed accesses, for fences
         self.accesses: dict[Any, list[tuple[Any, int, bool, bool]]] = {}
         self.told: dict[Any, Released] = {}
-        self.brought: dict[Any, Clocks] = {}
         self.sends: dict[Any, list[tuple[Any, Any]]] = {who: [] for who in LANES}
         self.copies: dict[Any, list[Any]] = {who: [] for who in LANES}
 
@@ -258,7 +257,6 @@ class Model:
             )
         elif name == "wait":
             self.acquire(who, self.told[who[0], more[0]], more[1], "cluster" if more[2] else "cta")
-            known.seen |= self.brought.get((who[0], more[0]), {})
         elif name == "post":
             self.told[more[0]] = self.release(who, more[1], more[2])
         elif name == "poll":
@@ -286,8 +284,8 @@ class Model:
         self.access((number, "from"), then, source, writes=False, own_proxy=True)
         self.access((number, "to"), then, target, writes=True, own_proxy=True)
         if name == "bring":
-            self.told[who[0], more[0]] = self.release(who, False, "cta")
-            self.brought[who[0], more[0]] = {(number, "from"): 1, (number, "to"): 1}
+            brought = Known({(number, "from"): 1, (number, "to"): 1})
+            self.told[who[0], more[0]] = [*self.release(who, False, "cta"), ("cta", who, "cta", brought)]
         else:
             self.sends[who].append(((number, "from"), (number, "to")))
 

@@ -925,6 +925,7 @@ _TABLE: tuple[Row, ...] = (
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
     Row(APART, "drop early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
+    Row(LOOKED_UP, "stage", "add", "", "state.advance() < added, _ = self.terms.read(", NO_STATE),
     Row(LOADED, "late", "wgmma.wait_group", "", "dp", "what it moves over, a copy has brought"),
     *(
         Row(
