@@ -109,7 +109,7 @@ class Field:
         return self.kind in ("one", "optional", "many")
 
 
-Rule: TypeAlias = Callable[["Op", str], Iterator[Problem]]  # finds problems of what a field holds
+Rule: TypeAlias = Callable[["Op", str], tuple[Problem, ...]]  # finds problems of what a field holds
 
 
 class Op:
@@ -150,6 +150,8 @@ class Op:
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
 
     def __init_subclass__(cls) -> None:
+        if "takes" not in vars(cls) and len(cls.__bases__) == 1:
+            return
         takes: dict[str, Rule] = {}
         for base in reversed(cls.__mro__):
             takes.update(getattr(base, "takes", ()))
@@ -181,9 +183,11 @@ class Op:
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 
     def problems(self) -> Iterator[Problem]:
-        """Find problems of the op: those of `takes`; if there are none, those of `verify`."""
-        found = [problem for field, rule in self.takes.items() for problem in rule(self, field)]
-        return iter(found) if found else self.verify()
+        """Find problems of the op: those of the first field that `takes` refuses, else those of `verify`."""
+        for field, rule in self.takes.items():
+            if found := rule(self, field):
+                return iter(found)
+        return self.verify()
 
     @property
     def threads(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Problem, np
@@ -38,20 +38,21 @@ _ALIGNING = {
 def address(*spaces: str, align: int = 1) -> Rule:
     """Return the rule of an operand that is an address in one of `spaces`, a multiple of `align` bytes."""
 
-    def problems(op: Op, field: str) -> Iterator[Problem]:
-        value: Value = op[field]
+    def problems(op: Op, field: str) -> tuple[Problem, ...]:
+        value: Value = getattr(op, field)
         if not isinstance(value.type, Ptr | Tensor):
-            yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
-        elif value.type.space not in spaces:
+            return (Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}"),)
+        if value.type.space not in spaces:
             wanted = " or ".join(WHERE[space] for space in spaces)
             other = getattr(op, {"dst": "src", "src": "dst"}.get(field, ""), None)
             swapped = isinstance(other, Value) and space_of(other) in spaces
             help = "the destination comes first, then the source" if swapped else ""
             text = f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}"
-            yield Problem(field, text, help)
-        elif (known := value.type.align) % align:
+            return (Problem(field, text, help),)
+        if (known := value.type.align) % align:
             text = f"`{field}` of {op.name} must be a multiple of {align} bytes, but is only known to be one of {known}"
-            yield Problem(field, text, _ALIGNING.get(value.type.space, "").format(align=align))
+            return (Problem(field, text, _ALIGNING.get(value.type.space, "").format(align=align)),)
+        return ()
 
     return problems
 
@@ -60,11 +61,11 @@ def barrier(*spaces: str) -> Rule:
     """Return the rule of an operand that is the address of one mbarrier object (8 bytes, aligned to 8) in `spaces`."""
     placed = address(*(spaces or ("smem",)), align=8)
 
-    def problems(op: Op, field: str) -> Iterator[Problem]:
-        yield from placed(op, field)
-        t = op[field].type
+    def problems(op: Op, field: str) -> tuple[Problem, ...]:
+        t = getattr(op, field).type
         if isinstance(t, Tensor) and t.elem != mbarrier:
-            yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of mbarrier")
+            return (Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of mbarrier"),)
+        return placed(op, field)
 
     return problems
 
@@ -72,10 +73,11 @@ def barrier(*spaces: str) -> Rule:
 def scalar(*types: Scalar) -> Rule:
     """Return the rule of an operand that is a scalar of one of `types`. An optional operand may be absent."""
 
-    def problems(op: Op, field: str) -> Iterator[Problem]:
-        value: Value | None = op[field]
-        if value is not None and value.type not in types:
-            yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")
+    def problems(op: Op, field: str) -> tuple[Problem, ...]:
+        value: Value | None = getattr(op, field)
+        if value is None or value.type in types:
+            return ()
+        return (Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}"),)
 
     return problems
 
@@ -83,12 +85,13 @@ def scalar(*types: Scalar) -> Rule:
 def among(values: Collection[object], name: str = "") -> Rule:
     """Return the rule of a constant that is one of `values`; users know it as `name`, if not as its field."""
 
-    def problems(op: Op, field: str) -> Iterator[Problem]:
-        if (held := op[field]) not in values:
-            *first, last = (repr(value) if isinstance(value, str) else str(value) for value in values)
-            known = f"{first[0]} to {last}" if isinstance(values, range) else f"{', '.join(first)} or {last}"
-            shown = repr(held) if isinstance(held, str) else str(held)
-            yield Problem(field, f"`{name or field}` of {op.name} is {shown}, but must be {known}")
+    def problems(op: Op, field: str) -> tuple[Problem, ...]:
+        if (held := getattr(op, field)) in values:
+            return ()
+        *first, last = (repr(value) if isinstance(value, str) else str(value) for value in values)
+        known = f"{first[0]} to {last}" if isinstance(values, range) else f"{', '.join(first)} or {last}"
+        shown = repr(held) if isinstance(held, str) else str(held)
+        return (Problem(field, f"`{name or field}` of {op.name} is {shown}, but must be {known}"),)
 
     return problems
 

@@ -183,7 +183,7 @@ class PlainDescriptor(Descriptor):
     """The descriptor of rows of 16 bytes at `t` in shared memory, unswizzled; groups of 8 rows lie 128 bytes apart."""
 
     def verify(self) -> Iterator[Problem]:
-        return address("smem", align=16)(self, "t")
+        yield from address("smem", align=16)(self, "t")
 
     @cached_property
     def constant(self) -> int:

@@ -50,11 +50,11 @@ def form_of(t: TensorMap) -> int:
 def _room(space: str) -> Rule:
     placed = address(space, align=MAP_ALIGN)
 
-    def problems(op: Op, field: str) -> Iterator[Problem]:
-        yield from placed(op, field)
-        t = op[field].type
+    def problems(op: Op, field: str) -> tuple[Problem, ...]:
+        t = getattr(op, field).type
         if isinstance(t, Tensor) and t.elem.bytes != 8:
-            yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of u64")
+            return (Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of u64"),)
+        return placed(op, field)
 
     return problems
 
