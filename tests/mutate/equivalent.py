@@ -926,6 +926,15 @@ _TABLE: tuple[Row, ...] = (
     ),
     Row(APART, "drop early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
     Row(LOOKED_UP, "stage", "add", "", "state.advance() < added, _ = self.terms.read(", NO_STATE),
+    Row(
+        LOOKED_UP,
+        "stage",
+        "tensor.ptr",
+        "",
+        "tiles = tiles.advance() < compute(",
+        "its release of the other place comes a tile late, and tiles are told in order; who looks up keeps phases apart",
+        (1,),
+    ),
     Row(LOADED, "late", "wgmma.wait_group", "", "dp", "what it moves over, a copy has brought"),
     *(
         Row(
