@@ -13,6 +13,7 @@ the function itself serves as that, run on fake tensors without its launches.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
@@ -165,13 +166,31 @@ def custom_op(
     return decorate if function is None else decorate(function)
 
 
-def library_op(name: str, *, results: Results, **how: Any) -> Callable[[Function], Any]:
+def library_op(
+    name: str, *, results: Results, out: tuple[str, ...] = (), mutates_args: Iterable[str] = (), **how: Any
+) -> Callable[[Function], Any]:
     """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`.
 
     results  not left out, but for what gives nothing: the functions compare extents, and some symbols have no number
+    out      names of the tensors to write of an out= form, if there is one: `into` of the operator. The function has a
+             keyword `out` then, which the operator has not
     """
-    made: Callable[[Function], Any] = custom_op(name, checked=True, results=results, **how)
-    return made
+
+    def decorate(function: Function) -> Any:
+        taken = inspect.signature(function, eval_str=True)
+
+        def told() -> None: ...
+
+        told.__signature__ = taken.replace(  # type: ignore[attr-defined]
+            parameters=[each for each in taken.parameters.values() if not (out and each.name == "out")]
+        )
+        schema = infer_schema(told, mutates_args=mutates_args)
+        made = custom_op(name, function, mutates_args=mutates_args, checked=True, results=results, schema=schema, **how)
+        if out:
+            made.into = out_form(made, function, *out)
+        return made
+
+    return decorate
 
 
 def symbols_of(args: Any) -> list[Any]:

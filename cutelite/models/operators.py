@@ -91,7 +91,7 @@ def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Te
     return out
 
 
-@library_op("cutelite::linear", mutates_args=(), results=_products)
+@library_op("cutelite::linear", results=_products)
 def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
@@ -117,7 +117,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     return out
 
 
-@library_op("cutelite::gated_linear", mutates_args=(), results=lambda x, weights, _: of_weights(x, weights[:1]))
+@library_op("cutelite::gated_linear", results=lambda x, weights, _: of_weights(x, weights[:1]))
 def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
     """Return ``activation(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
@@ -141,7 +141,7 @@ def _sums(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
     return x.new_empty((*lead, n)), x.new_empty((*lead, n)), squares
 
 
-@library_op("cutelite::summed_linear", mutates_args=(), results=_sums)
+@library_op("cutelite::summed_linear", results=_sums)
 def summed_linear(
     x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -155,7 +155,7 @@ def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: f
     return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
 
 
-@library_op("cutelite::normed_linear", mutates_args=(), results=_normed)
+@library_op("cutelite::normed_linear", results=_normed)
 def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
     """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
 
@@ -191,7 +191,7 @@ def appended_linear(
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 
-@library_op("cutelite::rotated_linear", mutates_args=(), results=lambda x, weights, *_: of_weights(x, weights))
+@library_op("cutelite::rotated_linear", results=lambda x, weights, *_: of_weights(x, weights))
 def rotated_linear(
     x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int
 ) -> Tensor:  # fmt: skip
@@ -207,7 +207,6 @@ def rotated_linear(
 
 @library_op(
     "cutelite::rotated_linear_backward",
-    mutates_args=(),
     results=lambda dq, dk, dv, x, weights, c, s, needs: unwritten(x, sum(map(len, weights)), needs),
 )
 def rotated_linear_backward(
@@ -228,7 +227,6 @@ def rotated_linear_backward(
 
 @library_op(
     "cutelite::linear_backward",
-    mutates_args=(),
     results=lambda grad, x, weights, needs: unwritten(x, grad.shape[-1], needs),
 )
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
@@ -277,7 +275,7 @@ def _gated(x: Tensor, weights: Sequence[Tensor], down: Tensor, *_: Any) -> tuple
     return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
 
 
-@library_op("cutelite::gated_mlp", mutates_args=(), results=_gated)
+@library_op("cutelite::gated_mlp", results=_gated)
 def gated_mlp(
     x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -309,7 +307,7 @@ def _gradients(
     return [*unwritten(x, halves.shape[-1], needs[:2]), of_down]
 
 
-@library_op("cutelite::gated_mlp_backward", mutates_args=(), results=_gradients)
+@library_op("cutelite::gated_mlp_backward", results=_gradients)
 def gated_mlp_backward(
     grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
     activation: str,
@@ -353,7 +351,6 @@ gated_mlp.register_autograd(_differentiate_mlp, setup_context=_remember_mlp)
 
 @library_op(
     "cutelite::lookup",
-    mutates_args=(),
     results=lambda table, places, _: table.new_empty((*places.shape, table.shape[1])),
 )
 def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:

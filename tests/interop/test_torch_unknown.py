@@ -45,7 +45,7 @@ def experts_backward(t: Any) -> Any:
 CALLS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], list[tuple[Any, ...]]]]] = {
     "gemm": (lambda t: gemms.gemm(empty(t, 16), empty(16, 32)), lambda t: [(t, 32)]),
     "gemm, K": (lambda t: gemms.gemm(empty(3, 8, t), empty(t, 32)), lambda t: [(3, 8, 32)]),
-    "gemm.out": (lambda t: gemms.gemm_into(empty(t, 16), empty(16, 32), empty(t, 32)), lambda t: []),
+    "gemm.out": (lambda t: gemms.gemm.into(empty(t, 16), empty(16, 32), empty(t, 32)), lambda t: []),
     "attention": (
         lambda t: attentions.attention(*[empty(2, t, 4, 16)] * 3, None, "", *HOW),
         lambda t: [(2, t, 4, 16), (2, 4, t)],

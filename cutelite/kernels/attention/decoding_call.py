@@ -55,7 +55,7 @@ def decode(
         if plain and operators.fits_operator(out, return_lse, q, k, v, lengths, starts, table, sinks):
             given = q, k, v, lengths, table, sinks, operators.aligned(causal), left, softcap, scale
             if out is not None:
-                operators.decode_into(*given, out, starts, splits)
+                operators.decode.into(*given, out, starts, splits)
                 return out
             found = operators.decode(*given, starts, splits)
             return found if return_lse else found[0]

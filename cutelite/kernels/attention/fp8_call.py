@@ -41,7 +41,7 @@ def attention_fp8(
         if config is None and operators.fits_operator(out, return_lse, *arrays):
             given = *arrays, operators.aligned(causal), left, right, scale, layout
             if out is not None:
-                operators.fp8_into(*given, out)
+                operators.attention_fp8.into(*given, out)
                 return out
             found = operators.attention_fp8(*given)
             return found if return_lse else found[0]

@@ -43,7 +43,7 @@ def decode_latent(
         if config is None and operators.fits_operator(out, return_lse, q, latents, lengths, table):
             given = q, latents, lengths, table, dim_v, operators.aligned(causal), scale
             if out is not None:
-                operators.latent_into(*given, out, splits)
+                operators.decode_latent.into(*given, out, splits)
                 return out
             found = operators.decode_latent(*given, splits)
             return found if return_lse else found[0]

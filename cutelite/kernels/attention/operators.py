@@ -24,7 +24,7 @@ from torch import Tensor
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
-from cutelite.interop.torch import library_op, out_form, traced
+from cutelite.interop.torch import library_op, traced
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
@@ -96,11 +96,11 @@ def attend(
     """
     if mods == (None, None) and block_mask is None:
         (q, k, v, *starts), ragged = tensors, len(tensors) > 3
-        plain, into = (attention_varlen, varlen_into) if ragged else (attention, attention_into)
+        operator = attention_varlen if ragged else attention
         given = q, k, v, sinks, *starts, *how[: -1 if ragged else None]
         if out is None:
-            return plain(*given)
-        into(*given, out)
+            return operator(*given)
+        operator.into(*given, out)
         return out, None
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
@@ -119,16 +119,16 @@ def attended(q: Tensor, v: Tensor | int, layout: str = "bshd", dtype: Any = None
     return q.new_empty((*q.shape[:-1], columns), dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
 
-@library_op("cutelite::attention", mutates_args=(), results=lambda q, k, v, *how: attended(q, v, how[-1]))
+@library_op("cutelite::attention", results=lambda q, k, v, *how: attended(q, v, how[-1]), out=("out",))
 def attention(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, causal: str, left: int | None, right: int | None,
-    softcap: float | None, scale: float | None, layout: str,
+    softcap: float | None, scale: float | None, layout: str, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention` with ``return_lse=True``."""
-    return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), sinks=sinks)
+    return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), out, sinks)
 
 
-@library_op("cutelite::attention_backward", mutates_args=(), results=("q", "k", "v"))
+@library_op("cutelite::attention_backward", results=("q", "k", "v"))
 def attention_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
@@ -138,17 +138,17 @@ def attention_backward(
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
 
 
-@library_op("cutelite::attention_varlen", mutates_args=(), results=lambda q, k, v, *_: attended(q, v))
+@library_op("cutelite::attention_varlen", results=lambda q, k, v, *_: attended(q, v), out=("out",))
 def attention_varlen(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str,
-    left: int | None, right: int | None, softcap: float | None, scale: float | None,
+    left: int | None, right: int | None, softcap: float | None, scale: float | None, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_varlen` with ``return_lse=True``."""
     tensors, how = (q, k, v, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale)
-    return forward(tensors, how, (None, None), sinks=sinks)
+    return forward(tensors, how, (None, None), out, sinks)
 
 
-@library_op("cutelite::attention_varlen_backward", mutates_args=(), results=("q", "k", "v"))
+@library_op("cutelite::attention_varlen_backward", results=("q", "k", "v"))
 def attention_varlen_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -159,36 +159,43 @@ def attention_varlen_backward(
     return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
-@library_op("cutelite::decode", mutates_args=(), results=lambda q, k, v, *_: attended(q, v))
+@library_op("cutelite::decode", results=lambda q, k, v, *_: attended(q, v), out=("out",))
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
-    splits: int | None = None,
+    splits: int | None = None, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
-    return _decode(q, k, v, lengths, table, sinks, causal, left, softcap, scale, starts, splits)
+    return decoding_call.attend_decode(
+        q, k, v, out, lengths=lengths, starts=starts, table=table, sinks=sinks, causal=causal or False,
+        window=(left, None), softcap=softcap, scale=scale, splits=splits, return_lse=True,
+    )  # fmt: skip
 
 
-@library_op(
-    "cutelite::decode_latent", mutates_args=(), results=lambda q, a, lengths, table, dim_v, *_: attended(q, dim_v)
-)
+@library_op("cutelite::decode_latent", results=lambda q, a, lengths, table, dim_v, *_: attended(q, dim_v), out=("out",))
 def decode_latent(
     q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
-    scale: float | None, splits: int | None = None,
+    scale: float | None, splits: int | None = None, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode_latent` with ``return_lse=True``. It has no derivative."""
-    return _latent(q, latents, lengths, table, dim_v, causal, scale, splits)
+    return latent_call.attend_latent(
+        q, latents, out, dim_v=dim_v, lengths=lengths, table=table, causal=causal or False, scale=scale,
+        splits=splits, return_lse=True,
+    )  # fmt: skip
 
 
 @library_op(
-    "cutelite::attention_fp8", mutates_args=(), results=lambda q, k, v, *how: attended(q, v, how[-1], torch.bfloat16)
+    "cutelite::attention_fp8", results=lambda q, k, v, *how: attended(q, v, how[-1], torch.bfloat16), out=("out",)
 )
 def attention_fp8(
     q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, v_scale: Tensor, causal: str, left: int | None,
-    right: int | None, scale: float | None, layout: str,
+    right: int | None, scale: float | None, layout: str, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_fp8` with ``return_lse=True``. It has no derivative."""
-    return _fp8(q, k, v, q_scale, k_scale, v_scale, causal, left, right, scale, layout)
+    return fp8_call.attend_fp8(
+        q, k, v, q_scale, k_scale, v_scale, out, causal=causal or False, window=(left, right), scale=scale,
+        layout=layout, return_lse=True,
+    )  # fmt: skip
 
 
 def forward(
@@ -267,41 +274,6 @@ for each in attention, attention_varlen, decode:
     autocast(each, "q", "k", "v")
 autocast(decode_latent, "q", "latents")
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
-
-
-def _attention_into(*given: Any, out: Tensor) -> None:
-    forward(given[:3], How(*given[4:]), (None, None), out, given[3])
-
-
-def _varlen_into(*given: Any, out: Tensor) -> None:
-    forward((*given[:3], *given[4:6]), How(*given[6:]), (None, None), out, given[3])
-
-
-def _decode(
-    q: Any, k: Any, v: Any, lengths: Any, table: Any, sinks: Any, causal: str, left: Any, softcap: Any, scale: Any,
-    starts: Any, splits: Any, out: Any = None,
-) -> Any:  # fmt: skip
-    how = {"window": (left, None), "softcap": softcap, "scale": scale, "splits": splits, "return_lse": True}
-    given = {"lengths": lengths, "starts": starts, "table": table, "sinks": sinks}
-    return decoding_call.attend_decode(q, k, v, out, causal=causal or False, **given, **how)
-
-
-def _latent(
-    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, splits: Any, out: Any = None
-) -> Any:  # fmt: skip
-    how = {"causal": causal or False, "scale": scale, "splits": splits, "return_lse": True}
-    return latent_call.attend_latent(q, latents, out, dim_v=dim_v, lengths=lengths, table=table, **how)
-
-
-def _fp8(*given: Any, out: Any = None) -> Any:
-    *arrays, causal, left, right, scale, layout = given
-    how = {"causal": causal or False, "window": (left, right), "scale": scale, "layout": layout}
-    return fp8_call.attend_fp8(*arrays, out, **how, return_lse=True)  # type: ignore[call-arg]
-
-
-attention_into, varlen_into = out_form(attention, _attention_into), out_form(attention_varlen, _varlen_into)
-decode_into, latent_into = out_form(decode, _decode), out_form(decode_latent, _latent)
-fp8_into = out_form(attention_fp8, _fp8)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]

@@ -20,7 +20,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import library_op, out_form, to_be_cast
+from cutelite.interop.torch import library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
@@ -63,7 +63,7 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
     """Compute `cutelite.kernels.gemm.gemm` by the operator: its out= form where `out` is given."""
     if out is None:
         return gemm(a, b, *how)
-    gemm_into(a, b, out, *how)
+    gemm.into(a, b, out, *how)
     return out
 
 
@@ -73,26 +73,16 @@ def _product(a: Tensor, b: Tensor, *_: Any) -> Tensor:
     return empty(b, shape, DEFAULTS.get(code_of(a)))
 
 
-@library_op("cutelite::gemm", mutates_args=(), results=_product)
+@library_op("cutelite::gemm", results=_product, out=("out",))
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
-    precision: str | None = None,
+    precision: str | None = None, out: Any = None,
 ) -> Tensor:  # fmt: skip
     """`cutelite.kernels.gemm.gemm`, without `out` and `config`."""
     fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    result: Tensor = call.multiply(a, b, None, fused, precision)
+    result: Tensor = call.multiply(a, b, out, fused, precision)
     return result
-
-
-def _into(
-    a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None, scale_a: Tensor | None, scale_b: Tensor | None,
-    alpha: float, beta: float | None, activation: str | None, precision: str | None, *, out: Tensor,
-) -> None:  # fmt: skip
-    call.multiply(a, b, out, call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
-
-
-gemm_into = out_form(gemm, _into)
 
 
 def finishing(name: str, function: Callable[..., None], **how: Any) -> Any:
@@ -135,7 +125,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return library_op(name, mutates_args=(), results=lambda a, b, *_: _product(b.new_empty(a.shape), b))(prepared)
+    return library_op(name, results=lambda a, b, *_: _product(b.new_empty(a.shape), b))(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op, out_form
+from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import needs_gradient
@@ -24,10 +24,12 @@ def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Te
     return experts_alone(x, gate_up, down, index, weights)
 
 
-@library_op("cutelite::experts", mutates_args=(), results="x")
-def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+@library_op("cutelite::experts", results="x", out=("out",))
+def experts_alone(
+    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, out: Any = None
+) -> Tensor:  # fmt: skip
     """`cutelite.kernels.moe.experts`, without derivatives."""
-    return call.mix(x, gate_up, down, index, weights)
+    return call.mix(x, gate_up, down, index, weights, out)
 
 
 def _kept(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
@@ -37,7 +39,7 @@ def _kept(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tens
     return x.new_empty(x.shape), x.new_empty((pairs, 2 * down.shape[2])), *order
 
 
-@library_op("cutelite::experts_kept", mutates_args=(), results=_kept)
+@library_op("cutelite::experts_kept", results=_kept)
 def experts_kept(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -53,7 +55,7 @@ def _gradients(gradient: Tensor, *given: Any) -> tuple[Tensor, ...]:
     return x.new_empty(x.shape), *of_matrices, x.new_empty(place.shape, dtype=torch.float32)
 
 
-@library_op("cutelite::experts_backward", mutates_args=(), results=_gradients)
+@library_op("cutelite::experts_backward", results=_gradients)
 def experts_backward(
     gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, weights: Tensor, sums: Tensor, rows: Tensor,
     place: Tensor, ends: Tensor, matrices: bool,
@@ -82,20 +84,22 @@ for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
 
 
-@library_op("cutelite::narrow_experts", mutates_args=(), results="x")
+@library_op("cutelite::narrow_experts", results="x", out=("out",))
 def narrow_experts(
-    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int
-) -> Tensor:
+    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
     """`cutelite.kernels.moe.narrow_experts`."""
-    return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner)
+    return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner, out=out)
 
 
-@library_op("cutelite::scaled_experts", mutates_args=(), results="x")
+@library_op("cutelite::scaled_experts", results="x", out=("out",))
 def scaled_experts(
-    x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor
-) -> Tensor:
+    x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
     """`cutelite.kernels.moe.scaled_experts`."""
-    return fp8.scaled_experts(x, gate_up, gate_up_scale, down, down_scale, index, weights)
+    return fp8.scaled_experts(x, gate_up, gate_up_scale, down, down_scale, index, weights, out)
 
 
 def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
@@ -103,10 +107,10 @@ def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
     return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int64)
 
 
-@library_op("cutelite::route", mutates_args=(), results=_routed)
-def route(logits: Tensor, k: int, normalise: bool) -> tuple[Tensor, Tensor]:
+@library_op("cutelite::route", results=_routed, out=("chances", "index"))
+def route(logits: Tensor, k: int, normalise: bool, out: Any = None) -> tuple[Tensor, Tensor]:
     """`cutelite.kernels.moe.route`: weights, f32, and experts, i64."""
-    return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64"))
+    return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64", out=out))
 
 
 def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -115,7 +119,7 @@ def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]
     ctx.save_for_backward(logits, *output)
 
 
-@library_op("cutelite::route_backward", mutates_args=(), results="logits")
+@library_op("cutelite::route_backward", results="logits")
 def route_backward(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
     """`cutelite.kernels.moe.route_backward`."""
     return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
@@ -131,19 +135,3 @@ for each in experts_alone, narrow_experts, scaled_experts:
     folded(each, "x", "index", "weights")
 folded(route, "logits", results=2)
 folded(route_backward, "gradient", "logits", "weights", "index")
-
-
-def _narrow_into(
-    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, inner: int, out: Any
-) -> None:  # fmt: skip
-    narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner, out=out)
-
-
-def _route_into(logits: Any, k: int, normalise: bool, out: Any) -> None:
-    routing.choose(logits, k, normalise=normalise, index_dtype="i64", out=out)
-
-
-out_form(experts_alone, call.mix)
-out_form(narrow_experts, _narrow_into)
-out_form(scaled_experts, fp8.scaled_experts)
-out_form(route, _route_into, "chances", "index")

@@ -14,26 +14,17 @@ from typing import Any
 
 import torch
 
-from cutelite.interop.torch import library_op, out_form
+from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import embedding as tables
-from cutelite.kernels.rows import gates, norm, scan, select
-from cutelite.kernels.rows import quantise as by_8_bits
-from cutelite.kernels.rows import reduce as reductions
-from cutelite.kernels.rows import rope as rotary
-from cutelite.kernels.rows import sample as sampling
+from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
-from cutelite.kernels.rows import sort as sorting
-from cutelite.kernels.rows.arrays import RESULTS
-from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.operators_elements import (
     activated,
     activated_backward,
     gated,
     gated_backward,
     gated_halves,
-    halves,
     rope,
     rope_,
     rope_append,
@@ -61,13 +52,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-@library_op("cutelite::softmax", mutates_args=(), results="x")
-def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
+@library_op("cutelite::softmax", results="x", out=("out",))
+def softmax(x: torch.Tensor, log: bool, out: Any = None) -> torch.Tensor:
     """Compute softmax over the last mode, or its logarithm."""
-    return soft.apply(x, None, log, None)
+    return soft.apply(x, out, log, None)
 
 
-@library_op("cutelite::softmax_backward", mutates_args=(), results="y")
+@library_op("cutelite::softmax_backward", results="y")
 def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
     """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
@@ -92,7 +83,7 @@ def _norm_results(x: Any, weight: Any, bias: Any, residual: Any, eps: float, off
     return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
 
 
-@library_op("cutelite::norm", mutates_args=(), results=_norm_results)
+@library_op("cutelite::norm", results=_norm_results, out=("out",))
 def norm_forward(
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -101,12 +92,13 @@ def norm_forward(
     eps: float,
     offset: float,
     center: bool,
+    out: Any = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute LayerNorm, or without `center` RMSNorm, of x + residual: the result, that sum, mean and rstd of rows.
 
     Without a residual the sum is an empty tensor; without `center` the mean is.
     """
-    made = norm.apply(x, weight, residual, bias, eps, offset, center, None)
+    made = norm.apply(x, weight, residual, bias, eps, offset, center, out=out)
     total = x.new_empty((0,)) if residual is None else made.total
     return made.y, total, made.rstd.new_empty((0,)) if made.mean is None else made.mean, made.rstd
 
@@ -117,7 +109,7 @@ def _norm_gradients(dy: Any, s: Any, weight: Any, mean: Any, rstd: Any, add: Any
     return s.new_empty(s.shape), dw, like.new_empty(n) if bias else s.new_empty((0,))
 
 
-@library_op("cutelite::norm_backward", mutates_args=(), results=_norm_gradients)
+@library_op("cutelite::norm_backward", results=_norm_gradients)
 def norm_backward(
     dy: torch.Tensor,
     s: torch.Tensor,
@@ -157,17 +149,17 @@ norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
 
 @library_op(
     "cutelite::cross_entropy",
-    mutates_args=(),
+    out=("losses", "sums"),
     results=lambda x, *_: tuple(x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(2)),
 )
 def cross_entropy(
-    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
+    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int, out: Any = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute each row's loss, and the log of the sum of its exponentials."""
-    return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore))
+    return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore, out=out))
 
 
-@library_op("cutelite::cross_entropy_backward", mutates_args=(), results="x")
+@library_op("cutelite::cross_entropy_backward", results="x", out=("out",))
 def cross_entropy_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -177,9 +169,12 @@ def cross_entropy_backward(
     z: float,
     ignore: int,
     part: bool = False,
+    out: Any = None,
 ) -> torch.Tensor:
     """Compute the gradient of the logits; with `part` of a part of each row's."""
-    return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore, part=part)
+    return entropy.cross_entropy_backward(
+        gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore, part=part, out=out
+    )
 
 
 def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
@@ -201,49 +196,3 @@ for operator, names, results in (
     (top_k, ("x",), 2), (argmax, ("x",), 2), (embedding, ("places",), 1), (quantise, (), 2), (rope, (), 2),
 ):  # fmt: skip
     batched(operator, *names, results=results)
-
-
-def _norm_into(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool, out: Any) -> Any:
-    return norm.apply(x, weight, residual, bias, eps, offset, center, out=out)
-
-
-def _rope_into(*arrays: Any, out: Any) -> Any:
-    return rotary.rope(*arrays[:-2], interleaved=arrays[-2], inverse=arrays[-1], out=out)
-
-
-def _halves_into(x: Any, activation: str, out: Any) -> Any:
-    return gates.gated(*halves(x), activation, out=out)
-
-
-def _quantise_into(x: Any, block: int, up: Any, activation: str, dtype: str, out: Any) -> Any:
-    return by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation, out=out)
-
-
-def _entropy_into(x: Any, target: Any, smoothing: float, z: float, ignore: int, out: Any) -> Any:
-    return entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore, out=out)
-
-
-def _entropy_backward_into(*given: Any, out: Any) -> Any:
-    how = dict(zip(("smoothing", "z", "ignore", "part"), given[4:], strict=True))
-    return entropy.cross_entropy_backward(*given[:4], **how, out=out)
-
-
-def _sample_into(x: Any, chances: Any, temperature: float, top_k: int, top_p: float, out: Any) -> Any:
-    return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
-
-
-for operator, function in (
-    (softmax, lambda x, log, out: soft.apply(x, out, log, None)), (norm_forward, _norm_into),
-    (activated, gates.activated), (gated, gates.gated),
-    (gated_halves, _halves_into), (cumsum, scan.cumsum),
-    (cross_entropy_backward, _entropy_backward_into), (sample, _sample_into),
-    (embedding, lambda table, places, padding, out: tables.embedding(table, places, out=out)),
-):  # fmt: skip
-    out_form(operator, function)
-out_form(top_k, select.top_k, "values", "columns")
-out_form(cross_entropy, _entropy_into, "losses", "sums")
-out_form(argmax, select.argmax, "values", "columns")
-out_form(sort, lambda x, descending, out: sorting.sort(x, descending=descending, out=out), "keys", "places")
-out_form(reduced, reductions.reduced)
-out_form(quantise, _quantise_into, "codes", "scales")
-out_form(rope, _rope_into, "turned_q", "turned_k")

@@ -22,13 +22,13 @@ from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
 
 
-@library_op("cutelite::activated", mutates_args=(), results="x")
-def activated(x: Tensor, activation: str) -> Tensor:
+@library_op("cutelite::activated", results="x", out=("out",))
+def activated(x: Tensor, activation: str, out: Any = None) -> Tensor:
     """An activation of every element: 'silu', 'gelu', 'gelu_tanh', 'relu'."""
-    return gates.activated(x, activation)
+    return gates.activated(x, activation, out=out)
 
 
-@library_op("cutelite::activated_backward", mutates_args=(), results="x")
+@library_op("cutelite::activated_backward", results="x")
 def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     return gates.activated_backward(dy, x, activation)
@@ -44,13 +44,13 @@ activated.register_autograd(
 )
 
 
-@library_op("cutelite::gated", mutates_args=(), results="gate")
-def gated(gate: Tensor, up: Tensor, activation: str) -> Tensor:
+@library_op("cutelite::gated", results="gate", out=("out",))
+def gated(gate: Tensor, up: Tensor, activation: str, out: Any = None) -> Tensor:
     """``activation(gate) * up``: SwiGLU with 'silu', GeGLU with 'gelu' or 'gelu_tanh'."""
-    return gates.gated(gate, up, activation)
+    return gates.gated(gate, up, activation, out=out)
 
 
-@library_op("cutelite::gated_backward", mutates_args=(), results=("gate", "up"))
+@library_op("cutelite::gated_backward", results=("gate", "up"))
 def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
     """The gradients of gate and up."""
     return gates.gated_backward(dy, gate, up, activation)
@@ -69,14 +69,13 @@ def halves(x: Tensor) -> tuple[Tensor, Tensor]:
     return x[..., :n], x[..., n:]
 
 
-@library_op("cutelite::gated_halves", mutates_args=(), results=lambda x, _: x.new_empty(halves(x)[0].shape))
-def gated_halves(x: Tensor, activation: str) -> Tensor:
+@library_op("cutelite::gated_halves", results=lambda x, _: x.new_empty(halves(x)[0].shape), out=("out",))
+def gated_halves(x: Tensor, activation: str, out: Any = None) -> Tensor:
     """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
-    gate, up = halves(x)
-    return gates.gated(gate, up, activation)
+    return gates.gated(*halves(x), activation, out=out)
 
 
-@library_op("cutelite::gated_halves_backward", mutates_args=(), results="x")
+@library_op("cutelite::gated_halves_backward", results="x")
 def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     """The gradient of x."""
     dx = x.new_empty(x.shape)
@@ -89,12 +88,14 @@ gated_halves.register_autograd(
 )
 
 
-@library_op("cutelite::rope", mutates_args=(), results=("q", "k"))
+@library_op("cutelite::rope", results=("q", "k"), out=("turned_q", "turned_k"))
 def rope(
-    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
-) -> tuple[Tensor, Tensor]:
+    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool,
+    out: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Queries and keys turned by the angles of their positions."""
-    return rotary.rope(whole(q), whole(k), cosines, sines, positions, interleaved=interleaved, inverse=inverse)
+    q, k = (whole(x) if out is None else x for x in (q, k))
+    return rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=out)
 
 
 def _keep_rope(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -130,7 +131,7 @@ def _tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: f
     return made, torch.empty_like(made)
 
 
-@library_op("cutelite::rope_tables", mutates_args=(), results=_tables)
+@library_op("cutelite::rope_tables", results=_tables)
 def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
     code = code_of(positions.new_empty((0,), dtype=dtype))

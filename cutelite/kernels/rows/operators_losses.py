@@ -58,7 +58,7 @@ def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any
     return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
-@library_op("cutelite::linear_cross_entropy", mutates_args=(), results=_losses)
+@library_op("cutelite::linear_cross_entropy", results=_losses)
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
@@ -75,7 +75,7 @@ def linear_loss(
     return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
 
 
-@library_op("cutelite::linear_cross_entropy_backward", mutates_args=(), results=("x", "weight"))
+@library_op("cutelite::linear_cross_entropy_backward", results=("x", "weight"))
 def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
     rows: int | None,

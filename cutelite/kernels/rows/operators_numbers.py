@@ -27,17 +27,16 @@ from cutelite.kernels.rows.narrow import Narrow
 
 @library_op(
     "cutelite::embedding",
-    mutates_args=(),
+    out=("out",),
     results=lambda table, places, _: table.new_empty((*places.shape, table.shape[1])),
 )
-def embedding(table: Tensor, places: Tensor, padding: int) -> Tensor:
+def embedding(table: Tensor, places: Tensor, padding: int, out: Any = None) -> Tensor:
     """Rows of a table. `padding`: a row that gets no gradient, or -1."""
-    return tables.embedding(table, places)
+    return tables.embedding(table, places, out=out)
 
 
 @library_op(
     "cutelite::embedding_backward",
-    mutates_args=(),
     results=lambda dy, places, words, _: dy.new_empty((words, dy.shape[-1])),
 )
 def embedding_backward(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
@@ -62,10 +61,12 @@ def _with_columns(x: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
-@library_op("cutelite::top_k", mutates_args=(), results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)))
-def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+@library_op(
+    "cutelite::top_k", results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)), out=("values", "columns")
+)  # fmt: skip
+def top_k(x: Tensor, k: int, out: Any = None) -> tuple[Tensor, Tensor]:
     """The k greatest elements of each row in descending order, and their columns."""
-    return tuple(select.top_k(x, k))
+    return tuple(select.top_k(x, k, out=out))
 
 
 def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -82,10 +83,10 @@ def _scattered(ctx: Any, dy: Tensor) -> Tensor:
 top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
 
 
-@library_op("cutelite::argmax", mutates_args=(), results=lambda x: _with_columns(x, x.shape[:-1]))
-def argmax(x: Tensor) -> tuple[Tensor, Tensor]:
+@library_op("cutelite::argmax", results=lambda x: _with_columns(x, x.shape[:-1]), out=("values", "columns"))
+def argmax(x: Tensor, out: Any = None) -> tuple[Tensor, Tensor]:
     """The greatest element of each row, and its column."""
-    return tuple(select.argmax(x))
+    return tuple(select.argmax(x, out=out))
 
 
 def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -97,10 +98,10 @@ def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
 
 
-@library_op("cutelite::sort", mutates_args=(), results=lambda x, _: _with_columns(x, x.shape))
-def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
+@library_op("cutelite::sort", results=lambda x, _: _with_columns(x, x.shape), out=("keys", "places"))
+def sort(x: Tensor, descending: bool, out: Any = None) -> tuple[Tensor, Tensor]:
     """The sorted elements of a vector and their indices (a stable sort)."""
-    return tuple(sorting.sort(x, descending=descending))
+    return tuple(sorting.sort(x, descending=descending, out=out))
 
 
 sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
@@ -117,12 +118,12 @@ def sort_with(x: Tensor, values: Tensor | None, descending: bool) -> tuple[Tenso
 
 @library_op(
     "cutelite::reduced",
-    mutates_args=(),
+    out=("out",),
     results=lambda x, _, mode: x.new_empty(() if mode is None else (x.shape[1 - mode % 2],)),
 )
-def reduced(x: Tensor, operation: str, mode: int | None) -> Tensor:
+def reduced(x: Tensor, operation: str, mode: int | None, out: Any = None) -> Tensor:
     """The 'sum', 'mean', 'max' or 'min' of all elements, or along a mode of a matrix."""
-    return reductions.reduced(x, operation, mode)
+    return reductions.reduced(x, operation, mode, out=out)
 
 
 def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -149,16 +150,18 @@ def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
 reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 
 
-@library_op("cutelite::sample", mutates_args=(), results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64))
-def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+@library_op(
+    "cutelite::sample", results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64), out=("out",)
+)  # fmt: skip
+def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float, out: Any = None) -> Tensor:
     """A column of each row by chance, among the greatest."""
-    return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
+    return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
 
 
-@library_op("cutelite::cumsum", mutates_args=(), results="x")
-def cumsum(x: Tensor) -> Tensor:
+@library_op("cutelite::cumsum", results="x", out=("out",))
+def cumsum(x: Tensor, out: Any = None) -> Tensor:
     """Sums of rows up to each element."""
-    return scan.cumsum(x)
+    return scan.cumsum(x, out=out)
 
 
 cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
@@ -173,7 +176,10 @@ def _quantised(x: Tensor, block: int, up: Tensor | None, activation: str, dtype:
     return empty(x, x.shape, dtype), scale
 
 
-@library_op("cutelite::quantise", mutates_args=(), results=_quantised)
-def quantise(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
+@library_op("cutelite::quantise", results=_quantised, out=("codes", "scales"))
+def quantise(
+    x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3", out: Any = None
+) -> tuple[Tensor, Tensor]:
     """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
-    return tuple(by_8_bits.quantise(x, Narrow(RESULTS.get(dtype), block), up=up, activation=activation))
+    narrow = Narrow(RESULTS.get(dtype), block)
+    return tuple(by_8_bits.quantise(x, narrow, up=up, activation=activation, out=out))
