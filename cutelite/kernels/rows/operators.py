@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import batched
@@ -53,23 +54,23 @@ __all__ = [
 
 
 @library_op("cutelite::softmax", results="x", out=("out",))
-def softmax(x: torch.Tensor, log: bool, out: Any = None) -> torch.Tensor:
+def softmax(x: Tensor, log: bool, out: Any = None) -> Tensor:
     """Compute softmax over the last mode, or its logarithm."""
     return soft.apply(x, out, log, None)
 
 
 @library_op("cutelite::softmax_backward", results="y")
-def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
+def softmax_backward(dy: Tensor, y: Tensor, log: bool) -> Tensor:
     """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
 
 
-def _keep_softmax(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+def _keep_softmax(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.log = inputs[1]
     ctx.save_for_backward(output)
 
 
-def _differentiate_softmax(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
+def _differentiate_softmax(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
     (y,) = ctx.saved_tensors
     return softmax_backward(dy, y, ctx.log), None
 
@@ -85,15 +86,9 @@ def _norm_results(x: Any, weight: Any, bias: Any, residual: Any, eps: float, off
 
 @library_op("cutelite::norm", results=_norm_results, out=("out",))
 def norm_forward(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    eps: float,
-    offset: float,
-    center: bool,
-    out: Any = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, residual: Tensor | None, eps: float, offset: float,
+    center: bool, out: Any = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Compute LayerNorm, or without `center` RMSNorm, of x + residual: the result, that sum, mean and rstd of rows.
 
     Without a residual the sum is an empty tensor; without `center` the mean is.
@@ -111,22 +106,16 @@ def _norm_gradients(dy: Any, s: Any, weight: Any, mean: Any, rstd: Any, add: Any
 
 @library_op("cutelite::norm_backward", results=_norm_gradients)
 def norm_backward(
-    dy: torch.Tensor,
-    s: torch.Tensor,
-    weight: torch.Tensor | None,
-    mean: torch.Tensor | None,
-    rstd: torch.Tensor,
-    add: torch.Tensor | None,
-    bias: bool,
+    dy: Tensor, s: Tensor, weight: Tensor | None, mean: Tensor | None, rstd: Tensor, add: Tensor | None, bias: bool,
     offset: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Compute the gradients of x, weight and bias; empty tensors where there is none. `add` is added to that of x."""
     made = norm.norm_backward(dy, norm.Normed(None, s, mean, rstd), weight, bias=bias, add=add, offset=offset)
     dw, db = (s.new_empty((0,)) if each is None else each for each in (made.weight, made.bias))
     return made.x, dw, db
 
 
-def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, weight, bias, residual, _, ctx.offset, ctx.center = inputs
     _, total, mean, rstd = output
     ctx.bias, ctx.residual = bias is not None, residual is not None
@@ -135,7 +124,7 @@ def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ..
     ctx.set_materialize_grads(False)  # without this, torch fills zeros for each unused gradient, by a launch each
 
 
-def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor | None, *_: Any) -> tuple[Any, ...]:
+def _differentiate_norm(ctx: Any, dy: Tensor | None, dtotal: Tensor | None, *_: Any) -> tuple[Any, ...]:
     s, weight, mean, rstd = ctx.saved_tensors
     dy = torch.zeros_like(s) if dy is None else dy
     add = dtotal if ctx.residual else None
@@ -153,37 +142,30 @@ norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
     results=lambda x, *_: tuple(x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(2)),
 )
 def cross_entropy(
-    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int, out: Any = None
-) -> tuple[torch.Tensor, torch.Tensor]:
+    x: Tensor, target: Tensor, smoothing: float, z: float, ignore: int, out: Any = None
+) -> tuple[Tensor, Tensor]:
     """Compute each row's loss, and the log of the sum of its exponentials."""
     return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore, out=out))
 
 
 @library_op("cutelite::cross_entropy_backward", results="x", out=("out",))
 def cross_entropy_backward(
-    gradient: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    lse: torch.Tensor,
-    smoothing: float,
-    z: float,
-    ignore: int,
-    part: bool = False,
-    out: Any = None,
-) -> torch.Tensor:
+    gradient: Tensor, x: Tensor, target: Tensor, lse: Tensor, smoothing: float, z: float, ignore: int,
+    part: bool = False, out: Any = None,
+) -> Tensor:  # fmt: skip
     """Compute the gradient of the logits; with `part` of a part of each row's."""
     return entropy.cross_entropy_backward(
         gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore, part=part, out=out
     )
 
 
-def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     x, target, *ctx.how = inputs
     ctx.save_for_backward(x, target, output[1])
     ctx.mark_non_differentiable(output[1])
 
 
-def _differentiate_entropy(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[Any, ...]:
+def _differentiate_entropy(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
     return cross_entropy_backward(gradient, *ctx.saved_tensors, *ctx.how), None, None, None, None
 
 
