@@ -926,6 +926,8 @@ _TABLE: tuple[Row, ...] = (
     ),
     Row(APART, "drop early", "cp.async.bulk.commit_group", "", "self.write((grads[1],), 1, self.own(1))", LARGER_GROUP),
     Row(LOOKED_UP, "stage", "add", "", "state.advance() < added, _ = self.terms.read(", NO_STATE),
+    Row(LOOKED_UP, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < Lookups(", QUERIES_BEFORE, (0,)),
+    Row(LOOKED_UP, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < Lookups(", QUERIES_BEFORE, (0,)),
     Row(
         LOOKED_UP,
         "stage",
