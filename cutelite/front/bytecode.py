@@ -116,25 +116,28 @@ class _Raw(NamedTuple):
 def _decode(pycode: CodeType) -> Iterator[_Raw]:
     """Yield the instructions of `pycode` without their prefixes and caches."""
     code, function, filename, new = pycode.co_code, _short_name(pycode), pycode.co_filename, tuple.__new__
-    line = pycode.co_firstlineno
-    start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
-    for at, (first, last, col, end_col) in zip(range(0, len(code), 2), pycode.co_positions(), strict=True):
-        op = code[at]
-        line = first or line  # instructions that CPython made up have no line: they belong to the one before
+    line, names = pycode.co_firstlineno, opcode.opname
+    start, high = -1, 0  # of the instruction being read: offset of its first EXTENDED_ARG, and argument bits from these
+    for at, op, low, (first, last, col, end_col) in zip(
+        range(0, len(code), 2), code[::2], code[1::2], pycode.co_positions(), strict=True
+    ):
         if op == _CACHE:
-            start = at + 2
-        elif op == _EXTENDED:
-            high = (high | code[at + 1]) << 8
-        else:
-            name, arg, target = opcode.opname[op], high | code[at + 1], -1
-            if op in _JUMPING:
-                behind = at + 2
-                while behind < len(code) and code[behind] == _CACHE:
-                    behind += 2
-                target = behind + 2 * (-arg if "BACKWARD" in name else arg)
-            span = new(Span, (filename, line, col, last, end_col, function, None))  # a call of Span takes twice as long
-            yield new(_Raw, (name, arg, start, target, span))
-            start, high = at + 2, 0
+            continue
+        line = first or line  # instructions that CPython made up have no line: they belong to the one before
+        if op == _EXTENDED:
+            high = (high | low) << 8
+            if start < 0:
+                start = at
+            continue
+        name, arg, target = names[op], high | low, -1
+        if op in _JUMPING:
+            behind = at + 2
+            while behind < len(code) and code[behind] == _CACHE:
+                behind += 2
+            target = behind + 2 * (-arg if "BACKWARD" in name else arg)
+        span = new(Span, (filename, line, col, last, end_col, function, None))  # a call of Span takes twice as long
+        yield new(_Raw, (name, arg, at if start < 0 else start, target, span))
+        start, high = -1, 0
 
 
 _CACHE, _EXTENDED, _JUMPING = opcode.opmap["CACHE"], opcode.opmap["EXTENDED_ARG"], frozenset(opcode.hasjrel)

@@ -267,20 +267,20 @@ def _originals(instrs: tuple[Instr, ...], turns: Turns) -> list[int] | None:
 
 
 def _depths(instrs: tuple[Instr, ...], turns: Turns) -> list[int]:
-    """Return the number of values on the stack before each instruction."""
-    depths = [0] * len(instrs)
-    start = _past_jumps(instrs, 0)
-    pending, seen = [start], {start}
+    """Return the number of values on the stack before each instruction; -1 where none leads to it."""
+    depths = [-1] * len(instrs)
+    pending = [(_past_jumps(instrs, 0), 0)]
     while pending:
-        at = pending.pop()
-        instr = instrs[at]
-        pops, pushes = stack_effect(instr.op, instr.arg)
-        for way, step in enumerate(turns.get(at, (at + 1,))):
-            if step not in seen:
-                seen.add(step)
-                exhausted = instr.op == "FOR_ITER" and way == 1
-                depths[step] = depths[at] - 1 if exhausted else depths[at] - pops + pushes
-                pending.append(step)
+        at, depth = pending.pop()
+        while depths[at] < 0:
+            depths[at] = depth
+            op, arg, _, _ = instrs[at]
+            pops, pushes = stack_effect(op, arg)
+            if at in turns:
+                behind = [depth - pops + pushes, depth - 1 if op == "FOR_ITER" else depth - pops + pushes]
+                pending += zip(turns[at], behind, strict=False)
+                break
+            at, depth = at + 1, depth - pops + pushes
     return depths
 
 
