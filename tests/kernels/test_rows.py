@@ -425,6 +425,7 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
             of_two_bytes(plan_norm, 2),
             of_two_bytes(plan_sums, 2, 1),
             of_two_bytes(plan_sums, 3, 2),
+            of_two_bytes(plan_sums, 2, 1, 8, True),
             of_two_bytes(plan_residual, True),
             of_two_bytes(plan_token),
         ),

@@ -361,11 +361,15 @@ def plan_sums(
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     """
     threads, short = -(-n // (3 * vector * WARP)) * WARP, n <= 2048
+    alone = threads >= SMALL_BLOCK  # on a multiprocessor, with as many rows as there is room for
     # ends of rows come without a wait
-    if shifted and not (short and few) and threads < SMALL_BLOCK and (inputs, bytes) == (2, 2):
+    if shifted and not (short and few) and (not alone or (sums == 1 and n <= 16_384)) and (inputs, bytes) == (2, 2):
+        blocks, stages = 2, MOST_STAGES
         if short:  # a warp of up to five vectors reduces alone
             threads = -(-n // (5 * vector * WARP)) * WARP
-        blocks, stages = (12 * WARP // threads, 2) if short else (2, MOST_STAGES)
+            blocks, stages = 12 * WARP // threads, 2
+        elif alone:
+            threads, blocks, stages = SMALL_BLOCK, 1, min(MOST_STAGES, (SHARED // (bytes * n) - 2) // 2)
         p = ahead(Plan(threads, 1, 1, vector, blocks), n, bytes, stages=stages, rows=blocks * (2 * stages + 2))
         if p.stages:
             return replace(p, shared_sums=1)
