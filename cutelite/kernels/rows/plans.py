@@ -349,6 +349,20 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
 
+def plan_odd_sums(n: int, vector: int, sums: int, few: bool) -> Plan | None:
+    """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None."""
+    bytes, threads, blocks, stages = 2, -(-n // (3 * vector * WARP)) * WARP, 2, MOST_STAGES
+    if n <= 2048:  # a warp of up to five vectors reduces alone
+        threads = -(-n // (5 * vector * WARP)) * WARP
+        blocks, stages = 12 * WARP // threads, 2
+    elif threads >= SMALL_BLOCK:  # one on a multiprocessor, with as many rows as there is room for
+        threads, blocks, stages = SMALL_BLOCK, 1, min(MOST_STAGES, (SHARED // (bytes * n) - 2) // 2)
+    if (few and n <= 2048) or (blocks == 1 and (sums > 1 or n > 16_384)):
+        return None
+    p = ahead(Plan(threads, 1, 1, vector, blocks), n, bytes, stages=stages, rows=blocks * (2 * stages + 2))
+    return replace(p, shared_sums=1) if p.stages else None
+
+
 def plan_sums(
     n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False
 ) -> Plan:
@@ -360,19 +374,8 @@ def plan_sums(
     shifted  `n` is of the vectors that cover rows
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     """
-    threads, short = -(-n // (3 * vector * WARP)) * WARP, n <= 2048
-    alone = threads >= SMALL_BLOCK  # on a multiprocessor, with as many rows as there is room for
-    # ends of rows come without a wait
-    if shifted and not (short and few) and (not alone or (sums == 1 and n <= 16_384)) and (inputs, bytes) == (2, 2):
-        blocks, stages = 2, MOST_STAGES
-        if short:  # a warp of up to five vectors reduces alone
-            threads = -(-n // (5 * vector * WARP)) * WARP
-            blocks, stages = 12 * WARP // threads, 2
-        elif alone:
-            threads, blocks, stages = SMALL_BLOCK, 1, min(MOST_STAGES, (SHARED // (bytes * n) - 2) // 2)
-        p = ahead(Plan(threads, 1, 1, vector, blocks), n, bytes, stages=stages, rows=blocks * (2 * stages + 2))
-        if p.stages:
-            return replace(p, shared_sums=1)
+    if shifted and (inputs, bytes) == (2, 2) and (p := plan_odd_sums(n, vector, sums, few)):
+        return p
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
