@@ -699,10 +699,15 @@ def normcdf(x: Number) -> Number:
 # The gamma function, and the inverse of the error function. f32 is computed in f64, and rounded.
 
 
-def in_f64(function: Callable[[Number], Number], x: Number) -> Number:
-    """Compute a function of f64 for an f32, and round the result to f32."""
-    wide = emit(convert.Convert(x.value, f64))
-    return emit(convert.Convert(function(wide).value, f32))
+def in_f64(function: Callable[[Number], Number]) -> Callable[[Number], Number]:
+    """Return a function of f64 that takes f32 too: it is computed in f64, and the result rounded to f32."""
+
+    def computed(x: Number) -> Number:
+        if x.dtype != f32:
+            return function(x)
+        return emit(convert.Convert(function(emit(convert.Convert(x.value, f64))).value, f32))
+
+    return computed
 
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
@@ -734,10 +739,9 @@ def sin_pi(x: Number) -> Number:
     return where(odd, -value, value)
 
 
+@in_f64
 def lgamma(x: Number) -> Number:
     """Return the logarithm of the magnitude of gamma(x)."""
-    if x.dtype == f32:
-        return in_f64(lgamma, x)
     size = absolute(x)
     z, product, _ = shifted(size)
     inverse = rcp(z)
@@ -749,10 +753,9 @@ def lgamma(x: Number) -> Number:
     return where((size == INF) | (size == 0.0), as_proxy(INF, x), value)
 
 
+@in_f64
 def tgamma(x: Number) -> Number:
     """Return gamma(x)."""
-    if x.dtype == f32:
-        return in_f64(tgamma, x)
     size = absolute(x)
     z, product, _ = shifted(size)
     z = clamped(z, 0.0, 200.0)
@@ -766,10 +769,9 @@ def tgamma(x: Number) -> Number:
     return where(x <= 0.0, where(x == -INF, NAN, reflected), where(x > 172.0, INF, root * rest))
 
 
+@in_f64
 def digamma(x: Number) -> Number:
     """Return the derivative of log(gamma(x))."""
-    if x.dtype == f32:
-        return in_f64(digamma, x)
     size = absolute(x)
     z, product, slope = shifted(size)
     inverse = rcp(z)
@@ -788,9 +790,8 @@ def erfinv(y: Number) -> Number:
     return copysign(where(size > 1.0, NAN, x), y)
 
 
+@in_f64
 def erfcinv(y: Number) -> Number:
-    if y.dtype == f32:
-        return in_f64(erfcinv, y)
     rest = where(y > 1.0, 2.0 - y, y)
     size = 1.0 - rest
     x = quantile(size, rest, -(log(rest) + log1p(size)))
@@ -798,9 +799,8 @@ def erfcinv(y: Number) -> Number:
     return where((y >= 0.0) & (y <= 2.0), x, NAN)
 
 
+@in_f64
 def normcdfinv(p: Number) -> Number:
-    if p.dtype == f32:
-        return in_f64(normcdfinv, p)
     return erfcinv(p * 2.0) * -1.4142135623730951
 
 
