@@ -62,9 +62,8 @@ def build(
     """
     (P, Q), (R,) = pitches("P Q", vector), pitches("R", out_vector)
     wide = ACCESS // dtype.bytes
-    few = vector == wide or (
-        wrapped and shape.whole
-    )  # registers: where a row has several tiles, more blocks are slower
+    # where a row of parts has several tiles, more blocks, of fewer registers, are slower
+    few = vector == wide or (wrapped and shape.whole)
     blocks = REGISTERS // (128 if activation else 64 if few else 80) // shape.threads
     lanes = narrow.block // wide  # that share a scale
 

@@ -20,6 +20,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
+from cutelite.layout.access import LINE_BYTES, SECTOR_BYTES
 from cutelite.lib.row_ends import between
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import WARP
@@ -27,7 +28,6 @@ from cutelite.target.targets import WARP
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
 STRIPS = TILE_M // STRIP
-LINE, SECTOR = 128, 32  # bytes that a prefetch brings, and that L2 writes at once
 ROW = 256  # bytes of a tile's row
 ACROSS = ROW // ACCESS  # threads that load a row
 
@@ -100,7 +100,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
 
 def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
     """Let a tile of a matrix, if it is `whole`, come to L2."""
-    line = LINE // x.dtype.bytes  # elements
+    line = LINE_BYTES // x.dtype.bytes  # elements
     for at in range(cl.thread_idx.x, TILE_M * tile_n // line if whole else 0, cl.block_dim.x):
         cl.prefetch(x, (first + at * line // tile_n, column + at * line % tile_n))
 
@@ -159,7 +159,7 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
             tile = cl.RowTile(first + number * wide, m, wide, 1, threads=1)
             tile.store(part.load().reshape((wide, 1)), y[column + row, None])
     if loading is not None and whole:
-        sector = SECTOR // y.dtype.bytes
+        sector = SECTOR_BYTES // y.dtype.bytes
         for i in cl.static_range(stores * wide * sector // TILE_M):
             row, number = (i * threads + t) // sector, (i * threads + t) % sector
             store_end(made[row, None], y[column + row, None], first, number)
@@ -170,8 +170,8 @@ def store_sectors(line: Any, out: Any, first: Any, number: Any, loading: Any) ->
 
     L2 writes a sector in parts more slowly. At both ends the tile has sectors in parts, together one: `store_end`.
     """
-    wide, sector = ACCESS // out.dtype.bytes, SECTOR // out.dtype.bytes
-    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR)
+    wide, sector = ACCESS // out.dtype.bytes, SECTOR_BYTES // out.dtype.bytes
+    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR_BYTES)
     at = number * wide + (sector - lead) % sector
     if at + wide <= TILE_M - lead:
         cover = cl.make_tensor(cover, cl.make_layout((TILE_M + sector,)))
@@ -180,8 +180,8 @@ def store_sectors(line: Any, out: Any, first: Any, number: Any, loading: Any) ->
 
 def store_end(line: Any, out: Any, first: Any, number: Any) -> None:
     """Write element `number` of those in the sectors that a row of a tile has in parts."""
-    sector = SECTOR // out.dtype.bytes
-    lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR)[1]
+    sector = SECTOR_BYTES // out.dtype.bytes
+    lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR_BYTES)[1]
     if lead > 0:
         place = number + cl.where(number < sector - lead, 0, TILE_M - sector)
         out[first + place] = line[place]
