@@ -30,7 +30,7 @@ from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
 from cutelite.builds.hooks import HookError, Hooks
-from cutelite.builds.refusals import stage, warned
+from cutelite.builds.refusals import check_parameters, stage, warned
 from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.front.build import build as evaluate
@@ -145,6 +145,7 @@ def for_costs(source: Source, target: Target) -> Function:
 def _front(source: Source, target: Target, times: dict[str, float]) -> Function:
     with stage("front", times):
         front = evaluate(*source, target)
+        check_parameters(front, source)
         if front.attrs.get("record"):
             from cutelite.passes.recorded import recorded  # imported here: few kernels are compared with a GPU
 

@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
+from cutelite.builds.artifact import parameter_kinds
 from cutelite.builds.build import Build
 from cutelite.builds.findings import first_of
+from cutelite.builds.source import Source
 from cutelite.config import ConfigError
 from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
+from cutelite.ir.function import Function
 from cutelite.options import OptionError
 from cutelite.toolchain import ToolchainError
+from cutelite_rt.gpu.params import ParameterLayout
+
+MOST_PARAMETER_BYTES = 32_764  # PTX ISA, kernel function parameters: from 8.1 on, for sm_70 and later
 
 
 @contextmanager
@@ -36,6 +42,15 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
 
 def _hooks_blame(build: Build | None) -> str:
     return f"The hook {build.changed}." if build is not None and build.changed else ""
+
+
+def check_parameters(front: Function, source: Source) -> None:
+    """Check that the parameters of a kernel, whose IR is `front`, have room. Errors: `CompileError`."""
+    size = ParameterLayout(parameter_kinds(front)).size
+    if size > MOST_PARAMETER_BYTES:
+        text = f"the kernel's parameters have {size} bytes, and there is room for {MOST_PARAMETER_BYTES}"
+        mistake = Mistake("parameters", text, help="pass them in an array")
+        raise CompileError(mistake, Span.of_code(source.function.__code__))
 
 
 def warned(build: Build) -> CompileError:
@@ -76,10 +91,6 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
         text = f"the kernel may use {few[1]} registers per thread, and ptxas needs {few[2]} for one of its instructions"
         help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
         return CompileError(Mistake("registers", text, help=help), first_of(build.final, "wgmma"))
-    large = re.search(r"too much parameter space \((0x\w+) bytes, (0x\w+) max\)", error.message)
-    if large:
-        text = f"the kernel's parameters have {int(large[1], 16)} bytes, and there is room for {int(large[2], 16)}"
-        return CompileError(Mistake("parameters", text, help="pass them in an array"), _place_of(build))
     if calls:
         return ToolchainError("link", error.message, error.excerpt)
     options = build.options.ptxas_options

@@ -274,15 +274,20 @@ class Kernel:
             went = LaunchRecord(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
-    def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked | None:
-        """Check a launch, as far as possible without a compile; None where there are no blocks to launch."""
+    def _checked(
+        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *, simulated: bool = False
+    ) -> Checked | None:
+        """Check a launch, as far as possible without a compile; None where there are no blocks to launch.
+
+        simulated  it is only simulated, wherever its arrays are
+        """
         arguments = self.signature.match(args, kwargs)
         launch = self._filling(launch).resolved({**arguments})
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return None
         stream = asked.given_stream(launch)
-        bound, ordinal, arch = self._placed(arguments, stream)
+        bound, ordinal, arch = self._placed(arguments, stream, simulated)
         generation = self._launching.generation
         spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
@@ -292,18 +297,21 @@ class Kernel:
             whole(launch.seed, "the seed")
         return Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
-    def _placed(self, arguments: dict[str, Any], stream: int | None) -> tuple[Bound, int | None, str]:
-        """Bind the arguments; find the GPU that holds them (None: the simulator), and its architecture."""
+    def _placed(
+        self, arguments: dict[str, Any], stream: int | None, simulated: bool = False
+    ) -> tuple[Bound, int | None, str]:
+        """Bind the arguments; find the GPU that holds them (None: the simulator), and the architecture."""
         bound, environment = self.signature.bound(arguments, stream), self._settings.environment
         ordinal = device_of(self.__name__, bound, environment)
         self._forget_if_changed()
-        return bound, ordinal, environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
+        arch = self.default_arch if ordinal is None or (simulated and self.arch) else arch_of(ordinal)
+        return bound, ordinal, environment.arch or arch
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
         """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
         if isinstance(launch, Launch) and launch.block is not None:
             extents(launch.block, "block")  # before arguments are bound: it may be one of them
-        checked = self._checked(launch, args, kwargs)
+        checked = self._checked(launch, args, kwargs, simulated=what in ("check", "trace"))
         if checked is None:
             raise LaunchError(f"a grid of no blocks has nothing to {what}")
         return checked
@@ -501,7 +509,7 @@ class Kernel:
     @named_by_kernel
     def tally_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Tally:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and count its work: for `cl.roofline`."""
-        counted: Tally = _simulator().tally(self, launch, self._checked(launch, args, kwargs))
+        counted: Tally = _simulator().tally(self, launch, self._checked(launch, args, kwargs, simulated=True))
         return counted
 
     @named_by_kernel

@@ -24,7 +24,7 @@ from cutelite.lang.annotations import parameter_span
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Ret
-from cutelite.target import compiling_for
+from cutelite.target import FEATURES, compiling_for, first_with
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
 """The modules that register the handlers of instructions and builtins (see `frame` and `calls`)."""
@@ -55,11 +55,11 @@ def build(
     builder = Builder(kernel, entry, target)
     bound = {name: _parameter(entry, name, t) for name, t in args.items()}
     for value in entry.params:
-        atoms = isinstance(value.type, TensorMap) and value.type.swizzle == "128B_ATOM_32B"
-        if atoms and target is not None and not target.has("tma.atom_32"):
-            what = f"{target.arch} has no tensor maps with the swizzle 128B_ATOM_32B"
+        feature = value.type.feature
+        if feature is not None and target is not None and not target.has(feature):
+            text, help = f"{target.arch} has no {FEATURES[feature]}", f"compile for {first_with(feature)}, which has it"
             place = parameter_span(function, value.hint.partition(".")[0])
-            raise CompileError(Mistake("swizzle", what, help="swizzle by 128B, or compile for sm_100"), place)
+            raise CompileError(Mistake("parameter", text, help=help), place)
     for name, t in dims.items():
         kernel.dims[name] = Value(t, hint=name)
     with builder.active(), compiling_for(target), _deep_recursion():

@@ -11,7 +11,7 @@ from cutelite.diag import CompileError, Mistake
 from cutelite.ir.contract import Problem
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
-from cutelite.target import TARGETS
+from cutelite.target import first_with
 from cutelite.threads import OfThread
 
 _CURRENT: OfThread[Builder | None] = OfThread("builder", None)
@@ -98,24 +98,20 @@ class Builder:
         """Check that `op` could be appended. Errors: `CompileError`."""
         if self.target is not None and op.feature is not None and not self.target.has(op.feature):
             title = f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks"
-            raise self._refused(op, Problem("", title, f"compile for {_with(op.feature)}, which has it"))
+            raise self._refused(op, Problem("", title, f"compile for {first_with(op.feature)}, which has it"))
         if op._typed:
             for problem in op.misplaced():
                 raise self._refused(op, problem)
         for problem in op.problems():
             raise self._refused(op, problem)
         block = self.function.attrs.get("block") if op.scope != "thread" else None
-        if block is not None and prod(block) <= op.threads - 32:  # a last warp of fewer threads counts
+        absent = 0 if op.scope == "warpgroup" else 31  # a barrier counts a last warp of fewer threads as a whole one
+        if block is not None and prod(block) < op.threads - absent:
             title = f"{op.name} is for {op.threads} threads, and the block has {prod(block)}"
             raise self._refused(op, Problem("", title, "launch a larger block"))
 
     def _refused(self, op: Op, problem: Problem) -> CompileError:
         return CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)
-
-
-def _with(feature: str) -> str:
-    """Return the first architecture that has `feature`."""
-    return next(name for name, target in TARGETS.items() if target.has(feature))
 
 
 def _code(op: Op) -> str:

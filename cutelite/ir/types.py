@@ -23,6 +23,11 @@ class Type:
 
     __slots__ = ()
 
+    @property
+    def feature(self) -> str | None:
+        """The feature that a target must have for parameters of this type (`Target.features`), if any."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Type):
@@ -196,6 +201,12 @@ class TensorMap(Type):
     corners: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     wide: str = ""
+
+    @property
+    def feature(self) -> str | None:
+        if self.swizzle == "128B_ATOM_32B":
+            return "tma.atom_32"
+        return None
 
     @property
     def modes(self) -> int:

@@ -27,6 +27,7 @@ def shuffle(x: N, lane: Lane, *, width: int = 32, members: Members = ALL) -> N:
 
     lane    modulo `width`, counted from the start of this lane's segment
     width   the number of lanes in the segments that the warp is divided into, a power of two
+    Errors  `shuffle` for a number that no lane has: a literal below 0 or above 31
     """
     return _shuffle(x, lane, "idx", width, members)
 
@@ -142,8 +143,9 @@ def _members(members: Members) -> Any:
 
 
 def _shuffle(x: N, lane: Lane, mode: str, width: int, members: Members) -> N:
-    if isinstance(lane, int) and mode != "idx" and not 0 <= lane < 32:
-        raise mistake("shuffle", f"lanes of a warp are at most 31 apart, and none is {lane} away")
+    if isinstance(lane, int) and not 0 <= lane < 32:
+        none = f"lane {lane}" if mode == "idx" else f"{lane} away: they are at most 31 apart"
+        raise mistake("shuffle", f"a warp has lanes 0 to 31, and none is {none}")
     value = wrap(as_value(x))
     words = value if elem_of(value.value.type).bits == 32 else to_words(value)
     return from_words(emit(ops.Shuffle(words.value, as_integer(lane, i32, u32), _members(members), mode, width)), value)  # type: ignore[no-any-return]

@@ -22,8 +22,8 @@ from cutelite.layout.swizzle import Swizzle
 def right_inverse(layout: Any) -> Any:
     """Return the largest layout R with layout(R(i)) == i, each of whose modes steps along one mode of `layout`.
 
-    Strides that continue nothing are left out, so R is 1:0 at worst. For a layout that gives coordinates R takes
-    coordinates, mode by mode.
+    Strides that continue nothing are left out, so R is 1:0 at worst. R(i) is an index of `layout`, from 0 on, so modes
+    of negative strides are left out too. For a layout that gives coordinates R takes coordinates, mode by mode.
 
     >>> right_inverse(Layout((4, 8), (8, 1)))
     (8,4):(4,1)

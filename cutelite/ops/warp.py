@@ -35,8 +35,8 @@ class Shuffle(Collective):
     """`a` of another lane: number `lane` (idx), `lane` lower (up) or higher (down), or this lane's XOR `lane` (bfly).
 
     a      any 32-bit numbers, each element by itself
-    width  the size of the segments that a warp is divided into: 'idx' counts from the segment's start, and in all modes
-           a lane that would read outside its segment gets its own `a`
+    width  the size of the segments that a warp is divided into: 'idx' counts from the segment's start. A lane that
+           would read outside its segment gets its own `a`; 'bfly' may read from the segments before
     """
 
     a: Value

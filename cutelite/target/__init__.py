@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from cutelite.target.targets import ALIASES, FEATURES, TARGETS, Occupancy, Target, UnknownTarget
+from cutelite.target.targets import ALIASES, FEATURES, TARGETS, Occupancy, Target, UnknownTarget, first_with
 from cutelite.threads import OfThread
 
 if TYPE_CHECKING:
@@ -46,4 +46,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'cutelite.target' has no attribute {name!r}")
 
 
-__all__ = ["ALIASES", "FEATURES", "TARGETS", "Occupancy", "Target", "UnknownTarget", "compiling_for", "current", "has"]
+__all__ = [
+    "ALIASES", "FEATURES", "TARGETS", "Occupancy", "Target", "UnknownTarget", "compiling_for", "current", "first_with",
+    "has",
+]  # fmt: skip

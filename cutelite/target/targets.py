@@ -329,3 +329,8 @@ ALIASES = {
 
 TARGETS: dict[str, Target] = _table()
 """Every target by name, oldest first."""
+
+
+def first_with(feature: str) -> str:
+    """Return the name of the first target that has `feature`."""
+    return next(name for name, target in TARGETS.items() if target.has(feature))

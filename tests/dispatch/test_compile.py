@@ -25,6 +25,7 @@ from cutelite.options import Options
 from cutelite.target import UnknownTarget
 from cutelite.toolchain import ToolchainError
 from tests.dispatch import kernels
+from tests.dispatch.conftest import GpuArray
 
 N = cl.dims("N")
 ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
@@ -592,12 +593,14 @@ def test_too_few_registers_for_an_instruction_are_an_error_at_its_line(ptxas: st
     assert "mma_async" in str(caught.value)
 
 
-def test_more_parameters_than_a_kernel_has_room_for(ptxas: str) -> None:
+def test_more_parameters_than_a_kernel_has_room_for() -> None:
     space: dict[str, Any] = {"cl": cl, "f64": cl.f64}
     names = [f"x{i}" for i in range(4100)]
     exec(f"def many({', '.join(f'{name}: f64' for name in names)}): pass", space)
     with pytest.raises(CompileError, match="the kernel's parameters have 32800 bytes, and there is room for 32764"):
-        cl.kernel(space["many"]).compile(block=32, assembler="ptxas")
+        cl.kernel(space["many"]).compile(block=32)
+    with pytest.raises(CompileError, match="there is room for 32764"):
+        cl.kernel(space["many"])[1, 32](*range(4100))
 
 
 def test_a_register_tensor_of_more_than_a_threads_local_memory() -> None:
@@ -628,6 +631,18 @@ def test_a_kernel_says_what_it_is_for_where_there_is_no_gpu(monkeypatch: pytest.
     assert simulated(which.options(opt=2)) == 80
     with pytest.raises(ValueError, match="unknown GPU architecture 'sm_99z'"):
         cl.kernel(arch="sm_99z")
+
+
+def test_a_check_on_arrays_of_a_gpu_is_for_what_the_kernel_says(on_gpu: GpuArray) -> None:
+    @cl.kernel
+    def which(out: Tensor[i32, (4,)]) -> None:
+        assert cl.target.arch == "sm_80"
+
+    older, out = which.options(arch="sm_80"), on_gpu((4,), "i32")
+    assert older.check(1, 1, out)
+    older.trace_launch(cl.Launch(1, 1), out)
+    with pytest.raises(CompileError, match=r"assert cl\.target\.arch"):
+        which.check(1, 1, out)
 
 
 @pytest.mark.parametrize("lowered", [True, False], ids=["lowered", "not lowered"])

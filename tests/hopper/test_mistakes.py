@@ -208,7 +208,13 @@ def gives_registers(c: Any) -> Any:
 def test_blocks_that_are_too_small_for_them(body: Callable[[Any], Any], threads: int) -> None:
     with pytest.raises(cl.CompileError, match=f"is for {threads} threads, and the block has {threads - 32}"):
         kernel(body, threads - 32).compile(arch="sm_90a")
-    kernel(body, threads - 20).compile(arch="sm_90a")
+
+
+def test_warpgroups_are_whole_and_a_barrier_counts_warps() -> None:
+    kernel(lambda c: cl.barrier_arrive(1, 256), 236).compile(arch="sm_90a")
+    for body in (gives_registers, lambda c: started()):
+        with pytest.raises(cl.CompileError, match="is for 128 threads, and the block has 127"):
+            kernel(body, 127).compile(arch="sm_90a")
 
 
 @pytest.mark.parametrize(
