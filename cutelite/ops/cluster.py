@@ -197,12 +197,7 @@ class RedAsync(Op):
         agent.complete_tx(bar, data.nbytes)
 
 
-@op(
-    "griddepcontrol.launch_dependents",
-    effects=Effect.ORDERS,
-    feature="pdl",
-    source="PTX ISA: griddepcontrol",
-)
+@op("griddepcontrol.launch_dependents", effects=Effect.ORDERS, feature="pdl", source="PTX ISA: griddepcontrol")
 class LaunchDependents(Op):
     """Let the dependent kernel start once every block of this kernel has executed this op or has ended.
 
@@ -289,6 +284,7 @@ class QueryCancel(Op):
     """A query of `response`: its 16 bytes as a vec<u64,2>, loaded after a wait for their barrier."""
 
     response: Value
+    feature = "clusterlaunchcontrol"
 
     def verify(self) -> Iterator[Problem]:
         if self.response.type != Vec(u64, 2):
@@ -300,11 +296,7 @@ class QueryCancel(Op):
         return Ptx(f"{load} {ask}", pure=True, memory=False)
 
 
-@op(
-    "clusterlaunchcontrol.query_cancel.is_canceled",
-    feature="clusterlaunchcontrol",
-    source="PTX ISA: clusterlaunchcontrol.query_cancel",
-)
+@op("clusterlaunchcontrol.query_cancel.is_canceled", source="PTX ISA: clusterlaunchcontrol.query_cancel")
 class IsCanceled(QueryCancel):
     """True if a cluster was cancelled, false if the request failed."""
 
@@ -320,11 +312,7 @@ class IsCanceled(QueryCancel):
         lanes.define(canceled)
 
 
-@op(
-    "clusterlaunchcontrol.query_cancel.get_first_ctaid",
-    feature="clusterlaunchcontrol",
-    source="PTX ISA: clusterlaunchcontrol.query_cancel",
-)
+@op("clusterlaunchcontrol.query_cancel.get_first_ctaid", source="PTX ISA: clusterlaunchcontrol.query_cancel")
 class GetFirstCtaid(QueryCancel):
     """blockIdx along `axis` (x, y, z) of the first block of the cluster that was cancelled; undefined if none was."""
 

@@ -70,6 +70,7 @@ class TileForm(Op):
 
     map: Value
     coord: tuple[Value, ...]
+    feature = "tma"
 
     @property
     def tensor_map(self) -> TensorMap:
@@ -164,6 +165,7 @@ class Loaded(TileForm):
     multicast: Value | None
     policy: Value | None
     pair: bool = False
+    effects = ASYNC_COPY
     takes = {"multicast": scalar(u16), "policy": scalar(u64)}
 
     @property
@@ -204,6 +206,7 @@ class Stored(TileForm):
 
     src: Value
     policy: Value | None
+    effects = ASYNC_COPY
     takes = {"policy": scalar(u64)}
 
     @property
@@ -258,6 +261,7 @@ class Prefetched(TileForm):
     """A prefetch of each active lane's tile into L2."""
 
     policy: Value | None
+    effects = Effect.READS | Effect.ASYNC
     takes = {"policy": scalar(u64)}
 
     def verify(self) -> Iterator[Problem]:
@@ -458,7 +462,7 @@ class RowPixels(Pixels):
         return self.map.read_pixels(agent, self.coord, self.offsets, self.halo)
 
 
-@op("cp.async.bulk.tensor.im2col", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, im2col")
+@op("cp.async.bulk.tensor.im2col", source="PTX ISA: cp.async.bulk.tensor, im2col")
 class TensorIm2col(Loaded, SeenPixels):
     """Start loading a row of pixels into the tile (pixels, channels) at shared `dst`. One thread does it.
 
@@ -466,9 +470,7 @@ class TensorIm2col(Loaded, SeenPixels):
     """
 
 
-@op(
-    "cp.async.bulk.tensor.im2col.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor, im2col"
-)
+@op("cp.async.bulk.tensor.im2col.s2g", source="PTX ISA: cp.async.bulk.tensor, im2col")
 class TensorIm2colStore(Stored, WrittenPixels):
     """Start storing the tile (pixels, channels) at shared `src` to a row of pixels, in the open bulk group.
 
@@ -476,12 +478,7 @@ class TensorIm2colStore(Stored, WrittenPixels):
     """
 
 
-@op(
-    "cp.reduce.async.bulk.tensor.im2col",
-    effects=ASYNC_COPY,
-    feature="tma",
-    source="PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs",
-)
+@op("cp.reduce.async.bulk.tensor.im2col", source="PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs")
 class TensorIm2colReduce(Reduced, WrittenPixels):
     """Start combining the tile (pixels, channels) at shared `src` into a row of pixels, in the open bulk group.
 
@@ -489,21 +486,12 @@ class TensorIm2colReduce(Reduced, WrittenPixels):
     """
 
 
-@op(
-    "cp.async.bulk.prefetch.tensor.im2col",
-    effects=Effect.READS | Effect.ASYNC,
-    feature="tma",
-    source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col",
-)
+@op("cp.async.bulk.prefetch.tensor.im2col", source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col")
 class TensorIm2colPrefetch(Prefetched, SeenPixels):
     """Bring a row of pixels, as `cp.async.bulk.tensor.im2col` reads it, into L2."""
 
 
-@op(
-    "cp.async.bulk.tensor.im2col.w",
-    effects=ASYNC_COPY,
-    source="PTX ISA: cp.async.bulk.tensor, im2col::w, im2col::w::128",
-)
+@op("cp.async.bulk.tensor.im2col.w", source="PTX ISA: cp.async.bulk.tensor, im2col::w, im2col::w::128")
 class TensorIm2colW(Loaded, RowOfPixels):
     """Start loading pixels of one row of images into the tile (pixels, channels) at shared `dst`. One thread does it.
 
@@ -522,7 +510,6 @@ class TensorIm2colW(Loaded, RowOfPixels):
 
 @op(
     "cp.async.bulk.prefetch.tensor.im2col.w",
-    effects=Effect.READS | Effect.ASYNC,
     feature="tma.im2col_w128",
     source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w, im2col::w::128",
 )
@@ -533,7 +520,7 @@ class TensorIm2colWPrefetch(Prefetched, RowOfPixels):
 ROWS_AT_ONCE = 4
 
 
-@op("cp.async.bulk.tensor.gather4", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, tile::gather4")
+@op("cp.async.bulk.tensor.gather4", source="PTX ISA: cp.async.bulk.tensor, tile::gather4")
 class TensorGather4(Loaded, RowsForm):
     """Start loading four rows, given by their numbers, into the tile (4, columns) at shared `dst`. One thread does it.
 
@@ -553,12 +540,7 @@ class TensorGather4(Loaded, RowsForm):
         return "tile::gather4"
 
 
-@op(
-    "cp.async.bulk.tensor.scatter4",
-    effects=ASYNC_COPY,
-    feature="tma.scatter4",
-    source="PTX ISA: cp.async.bulk.tensor, tile::scatter4",
-)
+@op("cp.async.bulk.tensor.scatter4", feature="tma.scatter4", source="PTX ISA: cp.async.bulk.tensor, tile::scatter4")
 class TensorScatter4(Stored, RowsForm):
     """Start storing the tile (4, columns) at shared `src` to four rows, given by number, in the open bulk group."""
 
@@ -569,7 +551,6 @@ class TensorScatter4(Stored, RowsForm):
 
 @op(
     "cp.async.bulk.prefetch.tensor.gather4",
-    effects=Effect.READS | Effect.ASYNC,
     feature="tma.scatter4",
     source="PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4",
 )
@@ -581,7 +562,7 @@ class TensorGather4Prefetch(Prefetched, RowsForm):
         return "tile::gather4"
 
 
-@op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor")
+@op("cp.async.bulk.tensor.g2s", source="PTX ISA: cp.async.bulk.tensor")
 class TensorG2S(Loaded):
     """Start loading the box at `coord` into shared `dst`. One thread does it.
 
@@ -594,7 +575,7 @@ class TensorG2S(Loaded):
     """
 
 
-@op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
+@op("cp.async.bulk.tensor.s2g", source="PTX ISA: cp.async.bulk.tensor")
 class TensorS2G(Stored):
     """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it.
 
@@ -602,7 +583,7 @@ class TensorS2G(Stored):
     """
 
 
-@op("cp.reduce.async.bulk.tensor", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.reduce.async.bulk.tensor")
+@op("cp.reduce.async.bulk.tensor", source="PTX ISA: cp.reduce.async.bulk.tensor")
 class TensorReduce(Reduced):
     """Start combining shared `src` into the box at `coord`, in this thread's open bulk group.
 
@@ -612,12 +593,7 @@ class TensorReduce(Reduced):
     """
 
 
-@op(
-    "cp.async.bulk.prefetch.tensor",
-    effects=Effect.READS | Effect.ASYNC,
-    feature="tma",
-    source="PTX ISA: cp.async.bulk.prefetch.tensor",
-)
+@op("cp.async.bulk.prefetch.tensor", source="PTX ISA: cp.async.bulk.prefetch.tensor")
 class TensorPrefetch(Prefetched):
     """Bring the box at `coord` into L2."""
 

@@ -118,14 +118,16 @@ def _fragments(op: Op, field: str) -> Iterator[Problem]:
             yield Problem(field, f"{op.name} takes accumulators in flight, not {value.type}")
 
 
-@op(
-    "wgmma.fence",
-    scope="warpgroup",
-    effects=Effect.ORDERS | Effect.CONVERGENT,
-    feature="wgmma",
-    source="PTX ISA: wgmma.fence",
-)
-class Fence(Op):
+class Wgmma(Op):
+    """An instruction that a warpgroup executes together."""
+
+    scope = "warpgroup"
+    effects = Effect.ORDERS | Effect.CONVERGENT
+    feature = "wgmma"
+
+
+@op("wgmma.fence", source="PTX ISA: wgmma.fence")
+class Fence(Wgmma):
     """Order this warpgroup's earlier accesses to registers and those of later wgmma; it does not order memory.
 
     Needed before the first wgmma, and wherever other instructions accessed registers that wgmma is going to access; not
@@ -153,14 +155,8 @@ class Fence(Op):
         lanes.define(*(_in_flight(lanes, value) for value in self.values))
 
 
-@op(
-    "wgmma.mma_async",
-    scope="warpgroup",
-    effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT,
-    feature="wgmma",
-    source="PTX ISA: wgmma.mma_async",
-)
-class MmaAsync(Op):
+@op("wgmma.mma_async", effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT, source="PTX ISA: wgmma.mma_async")
+class MmaAsync(Wgmma):
     """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
 
     d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector
@@ -383,13 +379,7 @@ class MmaAsync(Op):
         return exact.astype(numpy_dtype(self.elem_d))
 
 
-@op(
-    "wgmma.mma_async.sp",
-    scope="warpgroup",
-    effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT,
-    feature="wgmma",
-    source="PTX ISA: wgmma.mma_async.sp",
-)
+@op("wgmma.mma_async.sp", source="PTX ISA: wgmma.mma_async.sp")
 class MmaAsyncSp(MmaAsync):
     """`wgmma.mma_async` with a sparse A: half of every group of elements along K is zero and left out.
 
@@ -433,14 +423,8 @@ def wide(a: Array, elem: Scalar) -> Array:
     return a.astype(np.float64)
 
 
-@op(
-    "wgmma.commit_group",
-    scope="warpgroup",
-    effects=Effect.ORDERS | Effect.CONVERGENT,
-    feature="wgmma",
-    source="PTX ISA: wgmma.commit_group",
-)
-class CommitGroup(Op):
+@op("wgmma.commit_group", source="PTX ISA: wgmma.commit_group")
+class CommitGroup(Wgmma):
     """Close the warpgroup's open group of wgmma; it may be empty."""
 
     as_ptx = Ptx("wgmma.commit_group.sync.aligned;")
@@ -449,14 +433,8 @@ class CommitGroup(Op):
         lanes.machine.engine.commit(lanes, "wgmma")
 
 
-@op(
-    "wgmma.wait_group",
-    scope="warpgroup",
-    effects=Effect.ORDERS | Effect.CONVERGENT,
-    feature="wgmma",
-    source="PTX ISA: wgmma.wait_group",
-)
-class WaitGroup(Op):
+@op("wgmma.wait_group", source="PTX ISA: wgmma.wait_group")
+class WaitGroup(Wgmma):
     """Wait until at most the `n` latest closed groups of wgmma of this warpgroup are under way.
 
     values   accumulators (or operands A) of groups that this wait retires: the results are readable
@@ -493,7 +471,6 @@ class WaitGroup(Op):
 
 @op(
     "wgmma.fence_operand",
-    scope="thread",
     effects=Effect.ORDERS,
     feature="wgmma",
     source="PTX ISA: asynchronous warpgroup-level matrix instructions; CUTLASS: warpgroup_fence_operand",
