@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import underived
+from cutelite.kernels.lent import takes_jax
 from cutelite.tune.warm import tuning_wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,3 +78,16 @@ def planned(function: F) -> F:
 
     apart = _apart(call)
     return call  # type: ignore[return-value]
+
+
+def planned_alone(*, jax: bool = False) -> Callable[[F], F]:
+    """Decorator: plan calls of a function that no operator of torch stands for: it is `untraced` and `underived`.
+
+    jax  it takes JAX's arrays too (`takes_jax`)
+    """
+
+    def decorated(function: F) -> F:
+        made = planned(function)
+        return untraced(underived()(takes_jax()(made) if jax else made))
+
+    return decorated

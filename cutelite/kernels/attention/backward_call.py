@@ -21,7 +21,7 @@ from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, 
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import lifted, settled
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_alone
 
 
 @untraced
@@ -67,9 +67,7 @@ def attention_backward(
     return dq, dk, dv
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def attention_varlen_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,

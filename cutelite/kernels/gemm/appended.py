@@ -16,13 +16,12 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Finish
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
 from cutelite.kernels.arrays import counter, empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.gemm.normed import WIDE, check_columns, factors_of
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.rope_append import first_free
 from cutelite.lib.piece import ROWS
 from cutelite.records import dataclass
@@ -130,9 +129,7 @@ def fits(rows: int, dim: int) -> bool:
     return 0 < rows <= ROWS and dim > 0 and dim % (2 * HALF) == 0
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def appended_product(
     x: Any, weight: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, squares: Any = None,
     eps: float = 0.0, out: Any = None, config: Any = None, early: bool = False,

@@ -26,7 +26,6 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     HALVES,
     Arguments,
@@ -35,11 +34,10 @@ from cutelite.kernels.arguments import (
     check_given_apart,
     check_in_place,
     one_of,
-    underived,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.gemm.arrays import reshaped
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.lib.tile_queue import clear_counter
@@ -233,9 +231,7 @@ def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
     return 0 < rows <= MOST and k > 0 and k % (WIDE * DEPTH) == 0 and n % HIGH == 0 and room
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def linear_of_few(
     x: Any, weight: Any, out: Any = None, *, add: Any = None, norm: Any = None, eps: float = 0.0,
     gate: str | None = None, early: bool = False,

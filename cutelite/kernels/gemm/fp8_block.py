@@ -21,12 +21,10 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, check_for_hopper, instance, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
-from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.records import dataclass
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
@@ -365,10 +363,7 @@ CONFIGS = [
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
-@untraced
-@underived()
-@takes_jax()
-@planned
+@planned_alone(jax=True)
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 

@@ -14,11 +14,10 @@ from math import prod
 from typing import Any
 
 from cutelite import Finish, dim
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows import gates
 
 PIECES: tuple[int, ...] = (32, 16)
@@ -57,9 +56,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
     return finish
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def gated_product(
     x: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
@@ -94,9 +91,7 @@ def pieces(name: str, columns: int) -> int:
     return wide
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def gated_gradient(
     dy: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:

@@ -20,7 +20,6 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     FLOATS,
     HALVES,
@@ -30,7 +29,6 @@ from cutelite.kernels.arguments import (
     check_given_apart,
     instance,
     is_array,
-    underived,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, strides_of
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
@@ -42,9 +40,8 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.tiling import GROUP
-from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
@@ -211,10 +208,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     return out
 
 
-@untraced
-@underived()
-@takes_jax()
-@planned
+@planned_alone(jax=True)
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
     config: Choice = None,
@@ -241,10 +235,7 @@ def gemm(
     return by_rows("rows", a, b, ends, out, finish, config)
 
 
-@untraced
-@underived()
-@takes_jax()
-@planned
+@planned_alone(jax=True)
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -256,10 +247,7 @@ def padded(
     return by_rows("padded", a, b, counts, out, finish, config)
 
 
-@untraced
-@underived()
-@takes_jax()
-@planned
+@planned_alone(jax=True)
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
 ) -> Any:  # fmt: skip

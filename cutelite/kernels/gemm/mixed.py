@@ -23,21 +23,10 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import (
-    Arguments,
-    ArrayError,
-    as_number,
-    check_given_apart,
-    instance,
-    is_array,
-    one_of,
-    underived,
-)
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, check_given_apart, instance, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
-from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.records import dataclass
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
@@ -294,10 +283,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
     return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
-@untraced
-@underived()
-@takes_jax()
-@planned
+@planned_alone(jax=True)
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
 

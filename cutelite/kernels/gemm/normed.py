@@ -19,11 +19,10 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Finish, f32
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, one_of, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, one_of
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows import gates
 from cutelite.lib.reduce import warp_reduce
 
@@ -106,9 +105,7 @@ def fits(columns: int) -> bool:
     return columns > 0 and columns % (WIDE * QUAD) == 0
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def summed_product(
     x: Any, weight: Any, add: Any, factors: Any, offset: float = 0.0, *, config: Any = None, early: bool = False
 ) -> tuple[Any, Any, Any]:  # fmt: skip
@@ -136,9 +133,7 @@ def summed_product(
     return h, weighted, squares
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def normed_product(
     weighted: Any, squares: Any, weight: Any, eps: float, *, gate: str | None = None, config: Any = None,
     early: bool = False,

@@ -14,12 +14,11 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.lib.piece import ROWS
 
 MOST = 128  # elements of a head that is a piece: its sums and angles are registers
@@ -75,9 +74,7 @@ def fits(rows: int, tokens: int, dim: int) -> bool:
     return (rows in (0, tokens) or tokens % ROWS == 0) and dim > 0 and (whole or dim % (2 * HALF) == 0)
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def rotated_product(
     x: Any, weight: Any, cosines: Any, sines: Any, heads: int, dim: int, *, out: Any = None, config: Any = None
 ) -> Any:  # fmt: skip

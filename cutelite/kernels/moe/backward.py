@@ -16,8 +16,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, instance, underived
+from cutelite.kernels.arguments import Arguments, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe import wgrad
@@ -25,7 +24,7 @@ from cutelite.kernels.moe.call import checked
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.gates import silu
 from cutelite.target.targets import WARP
@@ -82,9 +81,7 @@ class Gradients(NamedTuple):
     weights: Any
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def experts_backward(
     gradient: Any, x: Any, gate_up: Any, down: Any, weights: Any, sums: Any, order: Sorted, *, matrices: bool = True
 ) -> Gradients:  # fmt: skip

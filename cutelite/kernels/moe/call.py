@@ -20,7 +20,6 @@ from cutelite.kernels.arguments import (
     contiguous,
     in_words_of_caller,
     result_like,
-    underived,
     wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
@@ -28,7 +27,7 @@ from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_alone
 from cutelite.tuples import NamedTuple
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
@@ -82,9 +81,7 @@ class Kept(NamedTuple):
     order: Sorted
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Kept:
     """Compute `experts`, and return what `experts_backward` needs too."""
     return computed(x, gate_up, down, index, weights, None, True)

@@ -9,10 +9,9 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.arrays import DTYPES
 
 T, M, N = cl.dims("T M N:8")  # tokens, sorted rows, columns
@@ -52,9 +51,7 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
     return combine
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, in f32.
 

@@ -6,21 +6,18 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, contiguous, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, contiguous
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip

@@ -22,17 +22,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import (
-    Arguments,
-    ArrayError,
-    Misfit,
-    as_number,
-    check_given_apart,
-    is_array,
-    one_of,
-    underived,
-)
+from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, as_number, check_given_apart, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.gemm.mixed import check_numpy, codes
@@ -40,7 +30,7 @@ from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -283,9 +273,7 @@ def run(
     build(config, problem)[launch](x, w, ends, rows, d)
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip

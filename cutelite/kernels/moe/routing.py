@@ -23,11 +23,10 @@ from cutelite.kernels.arguments import (
     is_array,
     one_of,
     results,
-    underived,
     wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_alone
 from cutelite.kernels.rows.arrays import DTYPES, Rows, flat
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
@@ -186,9 +185,7 @@ def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: boo
     return backward
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
     """Compute the gradient of the logits from that of the weights of ``made = route(logits, k, normalise=normalise)``.
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     Arguments,
     as_number,
@@ -27,7 +26,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_alone
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
 from cutelite.kernels.rows.plan import WAYS, Plan
@@ -287,9 +286,7 @@ def cross_entropy_backward(
     return out
 
 
-@untraced
-@underived()
-@planned
+@planned_alone()
 def cross_entropy_gradient(
     gradient: Any, x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any,
     how: Plan | None = None,
