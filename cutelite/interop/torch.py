@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, overload
+from typing import Any
 
 import torch
 from torch._library.infer_schema import infer_schema
@@ -84,29 +84,6 @@ def to_be_cast(*tensors: Any) -> bool:
     return False
 
 
-@overload
-def custom_op(
-    name: str,
-    function: Function,
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    device_types: str | Iterable[str] | None = None,
-    schema: str | None = None,
-    results: Results = None,
-    checked: bool = False,
-) -> Any: ...
-@overload
-def custom_op(
-    name: str,
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    device_types: str | Iterable[str] | None = None,
-    schema: str | None = None,
-    results: Results = None,
-    checked: bool = False,
-) -> Callable[[Function], Any]: ...
 def custom_op(
     name: str,
     function: Function | None = None,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from cutelite.interop.torch import DEVICES, WIDE, to_be_cast
 from cutelite.interop.torch_levels import one_by_one
@@ -66,12 +67,12 @@ def narrowed(given: Any, dtype: torch.dtype) -> Any:
     return given.to(dtype) if isinstance(given, torch.Tensor) and given.dtype in WIDE else given
 
 
-def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] = ()) -> None:
+def batched(operator: Any, *names: str, unless: Sequence[str] = ()) -> None:
     """Make `torch.vmap` call an operator once for a whole batch, if only arguments of these names have one.
 
-    operator  of `custom_op`, whose results have modes in front for each that these arguments have
+    operator  of `custom_op`, whose results have modes in front for each that these arguments have; an empty one, of
+              (0,), has no batch
     names     of arguments that may have any modes in front; those that have no batch get one of copies without memory
-    results   how many tensors it gives; of one, not a tuple. An empty one, of (0,), has no batch
     unless    names of arguments with which there are no modes in front
     Otherwise the operator is called for each of the batch, and the results are stacked.
     """
@@ -89,17 +90,15 @@ def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] 
             found = operator(*given)
         else:
             found = one_by_one(operator, info.batch_size, in_dims, args)
-        out = [None if each.shape == (0,) else 0 for each in ([found] if results == 1 else found)]
-        return found, out[0] if results == 1 else tuple(out)
+        return found, tree_map(lambda each: None if each.shape == (0,) else 0, found)
 
     operator.register_vmap(over_batch)
 
 
-def folded(operator: Any, *names: str, results: int = 1) -> None:
+def folded(operator: Any, *names: str) -> None:
     """Make `torch.vmap` call an operator of rows once, with the rows of the whole batch concatenated.
 
     operator  of `custom_op`, whose results have as many rows as the arguments of these names, each made of its own
-    results   how many tensors it gives; of one, not a tuple
     Otherwise, where others have a batch, as `batched`.
     """
     places = places_of(operator, names)
@@ -111,12 +110,10 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
                 at, x = in_dims[place], given[place]
                 batch = x.expand(size, *x.shape) if at is None else x.movedim(at, 0)
                 given[place], rows = batch.flatten(0, 1), batch.shape[1]
-            found = operator(*given)
-            parts = [each.unflatten(0, (size, rows)) for each in ([found] if results == 1 else found)]
-            found = parts[0] if results == 1 else tuple(parts)
+            found = tree_map(lambda each: each.unflatten(0, (size, rows)), operator(*given))
         else:
             found = one_by_one(operator, size, in_dims, args)
-        return found, 0 if results == 1 else (0,) * results
+        return found, tree_map(lambda _: 0, found)
 
     operator.register_vmap(over_batch)
 

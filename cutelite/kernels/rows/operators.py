@@ -171,10 +171,9 @@ def _differentiate_entropy(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...
 
 cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)
 
-for operator, names, results in (
-    (softmax, ("x",), 1), (softmax_backward, ("dy", "y"), 1), (norm_forward, ("x", "residual"), 4),
-    (cross_entropy, ("x", "target"), 2), (activated, ("x",), 1), (gated, ("gate", "up"), 1),
-    (gated_halves, ("x",), 1), (cumsum, ("x",), 1),
-    (top_k, ("x",), 2), (argmax, ("x",), 2), (embedding, ("places",), 1), (quantise, (), 2), (rope, (), 2),
+for operator, names in (
+    (softmax, ("x",)), (softmax_backward, ("dy", "y")), (norm_forward, ("x", "residual")),
+    (cross_entropy, ("x", "target")), (activated, ("x",)), (gated, ("gate", "up")), (gated_halves, ("x",)),
+    (cumsum, ("x",)), (top_k, ("x",)), (argmax, ("x",)), (embedding, ("places",)), (quantise, ()), (rope, ()),
 ):  # fmt: skip
-    batched(operator, *names, results=results)
+    batched(operator, *names)
