@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch._library.infer_schema import infer_schema
@@ -84,6 +84,13 @@ def to_be_cast(*tensors: Any) -> bool:
     return False
 
 
+class CustomOp(Protocol):
+    """What type checkers know of operators, and of decorators that make them."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+
 def custom_op(
     name: str,
     function: Function | None = None,
@@ -94,7 +101,7 @@ def custom_op(
     schema: str | None = None,
     results: Results = None,
     checked: bool = False,
-) -> Any:
+) -> CustomOp:
     """Make an operator as `torch.library.custom_op` does, whose fake implementation is `function` without launches.
 
     name          'namespace::name', its name in torch.ops
@@ -140,7 +147,8 @@ def custom_op(
                 batch_one_by_one(made)
         return made
 
-    return decorate if function is None else decorate(function)
+    found: Any = decorate if function is None else decorate(function)
+    return found  # type: ignore[no-any-return]
 
 
 def library_op(
@@ -162,7 +170,9 @@ def library_op(
             parameters=[each for each in taken.parameters.values() if not (out and each.name == "out")]
         )
         schema = infer_schema(told, mutates_args=mutates_args)
-        made = custom_op(name, function, mutates_args=mutates_args, checked=True, results=results, schema=schema, **how)
+        made: Any = custom_op(
+            name, function, mutates_args=mutates_args, checked=True, results=results, schema=schema, **how
+        )
         if out:
             made.into = out_form(made, function, *out)
         return made
