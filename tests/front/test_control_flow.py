@@ -403,6 +403,30 @@ def test_names_bound_in_a_loop_that_is_certain_to_run():
     same(f, *pairs())
 
 
+def test_names_bound_in_a_loop_to_what_an_iteration_finds():
+    def before(a, b):
+        x = 0
+        for _ in range(20):
+            last, pair = x, (x, [x > a])
+            x = x + b
+            if x > 50:
+                x -= 50
+        return x, last, pair
+
+    def functions(a, b):
+        x, y = 0, 1
+        for _ in range(12):
+            for i in range(9, 12):
+                inner = y
+                y = (y + x * i) % 11
+            add = lambda n: n + x + inner  # noqa: E731, B023
+            x = (x + a) % 7
+        return x, y, inner, add(b)
+
+    for function in (before, functions):
+        same(function, (1, 2), (-3, 2), (7, 30))
+
+
 def test_names_bound_under_a_condition_in_a_loop_are_not_bound_behind_it():
     for body in ("if a > i: v = i", "if a > i: continue\n        v = i", "if a > i: break\n        v = i"):
         space = {}

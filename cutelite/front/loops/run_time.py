@@ -61,6 +61,7 @@ class RunTimeLoop:
     guessed  those that nobody has seen change yet; a guess that proves wrong goes to `refuted`
     late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
     fresh    the names that the body binds to a new object at each execution: no parameter can stand for those
+    settled  the last execution found nothing else to carry, so that the next one binds names to the same again
     params   the parameters of the header last opened, in their order
     starts   for each iteration in the body last executed: its block, and the number of ops there before it
     """
@@ -76,6 +77,7 @@ class RunTimeLoop:
         self.carried = self._first_guess(known)
         self.late: dict[str, Any] = known.late if known and self.certain else {}
         self.fresh: set[str] = set()
+        self.settled = False
         self.params: list[tuple[str | int, int]] = []
         self.starts: list[tuple[Block, int]] = []
         self.counter = entry.stack[-1] if loop.is_for else RangeIter(0, 0, 1)
@@ -220,7 +222,8 @@ class RunTimeLoop:
             self.regions.builder.emit(Br(Jump(header.block, tuple(args))))
             self.regions.memory.update(carried_parts(self.loop, self.entry, self.carried, self.live))
             return True
-        if found == self.carried:
+        settled, self.settled = self.settled, found == self.carried
+        if settled and self.settled:
             self.fresh |= self.late.keys() & changed
         found = {key: t for key, t in found.items() if key[0] not in self.late}
         self.late = {name: value for name, value in bound.items() if name not in self.fresh}
