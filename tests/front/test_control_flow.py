@@ -423,7 +423,21 @@ def test_names_bound_in_a_loop_to_what_an_iteration_finds():
             x = (x + a) % 7
         return x, y, inner, add(b)
 
-    for function in (before, functions):
+    def never_again(a, b):
+        x = 0
+        for i in range(30):
+            for j in range(2, 20):
+                kept = x
+                x = a
+                if 5 > 3:
+                    break
+            a += 1
+            if b > 2:
+                continue
+            b += kept
+        return x, i, j, kept
+
+    for function in (before, functions, never_again):
         same(function, (1, 2), (-3, 2), (7, 30))
 
 

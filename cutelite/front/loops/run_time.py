@@ -62,6 +62,7 @@ class RunTimeLoop:
     late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
     fresh    the names that the body binds to a new object at each execution: no parameter can stand for those
     settled  the last execution found nothing else to carry, so that the next one binds names to the same again
+    once     no iteration comes back, and the first one is certain: it is executed with the counter known
     params   the parameters of the header last opened, in their order
     starts   for each iteration in the body last executed: its block, and the number of ops there before it
     """
@@ -77,7 +78,7 @@ class RunTimeLoop:
         self.carried = self._first_guess(known)
         self.late: dict[str, Any] = known.late if known and self.certain else {}
         self.fresh: set[str] = set()
-        self.settled = False
+        self.settled = self.once = False
         self.params: list[tuple[str | int, int]] = []
         self.starts: list[tuple[Block, int]] = []
         self.counter = entry.stack[-1] if loop.is_for else RangeIter(0, 0, 1)
@@ -108,6 +109,9 @@ class RunTimeLoop:
                 continue
             if not back and self.guessed:
                 self._take_back(memory)
+            elif not back and self.certain and not self.once:
+                self.once = True  # the header's way out, by which names would be unbound, is not taken
+                del self.carried[len(self.entry.stack) - 1, 0]
             elif not back or self._closed(before, merge(regions.builder, back, self.live), memory):
                 break
             undo()
