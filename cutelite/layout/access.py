@@ -37,9 +37,6 @@ class BankReport(Frozen):
     phases: tuple[int, ...]
     worst: tuple[tuple[int, int], ...]
 
-    def __init__(self, phases: tuple[int, ...], worst: tuple[tuple[int, int], ...]) -> None:
-        self.fill(phases, worst)
-
     @property
     def ways(self) -> int:
         """The worst phase: 1 where there is no conflict, 8 for an 8-way conflict."""
@@ -72,9 +69,6 @@ class SectorReport(Frozen):
     lines: tuple[int, ...]
     needed: tuple[int, ...]
     sectors: tuple[int, ...]
-
-    def __init__(self, lines: tuple[int, ...], needed: tuple[int, ...], sectors: tuple[int, ...]) -> None:
-        self.fill(lines, needed, sectors)
 
     @property
     def per_request(self) -> float:

@@ -156,9 +156,6 @@ class CopyVector(Frozen):
     layout: Layout
     limit: str
 
-    def __init__(self, elements: int, bits: int, layout: Layout, limit: str) -> None:
-        self.fill(elements, bits, layout, limit)
-
     def __str__(self) -> str:
         return f"{self.elements} elements, {self.bits} bits: {self.limit}"
 

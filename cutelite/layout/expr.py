@@ -6,6 +6,7 @@ write (``ceil_div(K,64)``, not sums of units); everything here folds over that t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from math import gcd, lcm
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -19,11 +20,9 @@ from cutelite.layout.dims import (
     Node,
     add,
     bounds,
-    floordiv,
     from_terms,
     maximum,
     minimum,
-    mod,
     mul,
 )
 from cutelite.layout.errors import LayoutError
@@ -250,14 +249,24 @@ def dim_text(dim: Dim) -> str:
 # ------------------------------------------------------------------------------------------------ evaluation
 
 
-class _Numbers:
+class Arithmetic:
+    """Ops that compute by Python's operators; a subclass says what dims are."""
+
+    add, sub, mul, floordiv, mod = map(
+        staticmethod, (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod)
+    )
+    min: Any = staticmethod(min)
+    max: Any = staticmethod(max)
+
+    def const(self, value: int) -> Any:
+        return value
+
+
+class _Numbers(Arithmetic):
     """Ops that compute numbers; `bindings` gives every dim its value, checked against its facts."""
 
     def __init__(self, bindings: Mapping[str, int]) -> None:
         self.bindings = bindings
-
-    def const(self, value: int) -> int:
-        return value
 
     def dim(self, dim: Dim) -> int:
         if dim.name not in self.bindings:
@@ -265,27 +274,6 @@ class _Numbers:
         value = self.bindings[dim.name]
         check_facts("evaluate", dim, value)
         return value
-
-    def add(self, a: int, b: int) -> int:
-        return a + b
-
-    def sub(self, a: int, b: int) -> int:
-        return a - b
-
-    def mul(self, a: int, b: int) -> int:
-        return a * b
-
-    def floordiv(self, a: int, b: int) -> int:
-        return a // b
-
-    def mod(self, a: int, b: int) -> int:
-        return a % b
-
-    def min(self, a: int, b: int) -> int:
-        return min(a, b)
-
-    def max(self, a: int, b: int) -> int:
-        return max(a, b)
 
 
 def check_facts(function: str, dim: Dim, value: int) -> None:
@@ -323,41 +311,19 @@ def evaluate(x: Any, bindings: Mapping[str, int]) -> Any:
     return map_leaves(x, lambda leaf: fold(leaf, ops) if isinstance(leaf, DimExpr) else leaf)
 
 
-class _Replace:
+class _Replace(Arithmetic):
     """Ops that rebuild an expression with some dims replaced."""
+
+    min, max = staticmethod(minimum), staticmethod(maximum)
 
     def __init__(self, mapping: Mapping[Any, Int]) -> None:
         self.mapping = mapping
-
-    def const(self, value: int) -> Int:
-        return value
 
     def dim(self, dim: Dim) -> Int:
         new = self.mapping.get(dim, self.mapping.get(dim.name, dim))
         if not isinstance(new, DimExpr):
             check_facts("substitute", dim, new)
         return new
-
-    def add(self, a: Int, b: Int) -> Int:
-        return add(a, b)
-
-    def sub(self, a: Int, b: Int) -> Int:
-        return add(a, mul(b, -1))
-
-    def mul(self, a: Int, b: Int) -> Int:
-        return mul(a, b)
-
-    def floordiv(self, a: Int, b: Int) -> Int:
-        return floordiv(a, b)
-
-    def mod(self, a: Int, b: Int) -> Int:
-        return mod(a, b)
-
-    def min(self, a: Int, b: Int) -> Int:
-        return minimum(a, b)
-
-    def max(self, a: Int, b: Int) -> Int:
-        return maximum(a, b)
 
 
 def substitute(x: Any, mapping: Mapping[Any, Int]) -> Any:

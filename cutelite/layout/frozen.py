@@ -9,9 +9,12 @@ from typing import Any, NoReturn
 
 
 class Frozen:
-    """A value of the fields in its ``__slots__``, which its ``__init__`` takes in that order and sets with `fill`."""
+    """A value of the fields in its ``__slots__``, in that order. An ``__init__`` of its own sets them with `fill`."""
 
     __slots__: tuple[str, ...] = ()
+
+    def __init__(self, *values: Any) -> None:
+        self.fill(*values)
 
     def fill(self, *values: Any) -> None:
         """Set every field, once."""

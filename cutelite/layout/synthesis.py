@@ -33,11 +33,6 @@ class SwizzleSearch(Frozen):
     tried: int
     hopper: str | None
 
-    def __init__(
-        self, swizzle: Swizzle | None, best: Swizzle, reports: tuple[BankReport, ...], tried: int, hopper: str | None
-    ) -> None:
-        self.fill(swizzle, best, reports, tried, hopper)
-
     def __str__(self) -> str:
         unit = f"TMA and wgmma: {self.hopper}" if self.hopper else "not one of TMA's and wgmma's"
         if self.swizzle is not None:

@@ -49,18 +49,6 @@ class Table(Frozen):
     note: str
     marked: frozenset[tuple[int, int]]
 
-    def __init__(
-        self,
-        title: str,
-        cells: tuple[tuple[tuple[str, int], ...], ...],
-        colours: int,
-        breaks: tuple[int, int],
-        left_out: str,
-        note: str = "",
-        marked: frozenset[tuple[int, int]] = frozenset(),
-    ) -> None:
-        self.fill(title, cells, colours, breaks, left_out, note, marked)
-
     @property
     def remarks(self) -> list[str]:
         """The lines below the cells."""

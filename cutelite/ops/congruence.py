@@ -24,12 +24,9 @@ DEPTH = 12
 class Known(Frozen):
     """An integer that is `rest` more than some multiple of `modulus`; just `rest` where `modulus` is 0."""
 
-    __slots__ = ("rest", "modulus")  # noqa: RUF023 (as `__init__` takes them)
+    __slots__ = ("rest", "modulus")  # noqa: RUF023 (as they are given)
     rest: int
     modulus: int
-
-    def __init__(self, rest: int, modulus: int) -> None:
-        self.fill(rest, modulus)
 
     def __str__(self) -> str:
         return f"{self.rest} mod {self.modulus}"

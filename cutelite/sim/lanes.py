@@ -15,7 +15,7 @@ from cutelite.diag import Mistake, Note
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, f32
 from cutelite.layout.dims import Dim, DimExpr
-from cutelite.layout.expr import check_facts, dims_of, fold
+from cutelite.layout.expr import Arithmetic, check_facts, dims_of, fold
 from cutelite.sim.atomics import atomic
 from cutelite.sim.error import Place, SimError
 from cutelite.sim.machine import Machine
@@ -189,14 +189,11 @@ class AccessOf:
         self.lanes.fail(code, title, element=element, **rest)
 
 
-class _DimValues:
+class _DimValues(Arithmetic):
     """Operations on ints and lane arrays, for `layout.expr.fold`."""
 
     def __init__(self, lanes: ThreadLanes) -> None:
         self.lanes = lanes
-
-    def const(self, value: int) -> Any:
-        return value
 
     def dim(self, dim: Dim) -> Any:
         launch = self.lanes.machine.launch
@@ -204,21 +201,6 @@ class _DimValues:
             check_facts("launch", dim, launch.dims[dim.name])
             return launch.dims[dim.name]
         return self.lanes.bound_dim(dim.name)
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def sub(self, a: Any, b: Any) -> Any:
-        return a - b
-
-    def mul(self, a: Any, b: Any) -> Any:
-        return a * b
-
-    def floordiv(self, a: Any, b: Any) -> Any:
-        return a // b
-
-    def mod(self, a: Any, b: Any) -> Any:
-        return a % b
 
     def min(self, a: Any, b: Any) -> Any:
         return self._either(min, np.minimum, a, b)
