@@ -173,7 +173,7 @@ class Plan:
             for _ in range(first, last):
                 pipe.consumer_wait(state)
                 left = mma.make_fragment_A(mma.partition_shape_A((ROWS, DEPTH)))
-                left.store(self.scaled(storage.w[None, group, state.index], out.thread))
+                left.store(scaled(storage.w[None, group, state.index], out.thread, self.words, 1, KINDS[self.kind][1]))
                 acc = cl.gemm(mma, acc, left, right[None, None, None, state.index]).wait()
                 pipe.consumer_release(state)
                 state = state.advance()
@@ -183,18 +183,6 @@ class Plan:
                 self.put(out, i, acc.parts[0][i * self.wide // 2 : (i + 1) * self.wide // 2].to(self.out))
                 out.send(i, d, (split, t * self.config.tokens + i * self.wide, (n * self.config.groups + group) * ROWS))
         out.tail()
-
-    def scaled(self, tile: Any, thread: Any) -> Any:
-        """Return a thread's scaled weights of a tile, in wgmma's order for each step of 16 along K."""
-        words = cl.make_rmem_tensor(u32, (4, self.words // 4))
-        for i in cl.static_range(self.words // 4):
-            words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())
-        row = thread // 32 * 16 + thread % 32 // 4
-        scales, of_rows = tile.recast(bf16), cl.make_rmem_tensor(bf16, (2,))
-        for i in cl.static_range(2):
-            of_rows[i] = scales[2 * self.words * GROUP + row + 8 * i]
-        every = cl.make_layout((2, 2, 2, DEPTH // 16), stride=(0, 1, 0, 0))  # pairs along K, rows 8 apart, along K
-        return cl.bf16_of(words.load(), KINDS[self.kind][1]) * of_rows.view(every).load()
 
     def put(self, out: Any, i: int, values: Any) -> None:
         """Write a piece of the transpose of the result to shared memory, the right way round."""
@@ -207,6 +195,26 @@ class Plan:
         cl.copy(to_shared, mine.retile(held), mine.partition_D(cl.select(out.buffer(i), (1, 0))))
         cl.fence_proxy_async("shared::cta")
         out.group.sync()
+
+
+def scaled(tile: Any, thread: Any, count: int, scales: int, kind: Any) -> Any:
+    """Return a thread's scaled weights of a packed tile, in wgmma's order for each step of 16 along K.
+
+    count   words that a thread has
+    scales  of each row; kind: what `cl.bf16_of` calls the weights
+    """
+    words = cl.make_rmem_tensor(u32, (4, count // 4))
+    for i in cl.static_range(count // 4):
+        words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())
+    row = thread // 32 * 16 + thread % 32 // 4
+    held, mine = tile.recast(bf16), cl.make_rmem_tensor(bf16, (2, scales))
+    for j in cl.static_range(scales):
+        for i in cl.static_range(2):
+            mine[i, j] = held[2 * count * GROUP + j * ROWS + row + 8 * i]
+    steps = DEPTH // 16 // scales  # of 16 along K that a scale is for
+    # pairs along K, rows 8 apart, eight along K apart, steps of a scale, scales
+    every = cl.make_layout((2, 2, 2, steps, scales), stride=(0, scales, 0, 0, 1))
+    return cl.bf16_of(words.load(), kind) * mine.view(every).load()
 
 
 @cl.kernel(block=GROUP)
@@ -238,19 +246,26 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
         raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: N and K / {DEPTH} of values")
     of_bytes = values.view(np.uint8) if values.dtype == ml_dtypes.float8_e4m3fn and kind == "e4m3" else values
     values = codes(of_bytes, *((0, 255) if kind == "e4m3" else (-1 << bits - 1, (1 << bits - 1) - 1)))
-    nt, kt, per = -(-n // ROWS), -(-k // DEPTH), 32 // bits
-    whole = np.zeros((nt * ROWS, kt * DEPTH), np.int64)
-    whole[:n, :k] = values
+    return tiled(values[None], scales[None], bits, DEPTH)[0]
+
+
+def tiled(values: Any, scales: Any, bits: int, each: int) -> Any:
+    """Return (E, N, K) numbers of `bits` bits, and scales for each `each` along K, as `pack` has those of a matrix."""
+    count, n, k = values.shape
+    nt, kt, of_row = -(-n // ROWS), -(-k // DEPTH), DEPTH // each
+    per, of_thread = 32 // bits, ROWS * DEPTH // GROUP * bits // 32  # numbers of a word, words of a thread
+    whole, factors = np.zeros((count, nt * ROWS, kt * DEPTH), np.int64), np.zeros((count, nt * ROWS, kt * of_row))
+    whole[:, :n, :k], factors[:, :n, : scales.shape[2]] = values, scales
     # rows: warp (4), 8 rows apart (2), lane / 4 (8); columns: step (8), 8 apart (2), lane % 4 (4), neighbours (2)
-    tiles = whole.reshape(nt, 4, 2, 8, kt, 8, 2, 4, 2)
-    tiles = tiles.transpose(0, 4, 1, 3, 7, 5, 6, 2, 8).reshape(nt, kt, GROUP, ROWS * DEPTH // GROUP // per, per)
+    tiles = whole.reshape(count, nt, 4, 2, 8, kt, 8, 2, 4, 2)
+    tiles = tiles.transpose(0, 1, 5, 2, 4, 8, 6, 7, 3, 9).reshape(count, nt, kt, GROUP, of_thread, per)
     places = np.array([cl.narrow_place(bits, e) for e in range(per)])
     words = ((tiles & (1 << bits) - 1) << bits * places).sum(-1).astype(np.uint32)
-    words = words.reshape(nt, kt, GROUP, bits // 2, 4).swapaxes(2, 3).reshape(nt, kt, GROUP * 2 * bits)
-    of_tiles = np.zeros((nt * ROWS, kt), np.float32)
-    of_tiles[:n] = scales
-    held = of_tiles.astype(ml_dtypes.bfloat16).reshape(nt, ROWS, kt).swapaxes(1, 2)
-    return np.concatenate([words, np.ascontiguousarray(held).view(np.uint32)], axis=2).view(np.int32)
+    words = words.reshape(count, nt, kt, GROUP, of_thread // 4, 4).swapaxes(3, 4)
+    held = factors.astype(ml_dtypes.bfloat16).reshape(count, nt, ROWS, kt, of_row).transpose(0, 1, 3, 4, 2)
+    numbers = np.ascontiguousarray(held).reshape(count, nt, kt, ROWS * of_row)
+    words = words.reshape(count, nt, kt, GROUP * of_thread)
+    return np.concatenate([words, numbers.view(np.uint32)], axis=3).view(np.int32)
 
 
 def check_numpy(**given: Any) -> None:

@@ -20,12 +20,12 @@ import ml_dtypes
 import numpy as np
 
 import cutelite as cl
-from cutelite import Smem, Tensor, bf16, f32, i32, u32
+from cutelite import Smem, Tensor, bf16, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, as_number, check_given_apart, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
-from cutelite.kernels.gemm.mixed import check_numpy, codes
+from cutelite.kernels.gemm.mixed import check_numpy, codes, scaled, tiled
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
@@ -167,28 +167,13 @@ class Plan:
             for _ in range(KT):
                 pipe.consumer_wait(state)
                 left = mma.make_fragment_A(mma.partition_shape_A((ROWS, DEPTH)))
-                left.store(self.scaled(storage.w[None, group, state.index], thread))
+                tile, of_row = storage.w[None, group, state.index], self.problem.scales
+                left.store(scaled(tile, thread, WORDS, of_row, self.problem.kind))
                 acc = cl.gemm(mma, acc, left, right[None, None, None, state.index]).wait()
                 pipe.consumer_release(state)
                 state = state.advance()
             self.write(acc.parts[0], d, row, end, n * self.config.groups + group, thread)
             tiles = tiles.advance()
-
-    def scaled(self, tile: Any, thread: Any) -> Any:
-        """Return a thread's part of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
-        count = self.problem.scales
-        words = cl.make_rmem_tensor(u32, (4, WORDS // 4))
-        for i in cl.static_range(WORDS // 4):
-            words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())
-        row = thread // 32 * 16 + thread % 32 // 4
-        scales, mine = tile.recast(bf16), cl.make_rmem_tensor(bf16, (2, count))
-        for j in cl.static_range(count):
-            for i in cl.static_range(2):
-                mine[i, j] = scales[2 * WORDS * GROUP + j * ROWS + row + 8 * i]
-        steps = DEPTH // 16 // count  # of 16 along K that a scale is for
-        # pairs along K, rows 8 apart, eight along K apart, steps of a scale, scales
-        every = cl.make_layout((2, 2, 2, steps, count), stride=(0, count, 0, 0, 1))
-        return cl.bf16_of(words.load(), self.problem.kind) * mine.view(every).load()
 
     def write(self, sums: Any, d: Any, row: Any, end: Any, tile: Any, thread: Any) -> None:
         """Write a tile of the transpose: of each eight rows a thread has two, in one column or two."""
@@ -224,27 +209,13 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     """
     check_numpy(values=values, scales=scales)
     count, n, k = values.shape
-    problem = Problem(kind, each, gated=gated)
     if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
         raise Misfit(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
     if scales.dtype.kind in "iu":
         raise Misfit(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
     codes(values, *((0, 15) if kind == "e2m1" else (-8, 7)))
-    nt, kt = -(-n // ROWS), -(-k // DEPTH)
-    whole, factors = (
-        np.zeros((count, nt * ROWS, kt * DEPTH), np.int64),
-        np.zeros((count, nt * ROWS, kt * problem.scales)),
-    )
     order = np.arange(n).reshape(2, -1, EIGHT).swapaxes(0, 1).reshape(-1) if gated else np.arange(n)
-    whole[:, :n, :k], factors[:, :n, : scales.shape[2]] = values[:, order], scales[:, order]
-    tiles = whole.reshape(count, nt, 4, 2, 8, kt, 8, 2, 4, 2)
-    tiles = tiles.transpose(0, 1, 5, 2, 4, 8, 6, 7, 3, 9).reshape(count, nt, kt, GROUP, -1, 8)
-    places = np.array([cl.narrow_place(4, e) for e in range(8)])
-    words = ((tiles & 15) << 4 * places).sum(-1).astype(np.uint32)
-    words = words.reshape(count, nt, kt, GROUP, -1, 4).swapaxes(3, 4).reshape(count, nt, kt, -1)
-    held = factors.reshape(count, nt, ROWS, kt, problem.scales).transpose(0, 1, 3, 4, 2)
-    numbers = np.ascontiguousarray(held.astype(ml_dtypes.bfloat16)).reshape(count, nt, kt, -1)
-    return np.concatenate([words, numbers.view(np.uint32)], axis=3).view(np.int32)
+    return tiled(values[:, order], scales[:, order], 4, each)
 
 
 def unpacked(values: Any, scales: Any, kind: str, each: int = 32) -> Any:
