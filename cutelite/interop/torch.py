@@ -85,7 +85,7 @@ def to_be_cast(*tensors: Any) -> bool:
 
 
 class CustomOp(Protocol):
-    """What type checkers know of operators, and of decorators that make them."""
+    """An operator, or a decorator that makes one, as type checkers see it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
