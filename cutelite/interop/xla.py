@@ -9,16 +9,19 @@ The interface is C's (xla/ffi/api/c_api.h, of which jaxlib has a copy), declared
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from collections.abc import Callable
+from ctypes import POINTER, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
 
 import cutelite_rt as rt
 from cutelite_rt import forks
+from cutelite_rt.arrays.memory import on_host
 
 TARGET = "cutelite_launch"
 _EXECUTE = 3  # XLA_FFI_ExecutionStage_EXECUTE
@@ -33,106 +36,35 @@ Launch = Callable[[int, list[Any], list[Any], int | None], None]
 """A function of a call's number, its inputs and outputs, and the stream; None on the CPU."""
 
 
-class _Sized(ctypes.Structure):
-    """The fields that most structures of XLA begin with."""
-
-    _fields_: ClassVar[tuple[Any, ...]] = (("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p))
-
-
-class _Extension(ctypes.Structure):
-    _fields_ = (("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p))
+def _structure(**fields: Any) -> Any:
+    """Return the structure of C with these fields."""
+    return type("Structure", (ctypes.Structure,), {"_fields_": tuple(fields.items())})
 
 
-class _Version(_Sized):
-    _fields_ = (
-        ("major", ctypes.c_int),
-        ("minor", ctypes.c_int),
-    )
+def _sized(**fields: Any) -> Any:
+    """Return the structure with the fields that most structures of XLA begin with, and these."""
+    return _structure(struct_size=c_size_t, extension=c_void_p, **fields)
 
 
-class _Metadata(ctypes.Structure):
-    _fields_ = (("struct_size", ctypes.c_size_t), ("version", _Version), ("traits", ctypes.c_uint32))
-
-
-class _MetadataExtension(ctypes.Structure):
-    _fields_ = (("base", _Extension), ("metadata", ctypes.POINTER(_Metadata)))
-
-
-class _Buffer(_Sized):
-    _fields_ = (
-        ("dtype", ctypes.c_int),
-        ("data", ctypes.c_void_p),
-        ("rank", ctypes.c_int64),
-        ("dims", ctypes.POINTER(ctypes.c_int64)),
-    )
-
-
-class _Buffers(_Sized):
-    """The structures XLA_FFI_Args and XLA_FFI_Rets."""
-
-    _fields_ = (
-        ("size", ctypes.c_int64),
-        ("types", ctypes.POINTER(ctypes.c_int)),
-        ("buffers", ctypes.POINTER(ctypes.POINTER(_Buffer))),
-    )
-
-
-class _Scalar(ctypes.Structure):
-    _fields_ = (("dtype", ctypes.c_int), ("value", ctypes.POINTER(ctypes.c_int64)))
-
-
-class _Attributes(_Sized):
-    _fields_ = (
-        ("size", ctypes.c_int64),
-        ("types", ctypes.POINTER(ctypes.c_int)),
-        ("names", ctypes.c_void_p),
-        ("values", ctypes.POINTER(ctypes.POINTER(_Scalar))),
-    )
-
-
-class _Api(_Sized):
-    """The structure XLA_FFI_Api, up to the last function used here."""
-
-    _fields_ = (
-        ("version", _Version),
-        ("internal", ctypes.c_void_p),
-        ("error_create", ctypes.c_void_p),
-        ("error_get_details", ctypes.c_void_p),
-        ("error_destroy", ctypes.c_void_p),
-        ("handler_register", ctypes.c_void_p),
-        ("stream_get", ctypes.c_void_p),
-    )
-
-
-class _Frame(_Sized):
-    """The structure XLA_FFI_CallFrame."""
-
-    _fields_ = (
-        ("api", ctypes.POINTER(_Api)),
-        ("context", ctypes.c_void_p),
-        ("stage", ctypes.c_int),
-        ("inputs", _Buffers),
-        ("outputs", _Buffers),
-        ("attributes", _Attributes),
-    )
-
-
-class _ErrorCreate(_Sized):
-    _fields_ = (
-        ("message", ctypes.c_char_p),
-        ("code", ctypes.c_int),
-    )
-
-
-class _StreamGet(_Sized):
-    _fields_ = (
-        ("context", ctypes.c_void_p),
-        ("stream", ctypes.c_void_p),
-    )
-
-
-_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Frame))
-_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+_Extension = _structure(struct_size=c_size_t, type=c_int, next=c_void_p)
+_Version = _sized(major=c_int, minor=c_int)
+_Metadata = _structure(struct_size=c_size_t, version=_Version, traits=ctypes.c_uint32)
+_MetadataExtension = _structure(base=_Extension, metadata=POINTER(_Metadata))
+_Buffer = _sized(dtype=c_int, data=c_void_p, rank=c_int64, dims=POINTER(c_int64))
+_Buffers = _sized(size=c_int64, types=POINTER(c_int), buffers=POINTER(POINTER(_Buffer)))  # XLA_FFI_Args, XLA_FFI_Rets
+_Scalar = _structure(dtype=c_int, value=POINTER(c_int64))
+_Attributes = _sized(size=c_int64, types=POINTER(c_int), names=c_void_p, values=POINTER(POINTER(_Scalar)))
+_Api = _sized(  # up to the last function used here
+    version=_Version, internal=c_void_p, error_create=c_void_p, error_get_details=c_void_p, error_destroy=c_void_p,
+    handler_register=c_void_p, stream_get=c_void_p,
+)  # fmt: skip
+_Frame = _sized(  # XLA_FFI_CallFrame
+    api=POINTER(_Api), context=c_void_p, stage=c_int, inputs=_Buffers, outputs=_Buffers, attributes=_Attributes
+)
+_ErrorCreate = _sized(message=ctypes.c_char_p, code=c_int)
+_StreamGet = _sized(context=c_void_p, stream=c_void_p)
+_HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_Frame))
+_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 
 
 def _version() -> tuple[int, int]:
@@ -219,15 +151,8 @@ def _on_gpu(buffer: Any, where: rt.Device) -> rt.DeviceArray:
 
 def _in_memory(buffer: Any) -> Any:
     shape, dtype = _shape(buffer)
-    code = rt.dtype.DTYPES[dtype]
-    if dtype in ("bf16", "e4m3", "e5m2"):
-        import ml_dtypes
-
-        kind = np.dtype(getattr(ml_dtypes, code.numpy or ""))
-    else:
-        kind = np.dtype(code.numpy)
-    size = int(np.prod(shape)) * code.bytes
-    if not size:
+    kind, count = on_host((0,), dtype).dtype, math.prod(shape)
+    if not count:
         return np.empty(shape, kind)
-    memory = memoryview((ctypes.c_char * size).from_address(buffer.data))
+    memory = memoryview((ctypes.c_char * (count * kind.itemsize)).from_address(buffer.data))
     return np.frombuffer(memory, np.uint8).view(kind).reshape(shape)

@@ -12,7 +12,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.programs import keep
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
-from cutelite_rt.arrays.memory import reader_library
+from cutelite_rt.arrays.memory import on_host, reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
 
 
@@ -55,15 +55,11 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
         return sys.modules["cupy"].empty(shape, like.dtype if row is None else row.numpy)
     if (where := own_device(like)) is not None:
         return rt.empty(shape, dtype or rt.read(like).dtype, where)
+    if dtype is not None:
+        return on_host(shape, dtype)
     import numpy
 
-    if row is None:
-        return numpy.empty(shape, like.dtype)
-    if hasattr(numpy, row.numpy or ""):
-        return numpy.empty(shape, row.numpy)
-    import ml_dtypes
-
-    return numpy.empty(shape, getattr(ml_dtypes, row.numpy or ""))
+    return numpy.empty(shape, like.dtype)
 
 
 def row_apart(array: Any, columns: int) -> Any:

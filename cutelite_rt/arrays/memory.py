@@ -478,7 +478,7 @@ class DeviceArray:
         if not is_compact(read(view)):
             raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
         on_device = is_array(value) and read(value).device[0] == "cuda"
-        made = _on_host(view.shape, self.dtype)
+        made = on_host(view.shape, self.dtype)
         made[...] = from_device(value) if on_device else value
         _copy_in(view, made.ctypes.data, 0)
 
@@ -640,7 +640,7 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
     ml_dtypes, which is not installed.
     """
     view = read(array, stream)
-    result = _on_host(view.shape, view.dtype)
+    result = on_host(view.shape, view.dtype)
     if not is_compact(view):
         raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
     if view.device[0] != "cuda":
@@ -654,7 +654,7 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
     return result
 
 
-def _on_host(shape: tuple[int, ...], dtype: str) -> numpy.ndarray[Any, Any]:
+def on_host(shape: tuple[int, ...], dtype: str) -> numpy.ndarray[Any, Any]:
     """Return a NumPy array that is not filled. Errors: ImportError where its dtype needs ml_dtypes."""
     import numpy
 
