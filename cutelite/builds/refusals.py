@@ -62,12 +62,7 @@ def warned(build: Build) -> CompileError:
         f"`{build.front.name}` compiles with {said}, and warnings_as_errors is set",
         help="fix the causes of the warnings below, or leave warnings_as_errors out",
     )
-    return CompileError(mistake, _place_of(build), [Note(text) for text in build.warnings])
-
-
-def _place_of(build: Build) -> Span:
-    """Return the place of the kernel's definition."""
-    return Span.of_code(build.source.function.__code__)
+    return CompileError(mistake, Span.of_code(build.source.function.__code__), [Note(text) for text in build.warnings])
 
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:

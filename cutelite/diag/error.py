@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from cutelite.diag.diagnostic import Diagnostic, Note
 from cutelite.diag.render import render, snippet
@@ -62,7 +63,8 @@ class InternalError(Exception):
         super().__init__(message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_internal_error, (self.message, self.stage, self.op, self.ir, self.span, self.blame))
+        known = partial(InternalError, stage=self.stage, op=self.op, ir=self.ir, span=self.span, blame=self.blame)
+        return known, (self.message,)
 
     def __str__(self) -> str:
         lines = [f"{'error' if self.blame else 'internal error'} in `{self.stage}`: {self.message}"]
@@ -75,10 +77,6 @@ class InternalError(Exception):
         bug = "This is a bug in cutelite, not in your kernel; please report it with the text above."
         lines.append(self.blame or bug)
         return "\n".join(lines)
-
-
-def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | None, blame: str) -> InternalError:
-    return InternalError(message, stage=stage, op=op, ir=ir, span=span, blame=blame)
 
 
 AROUND = 8

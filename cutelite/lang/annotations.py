@@ -536,7 +536,8 @@ def _evaluated(function: Any, name: str, text: str, seen: Mapping[str, Any]) -> 
     except CompileError:
         raise
     except Exception as error:
-        title = f"the annotation of `{name}`, `{text}`, cannot be evaluated: {_without_place(error)}"
+        said = error.msg if isinstance(error, SyntaxError) else error  # without its place in the text
+        title = f"the annotation of `{name}`, `{text}`, cannot be evaluated: {said}"
         help = "names in a string annotation are globals, variables that the kernel uses, or variables beside it"
         if isinstance(error, AttributeError | NameError) and error.name:
             from cutelite.lang.foreign import bare_suggestion, suggestion  # here: only a misspelling needs them
@@ -710,10 +711,6 @@ def _said(x: Any) -> str:
     if typing.get_origin(x) is None and isinstance(name, str) and (isinstance(x, type) or callable(x)):
         return f"a {name.strip('<>')}" if not name.isidentifier() else f"`{name}`"
     return repr(x)
-
-
-def _without_place(error: Exception) -> str:
-    return error.msg if isinstance(error, SyntaxError) else str(error)
 
 
 def _show(extents: Any) -> str:

@@ -73,7 +73,7 @@ class Biased(Lazy):
     @property
     def adds(self) -> bool:
         """Tell whether there is an addend. In a kernel a run-time float passes for a float: code there asks this."""
-        return not _is_zero(self.bias)
+        return not (isinstance(self.bias, float) and self.bias == 0.0)
 
     @property
     def literal(self) -> bool:
@@ -82,10 +82,6 @@ class Biased(Lazy):
         With a positive factor the greatest product gives the greatest score.
         """
         return not self.asked and isinstance(self.factor, float) and 2.0**-60 < self.factor < 2.0**60
-
-
-def _is_zero(x: Any) -> bool:
-    return isinstance(x, float) and x == 0.0
 
 
 def _becomes_f32(dtype: Any) -> bool:

@@ -710,10 +710,6 @@ def _python_erfinv(y: float) -> float:
     return NormalDist().inv_cdf((y + 1) / 2) / python_math.sqrt(2)
 
 
-def _python_erfcinv(y: float) -> float:
-    return _python_normcdfinv(y / 2) / -python_math.sqrt(2)
-
-
 def _python_normcdfinv(p: float) -> float:
     from statistics import NormalDist  # 5 ms, which few kernels need
 
@@ -786,7 +782,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "cospi": lambda x: _python_sincospi(x)[1],
     "sincospi": _python_sincospi,
     "erfcx": _python_erfcx,
-    "erfcinv": _python_erfcinv,
+    "erfcinv": lambda y: _python_normcdfinv(y / 2) / -python_math.sqrt(2),
     "normcdf": lambda x: python_math.erfc(-x / python_math.sqrt(2)) / 2,
     "normcdfinv": _python_normcdfinv,
     "fdim": lambda x, y: python_math.nan if x != x or y != y else max(x - y, 0.0) if x > y else 0.0,

@@ -186,12 +186,9 @@ def _minus(a: Any, b: Any) -> Any:
     return a.plus(-b) if _is_float(b) or isinstance(b, int | Scalar | Places) else None
 
 
-def _from(a: Any, b: Any) -> Any:
-    return (-a).plus(b)
-
-
 ADDITIVE: dict[str, Callable[[Any, Any], Any]] = {
-    "add": Places.plus, "radd": Places.plus, "sub": _minus, "rsub": _from, "mul": Places.times, "rmul": Places.times,
+    "add": Places.plus, "radd": Places.plus, "sub": _minus, "rsub": lambda a, b: (-a).plus(b),
+    "mul": Places.times, "rmul": Places.times,
 }  # fmt: skip
 for _name, _kept in ADDITIVE.items():
     setattr(Either, f"__{_name}__", _operator(f"__{_name}__", _kept))

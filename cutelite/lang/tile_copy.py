@@ -68,14 +68,11 @@ def box(coords: Any, tile: Any, side: str) -> tuple[Any, tuple[Any, ...]]:
     )
     if [n for n in wanted if n != 1] != [n for n in have if n != 1]:
         raise mistake("copy-sizes", f"the tile of coordinates is {coords.shape}, the one in shared memory {tile.shape}")
+    along = [stride for i in range(len(coords.origin)) for stride in (E(i), (E(i),))]
     for i, mode in enumerate(coords.layout):
-        if wanted[i] != 1 and not _runs_along(mode, len(coords.origin)):
+        if wanted[i] != 1 and coalesce(mode).stride not in along:
             raise mistake("tma", f"mode {i} of the tile, {mode}, does not run along one mode of the tensor")
     return coords.tma, coords.origin
-
-
-def _runs_along(mode: Any, rank: int) -> bool:
-    return any(coalesce(mode).stride in (E(i), (E(i),)) for i in range(rank))
 
 
 def contiguous_bytes(src: Any, dst: Any) -> int:

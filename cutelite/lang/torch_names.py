@@ -149,10 +149,6 @@ def _known(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf:
     return values.where(x == x, found, 0.0 if nan is None else nan)
 
 
-def _elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    return values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0)))
-
-
 MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
 
 SAME = """
@@ -183,7 +179,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "full_like": lambda x, fill_value, **how: _new(fill_value)(x, (), **how),
     "sign": lambda x: values.where(x > 0, 1.0, values.where(x < 0, -1.0, x)) if x.dtype.is_float
     else (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
-    "softplus": _softplus, "nan_to_num": _known, "elu": _elu, "rsub": lambda x, other, *, alpha=1: other - x * alpha,
+    "softplus": _softplus, "nan_to_num": _known,
+    "elu": lambda x, alpha=1.0, inplace=False: values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0))),
+    "rsub": lambda x, other, *, alpha=1: other - x * alpha,
     "leaky_relu": lambda x, negative_slope=0.01, inplace=False: values.where(x > 0.0, x, x * negative_slope),
     "hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: _clamp(x, min_val, max_val),
     "relu6": lambda x, inplace=False: _clamp(x, 0.0, 6.0), "clamp_min": MAXIMUM, "clamp_max": MINIMUM,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -42,13 +42,7 @@ class LayoutError(ValueError):
         return LayoutError(function, self.message, mode=self.mode, **self.numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.function, self.message, self.mode, self.numbers)
-
-
-def _rebuild(
-    function: str, message: str, mode: int | tuple[int, ...] | None, numbers: dict[str, object]
-) -> LayoutError:
-    return LayoutError(function, message, mode=mode, **numbers)
+        return partial(LayoutError, mode=self.mode, **self.numbers), (self.function, self.message)  # type: ignore[arg-type]
 
 
 class LayoutArgumentError(LayoutError, TypeError):

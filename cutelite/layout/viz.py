@@ -227,7 +227,7 @@ def _table(
 ) -> Table:
     if not is_static(layout):
         raise LayoutError("viz", f"{layout} is known at launch only: give the dims values")
-    matrix = layout if rank(layout) > 1 else layout.on_modes(lambda t: (_mode(t),))
+    matrix = layout if rank(layout) > 1 else layout.on_modes(lambda t: (t[0] if isinstance(t, tuple) else t,))
     shape = matrix.shape
     down = int(size(shape[0])) if rank(layout) > 1 else 1
     across = int(size(layout)) // down
@@ -240,10 +240,6 @@ def _table(
     )
     first, second = (shape[0], shape[1]) if rank(layout) > 1 else (1, shape[0])
     return Table(title, cells, colours, (_period(first), _period(second)), left_out, note, marked)
-
-
-def _mode(t: Any) -> Any:
-    return t[0] if isinstance(t, tuple) else t
 
 
 def _period(shape: Any) -> int:

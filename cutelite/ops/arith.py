@@ -611,14 +611,11 @@ class VecGather(Op):
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Vec):
             yield Problem("a", f"vec.gather takes a vector, not {self.a.type}")
-        elif not self._fits(self.a.type.n) or (self.scalar and len(self.picks) != 1):
+        elif not all(0 <= pick < self.a.type.n for pick in self.picks) or (self.scalar and len(self.picks) != 1):
             yield Problem("picks", f"{self.picks} are not all elements of {self.a.type}")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.a)[self.where])
-
-    def _fits(self, n: int) -> bool:
-        return not self.picks or (min(self.picks) >= 0 and max(self.picks) < n)
 
     @cached_property
     def where(self) -> tuple[slice, int | slice | Array]:

@@ -65,7 +65,7 @@ def _changing(order: list[Block]) -> tuple[set[Value], set[Block]]:
                 if parted or any(value in values for _, value in given):
                     values.add(param)
             for op in block.ops:
-                if _begins(op) or (_computes(op) and any(value in values for value in op.operands)):
+                if _begins(op) or (not op.effects & Effect.READS and any(value in values for value in op.operands)):
                     values.update(op.results)
             end = block.terminator
             if isinstance(end, CondBr) and end.cond in values:
@@ -81,11 +81,6 @@ def _begins(op: Op) -> bool:
         return True
     addresses = any(isinstance(value.type, Ptr) for value in op.operands)
     return addresses and op.is_pure and not any(isinstance(value.type, Ptr) for value in op.results)
-
-
-def _computes(op: Op) -> bool:
-    """Tell whether the results of an op are made of its operands: not of memory that these lead to."""
-    return not op.effects & Effect.READS
 
 
 def _between(block: Block, meet: Block | None) -> set[Block]:

@@ -19,26 +19,6 @@ from cutelite.sim.memory import Selected, Space, memory_dtype
 Array = Any
 
 
-def _inc(old: Array, limit: Array) -> Array:
-    return np.where(old >= limit, 0, old + 1).astype(old.dtype)
-
-
-def _dec(old: Array, limit: Array) -> Array:
-    return np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype)
-
-
-def _least(old: Array, new: Array) -> Array:
-    return np.where(old == new, np.where(np.signbit(old), old, new), np.fmin(old, new))
-
-
-def _greatest(old: Array, new: Array) -> Array:
-    return np.where(old == new, np.where(np.signbit(old), new, old), np.fmax(old, new))
-
-
-def _flushing_sum(old: Array, new: Array) -> Array:
-    return _flushed(_flushed(old) + _flushed(new))
-
-
 def _flushed(x: Array) -> Array:
     return np.where(_subnormal(x), np.copysign(np.zeros_like(x), x), x)
 
@@ -55,11 +35,11 @@ ACTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "exch": lambda old, new: new,
-    "inc": _inc,
-    "dec": _dec,
-    "least": _least,
-    "greatest": _greatest,
-    "flushing sum": _flushing_sum,
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1).astype(old.dtype),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype),
+    "least": lambda old, new: np.where(old == new, np.where(np.signbit(old), old, new), np.fmin(old, new)),
+    "greatest": lambda old, new: np.where(old == new, np.where(np.signbit(old), new, old), np.fmax(old, new)),
+    "flushing sum": lambda old, new: _flushed(_flushed(old) + _flushed(new)),
 }
 """New value from old value and operand (PTX ISA: atom). Of floats, -0 is below +0 (seen on an H200)."""
 

@@ -175,7 +175,7 @@ class Machine:
                 machine._tmem = TensorMemory(machine.rank, len(machines), self.launch.changed, machine.tell)
             regions = [machine.tmem.region for machine in machines]
             for machine in machines:
-                machine.tmem.peer = partial(_tmem_of, machines[min(machine.rank ^ 1, len(machines) - 1)])
+                machine.tmem.peer = partial(getattr, machines[min(machine.rank ^ 1, len(machines) - 1)], "tmem")
                 machine.spaces["tmem"] = Space("tmem", regions, self.launch.observer, self.launch.writes)
         assert self._tmem is not None
         return self._tmem
@@ -409,10 +409,6 @@ def _held(sets: dict[bytes, dict[Value, Array]], key: bytes) -> dict[Value, Arra
     if len(sets) > MANY_SETS:
         sets.clear()
     return sets.setdefault(key, {})
-
-
-def _tmem_of(machine: Machine) -> TensorMemory:
-    return machine.tmem
 
 
 def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:

@@ -229,7 +229,8 @@ class Timeline:
         if Effect.ASYNC in op.effects or op.effects & Effect.ORDERS or not op.results:
             return self.costs.op
         if Effect.READS in op.effects:
-            return self.costs.far if "gmem" in _spaces(op) else self.costs.shared
+            far = any(getattr(value.type, "space", "") == "gmem" for value in op.operands)
+            return self.costs.far if far else self.costs.shared
         return self.costs.op + self.costs.element * (vector - 1)
 
     def _at_line(self, block: _Block, warp: int, span: Span | None, what: str = "") -> None:
@@ -418,10 +419,6 @@ def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -
         at += 1
     busy.insert(at, (begin, begin + length))
     return begin
-
-
-def _spaces(op: Op) -> set[str]:
-    return {value.type.space for value in op.operands if hasattr(value.type, "space")}
 
 
 def _line(span: Span | None) -> str:

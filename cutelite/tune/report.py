@@ -106,13 +106,9 @@ def _row(
         return Row(str(config), None, 0, "pruned")
     error = outcome.error or failure
     if error is not None or times is None:
-        return Row(str(config), None, 0, _words(error))
+        return Row(str(config), None, 0, f"{type(error).__name__}: {error}".partition("\n")[0])
     relative = median([seconds / least for seconds, least in zip(times, best, strict=False)])
     return Row(str(config), median(times), len(times), _resources(outcome), relative)
-
-
-def _words(error: Exception | None) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _resources(outcome: Compilation) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
@@ -208,11 +209,7 @@ class Dim(DimExpr):
         return -(-self.min // self.divisible_by), inf if self.max is None else self.max // self.divisible_by
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _dim, (self.name, self.divisible_by, self.min, self.max)
-
-
-def _dim(name: str, divisible_by: int, least: int, greatest: int | None) -> Dim:
-    return Dim(name, divisible_by, min=least, max=greatest)
+        return partial(Dim, min=self.min, max=self.max), (self.name, self.divisible_by)
 
 
 class Node:

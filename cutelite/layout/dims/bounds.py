@@ -158,12 +158,9 @@ def _extreme(op: str, values: tuple[Int, ...]) -> Int:
     if len(kept) == 1:
         return kept[0]
     g = gcd(*(c for k in kept for _, c in pairs(k)))
-    kept = sorted((from_terms({mono: c // g for mono, c in pairs(k)}) for k in kept), key=_dims_first)
+    kept = [from_terms({mono: c // g for mono, c in pairs(k)}) for k in kept]
+    kept.sort(key=lambda x: (not isinstance(x, DimExpr), key_of(x)))  # dims first
     return mul(atom_expr(Node(op, tuple(kept))), g)
-
-
-def _dims_first(x: Int) -> tuple[bool, str]:
-    return not isinstance(x, DimExpr), key_of(x)
 
 
 def _extreme_of(x: Int, op: str) -> list[Int]:
