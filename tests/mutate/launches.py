@@ -52,6 +52,16 @@ class Launched(NamedTuple):
 Run = Callable[[], object]
 
 
+def later(make: Callable[..., object]) -> Callable[..., Run]:
+    """Decorate a function that launches: a call of it gives what makes the launch."""
+
+    @functools.wraps(make)
+    def given(*args: Any, **kwargs: Any) -> Run:
+        return functools.partial(make, *args, **kwargs)
+
+    return given
+
+
 def example(module: str, *arguments: Any) -> Run:
     """Return the `main` of an example, on NumPy arrays even if torch sees a GPU."""
     return lambda: of_examples(module).main(*arguments)
@@ -83,20 +93,17 @@ def alone(module: str, blocks: int = 1) -> Any:
     return made
 
 
-def gemm(m: int, n: int, k: int, epilogue: bool = True, blocks: int = 1, **config: Any) -> Run:
+@later
+def gemm(m: int, n: int, k: int, epilogue: bool = True, blocks: int = 1, **config: Any) -> None:
     """The dense GEMM in a configuration. `epilogue`: with C and a bias, which TMA loads too.
 
     k  large enough for a ring of 3 stages, each with 64 of k, to wrap around wherever it is advanced
     """
-
-    def run() -> None:
-        made, random = alone("dense", blocks), of_examples("common").random
-        a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
-        more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
-        put(made, beside_c=lambda config, problem: config)  # with a buffer for each piece none is waited for
-        call.gemm(a, b.T, d, config=made.Config(**config), **more)
-
-    return run
+    made, random = alone("dense", blocks), of_examples("common").random
+    a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
+    more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
+    put(made, beside_c=lambda config, problem: config)  # with a buffer for each piece none is waited for
+    call.gemm(a, b.T, d, config=made.Config(**config), **more)
 
 
 def gemm_of_groups_along_k() -> None:
@@ -175,56 +182,47 @@ def gemm_prepared() -> None:
     call.gemm(a, b.T, prepare=cl.Prepare(function, (factor,)), config=config)
 
 
-def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int, ...] = (), **config: Any) -> Run:
+@later
+def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int, ...] = (), **config: Any) -> None:
     """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster.
 
     kind    nvfp4, fp8_block, or plain; `groups` the ends of the rows of each
     """
+    from cutelite.kernels.blackwell import call as made
+    from cutelite.kernels.blackwell.configs import Config
 
-    def run() -> None:
-        from cutelite.kernels.blackwell import call as made
-        from cutelite.kernels.blackwell.configs import Config
-
-        put(made, clusters_at_once=lambda blocks, like: 1)
-        chosen, random = Config(**config), of_examples("common").random
-        m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
-        if kind == "fp8_block":
-            a, b = (random(rows, 528, dtype="float8_e4m3fn") for rows in (m, n))
-            scales = (random(-(-rows // each), 5, dtype="float32") for rows, each in ((m, 1), (n, 128)))
-            made.gemm_fp8_block(a, b, *scales, config=chosen)
-        elif kind:
-            x, y = (np.full((rows, 272), 0x22, np.uint8) for rows in (m, n))  # rows that TMA takes as they are
-            scales = (made.arranged(np.full((rows, 34), 56, np.uint8)) for rows in (m, n))
-            made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
-        elif groups:
-            a, b = (random(*shape, dtype="bfloat16") for shape in ((m, 200), (len(groups), n, 200)))
-            made.gemm_grouped(a, b, np.array(groups, np.int32), config=chosen)
-        else:
-            made.gemm(random(m, 200, dtype="bfloat16"), random(n, 200, dtype="bfloat16").T, config=chosen)
-
-    return run
+    put(made, clusters_at_once=lambda blocks, like: 1)
+    chosen, random = Config(**config), of_examples("common").random
+    m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
+    if kind == "fp8_block":
+        a, b = (random(rows, 528, dtype="float8_e4m3fn") for rows in (m, n))
+        scales = (random(-(-rows // each), 5, dtype="float32") for rows, each in ((m, 1), (n, 128)))
+        made.gemm_fp8_block(a, b, *scales, config=chosen)
+    elif kind:
+        x, y = (np.full((rows, 272), 0x22, np.uint8) for rows in (m, n))  # rows that TMA takes as they are
+        scales = (made.arranged(np.full((rows, 34), 56, np.uint8)) for rows in (m, n))
+        made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
+    elif groups:
+        a, b = (random(*shape, dtype="bfloat16") for shape in ((m, 200), (len(groups), n, 200)))
+        made.gemm_grouped(a, b, np.array(groups, np.int32), config=chosen)
+    else:
+        made.gemm(random(m, 200, dtype="bfloat16"), random(n, 200, dtype="bfloat16").T, config=chosen)
 
 
-def blackwell_attention(sq: int, sk: int) -> Run:
+@later
+def blackwell_attention(sq: int, sk: int) -> None:
     """Blackwell's attention, causal, head dim 64: one block."""
+    from cutelite.kernels.blackwell.attention_call import attention
 
-    def run() -> None:
-        from cutelite.kernels.blackwell.attention_call import attention
-
-        q, k, v = (of_examples("common").random(1, n, 1, 64, dtype="bfloat16") for n in (sq, sk, sk))
-        attention(q * 30, k, v, causal=True)
-
-    return run
+    q, k, v = (of_examples("common").random(1, n, 1, 64, dtype="bfloat16") for n in (sq, sk, sk))
+    attention(q * 30, k, v, causal=True)
 
 
-def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
+@later
+def special(module: str, arguments: dict[str, Any], **config: Any) -> None:
     """The `main` of the example of a special GEMM, in a configuration."""
-
-    def run() -> None:
-        made = alone(module.removeprefix("gemm_"))
-        of_examples(module).main(**arguments, config=made.Config(**config))
-
-    return run
+    made = alone(module.removeprefix("gemm_"))
+    of_examples(module).main(**arguments, config=made.Config(**config))
 
 
 def nearer(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -232,20 +230,17 @@ def nearer(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + 4.0 / (1 + abs(q_idx - kv_idx))
 
 
-def attention(sq: int, sk: int, score_mod: Any = None, **config: Any) -> Run:
+@later
+def attention(sq: int, sk: int, score_mod: Any = None, **config: Any) -> None:
     """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
+    from cutelite.kernels.attention import forward, model, scores
 
-    def run() -> None:
-        from cutelite.kernels.attention import forward, model, scores
-
-        made, random = model.Config(**config), of_examples("common").random
-        problem = scores.Problem(cl.bf16, 64, 64, right=True, score_mod=score_mod)
-        q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
-        numbers = 0.1, sk - sq, 1 << 30, 0, 1
-        lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
-        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 5, ())
-
-    return run
+    made, random = model.Config(**config), of_examples("common").random
+    problem = scores.Problem(cl.bf16, 64, 64, right=True, score_mod=score_mod)
+    q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
+    numbers = 0.1, sk - sq, 1 << 30, 0, 1
+    lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
+    forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 5, ())
 
 
 def attention_ragged() -> None:
@@ -264,24 +259,21 @@ def attention_ragged() -> None:
     kernel[1](q, k, v, o, lse, None, counter, *numbers, o, of_queries, of_keys, None, None, ())
 
 
-def attention_fp8(sq: int, sk: int) -> Run:
+@later
+def attention_fp8(sq: int, sk: int) -> None:
     """The kernel of attention in fp8, causal, with scales of blocks; one block, which goes from tile to tile."""
+    from cutelite.kernels.attention import fp8, scores
 
-    def run() -> None:
-        from cutelite.kernels.attention import fp8, scores
-
-        random = of_examples("common").random
-        problem = scores.Problem(cl.e4m3, 64, 64, right=True)
-        q, k, v = (random(1, 1, n, 64, dtype="float8_e4m3fn") for n in (sq, sk, sk))
-        o, lse = random(1, 1, sq, 64, dtype="bfloat16"), np.empty((1, 1, sq), np.float32)
-        counter, scales = (
-            np.zeros(1, np.int32),
-            [np.full((1, 1, -(-n // fp8.SCALED)), 0.5, np.float32) for n in (sq, sk, sk)],
-        )
-        made = forward_config(columns=64, regs=(24, 216))
-        fp8.build(made, problem, True)[1](q, k, v, o, lse, *scales, counter, 0.1, sk - sq, 1 << 30, 0, 1)
-
-    return run
+    random = of_examples("common").random
+    problem = scores.Problem(cl.e4m3, 64, 64, right=True)
+    q, k, v = (random(1, 1, n, 64, dtype="float8_e4m3fn") for n in (sq, sk, sk))
+    o, lse = random(1, 1, sq, 64, dtype="bfloat16"), np.empty((1, 1, sq), np.float32)
+    counter, scales = (
+        np.zeros(1, np.int32),
+        [np.full((1, 1, -(-n // fp8.SCALED)), 0.5, np.float32) for n in (sq, sk, sk)],
+    )
+    made = forward_config(columns=64, regs=(24, 216))
+    fp8.build(made, problem, True)[1](q, k, v, o, lse, *scales, counter, 0.1, sk - sq, 1 << 30, 0, 1)
 
 
 def attention_blocks() -> None:
@@ -308,21 +300,18 @@ def forward_config(**config: Any) -> Any:
     return model.Config(**config)
 
 
-def attention_decode(keys: int, page: int) -> Run:
+@later
+def attention_decode(keys: int, page: int) -> None:
     """The kernel of attention's decoding that computes parts: four queries, two heads that share keys."""
+    from cutelite.kernels.attention import decoding, parts, scores
 
-    def run() -> None:
-        from cutelite.kernels.attention import decoding, parts, scores
-
-        random, slots = of_examples("common").random, -(-keys // page)
-        k, v = (random(slots, 1, page, 64, dtype="bfloat16") for _ in "kv")
-        table, lengths = np.arange(slots, dtype=np.int32)[::-1].reshape(1, slots).copy(), np.array([keys], np.int32)
-        q = random(1, 4, 2, 64, dtype="bfloat16")
-        kernel = decoding.build(parts.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
-        launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0)
-        kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, None, table, None, *numbers, ())
-
-    return run
+    random, slots = of_examples("common").random, -(-keys // page)
+    k, v = (random(slots, 1, page, 64, dtype="bfloat16") for _ in "kv")
+    table, lengths = np.arange(slots, dtype=np.int32)[::-1].reshape(1, slots).copy(), np.array([keys], np.int32)
+    q = random(1, 4, 2, 64, dtype="bfloat16")
+    kernel = decoding.build(parts.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
+    launch, numbers = cl.Launch(1, decoding.THREADS), (0.1, 1, 1 << 30, 0)
+    kernel[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, None, table, None, *numbers, ())
 
 
 def attention_gather() -> None:
@@ -350,38 +339,33 @@ def attention_shares() -> None:
     kernel[launch](q, k, v, *results, lengths, None, None, None, *numbers, (), held)
 
 
-def attention_latent(keys: int) -> Run:
+@later
+def attention_latent(keys: int) -> None:
     """The kernel of attention's decoding that computes parts, of latents: two queries, three heads."""
+    from cutelite.kernels.attention import latent, scores
 
-    def run() -> None:
-        from cutelite.kernels.attention import latent, scores
-
-        random, lengths, heads = of_examples("common").random, np.array([keys - 10], np.int32), 3
-        q, c = random(1, 2, heads, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
-        problem, launch = scores.Problem(cl.bf16, 192, 128, right=True), cl.Launch(1, latent.THREADS)
-        kernel = latent.build(latent.CHOSEN, problem, heads, 0, False)
-        o, lse, numbers = q[..., :128].copy(), np.empty((1, heads, 2), np.float32), (0.1, 1, 1 << 30, 0)
-        kernel[launch](q, c, o, lse, lengths, None, *numbers)
-
-    return run
+    random, lengths, heads = of_examples("common").random, np.array([keys - 10], np.int32), 3
+    q, c = random(1, 2, heads, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
+    problem, launch = scores.Problem(cl.bf16, 192, 128, right=True), cl.Launch(1, latent.THREADS)
+    kernel = latent.build(latent.CHOSEN, problem, heads, 0, False)
+    o, lse, numbers = q[..., :128].copy(), np.empty((1, heads, 2), np.float32), (0.1, 1, 1 << 30, 0)
+    kernel[launch](q, c, o, lse, lengths, None, *numbers)
 
 
-def attention_combine(dim_v: int, sharing: int) -> Run:
+@later
+def attention_combine(dim_v: int, sharing: int) -> None:
     """The kernel of attention's decoding, of latents too, that combines parts: two rows of six parts, with sinks."""
+    from cutelite.kernels.attention import combining
 
-    def run() -> None:
-        from cutelite.kernels.attention import combining
-
-        random, splits = of_examples("common").random, 6
-        parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
-        o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
-        kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False, sharing, 4), splits * 64
-        launch = cl.Launch(-(-dim_v // combining.WIDE) * sharing // 2, 128, pdl=True)
-        kernel[launch](parts, sums, o, lse, None, None, sinks, keys, 1, keys)
-
-    return run
+    random, splits = of_examples("common").random, 6
+    parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
+    o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
+    kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False, sharing, 4), splits * 64
+    launch = cl.Launch(-(-dim_v // combining.WIDE) * sharing // 2, 128, pdl=True)
+    kernel[launch](parts, sums, o, lse, None, None, sinks, keys, 1, keys)
 
 
+@later
 def attention_backward(
     sq: int,
     sk: int,
@@ -395,7 +379,7 @@ def attention_backward(
     batch: int = 1,
     score_mod: Any = None,
     known: bool = False,
-) -> Run:
+) -> None:
     """A kernel of attention's backward pass.
 
     window   the keys before a query's place, and behind it, that it sees; None: all
@@ -406,80 +390,70 @@ def attention_backward(
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
     known    the plan knows what the `score_mod` adds, which idle warps look up if it goes by the distance
     """
-
-    def run() -> None:
-        left, right = (1 << 30 if n is None else n for n in window)
-        masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
-        problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
-        made = backward_plan.chosen(problem)
-        added = backward_plan.added_by(problem, 0.1) if known else None
-        plan, ragged = backward_plan.Plan(made, problem, heads > 1, added=added), int(first is not None)
-        random = of_examples("common").random
-        blocks = -(-sq // made.rows) + ragged
-        q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
-        do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
-        kind = "bfloat16" if plan.extended else "float32"
-        base = random(batch, heads, blocks * plan.of_rows[1], plan.of_rows[2], dtype=kind)
-        sums = np.zeros((batch, heads, blocks, plan.count, 64 * plan.columns), np.float32)
-        last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
-        turns = np.array([[[[x] * plan.adders for x in last]] * heads] * batch, np.int32) if ordered else None
-        counter = np.zeros(1, np.int32)
-        dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, left, right, 1)
-        starts = Starts(None, None)
-        parts: tuple[Any, ...] = (None, None)
-        if first:
-            starts = Starts(*(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True)))
-        arrays = (dk, dv) if first else (None, None)
-        if plan.split:
-            shape = batch, heads, -(-sk // plan.keys)
-            parts = tuple(
-                np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
-            )
-        grid, dq = batch * blocks * heads, np.empty_like(q)
-        if which == 0:
-            lse = np.zeros((batch, heads, sq), np.float32)
-            backward_outer.prepare(plan)[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
-        elif which == 2:
-            backward_outer.finish(plan, 2)[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
-        elif which == 3:
-            launch = cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)
-            backward_outer.finish(plan, 0)[launch](dk, parts[0], 0.1, None, starts)
-        own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
-        backward.gradients(plan)[cl.Launch(1 + batch * ordered, plan.threads)](*own)
-
-    return run
+    left, right = (1 << 30 if n is None else n for n in window)
+    masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
+    problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
+    made = backward_plan.chosen(problem)
+    added = backward_plan.added_by(problem, 0.1) if known else None
+    plan, ragged = backward_plan.Plan(made, problem, heads > 1, added=added), int(first is not None)
+    random = of_examples("common").random
+    blocks = -(-sq // made.rows) + ragged
+    q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+    do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+    kind = "bfloat16" if plan.extended else "float32"
+    base = random(batch, heads, blocks * plan.of_rows[1], plan.of_rows[2], dtype=kind)
+    sums = np.zeros((batch, heads, blocks, plan.count, 64 * plan.columns), np.float32)
+    last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
+    turns = np.array([[[[x] * plan.adders for x in last]] * heads] * batch, np.int32) if ordered else None
+    counter = np.zeros(1, np.int32)
+    dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, left, right, 1)
+    starts = Starts(None, None)
+    parts: tuple[Any, ...] = (None, None)
+    if first:
+        starts = Starts(*(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True)))
+    arrays = (dk, dv) if first else (None, None)
+    if plan.split:
+        shape = batch, heads, -(-sk // plan.keys)
+        parts = tuple(
+            np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
+        )
+    grid, dq = batch * blocks * heads, np.empty_like(q)
+    if which == 0:
+        lse = np.zeros((batch, heads, sq), np.float32)
+        backward_outer.prepare(plan)[grid, 256](do, do, lse, lse, base, sums, turns, given, starts, sk)
+    elif which == 2:
+        backward_outer.finish(plan, 2)[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
+    elif which == 3:
+        launch = cl.Launch(batch * -(-sk // plan.keys), 256, pdl=True)
+        backward_outer.finish(plan, 0)[launch](dk, parts[0], 0.1, None, starts)
+    own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
+    backward.gradients(plan)[cl.Launch(1 + batch * ordered, plan.threads)](*own)
 
 
-def experts(tokens: int, rows: int, kept: bool = False) -> Run:
+@later
+def experts(tokens: int, rows: int, kept: bool = False) -> None:
     """The GEMM of experts that gathers rows, with a gate, on one block: three experts, one of them without rows."""
+    from cutelite.kernels.moe import grouped
 
-    def run() -> None:
-        from cutelite.kernels.moe import grouped
-
-        put(grouped, clusters_at_once=lambda blocks, like: 1)
-        random, n, k = of_examples("common").random, 128, 136 if kept else 264  # the ring turns at each place
-        x, b, d = (random(*shape, dtype="bfloat16") for shape in ((tokens, k), (3, 2 * n, k), (rows, n)))
-        ends, places = np.array([70, 70, rows], np.int32), np.arange(rows, dtype=np.int32) % tokens
-        config = grouped.Config((64, 256), True, 4, behind=2) if kept else grouped.Config((128, 128), stages=3)
-        sums = random(rows, 2 * n, dtype="bfloat16") if kept else None
-        grouped.run(grouped.Problem(cl.bf16, True, True, kept), x, b, ends, d, places, sums, config)
-
-    return run
+    put(grouped, clusters_at_once=lambda blocks, like: 1)
+    random, n, k = of_examples("common").random, 128, 136 if kept else 264  # the ring turns at each place
+    x, b, d = (random(*shape, dtype="bfloat16") for shape in ((tokens, k), (3, 2 * n, k), (rows, n)))
+    ends, places = np.array([70, 70, rows], np.int32), np.arange(rows, dtype=np.int32) % tokens
+    config = grouped.Config((64, 256), True, 4, behind=2) if kept else grouped.Config((128, 128), stages=3)
+    sums = random(rows, 2 * n, dtype="bfloat16") if kept else None
+    grouped.run(grouped.Problem(cl.bf16, True, True, kept), x, b, ends, d, places, sums, config)
 
 
-def experts_gradient(side: Literal["A", "B"]) -> Run:
+@later
+def experts_gradient(side: Literal["A", "B"]) -> None:
     """The GEMM of the gradients of experts' matrices, on one block."""
+    from cutelite.kernels.moe import wgrad
 
-    def run() -> None:
-        from cutelite.kernels.moe import wgrad
-
-        put(wgrad, clusters_at_once=lambda blocks, like: 1)
-        random, rows = of_examples("common").random, np.arange(201, dtype=np.int32) % 60
-        a, b = (random(count, 136, dtype="bfloat16") for count in ((60, 201) if side == "A" else (201, 60)))
-        ends, d = np.array([70, 70, 201], np.int32), random(3, 136, 136, dtype="bfloat16")
-        wgrad.run(cl.bf16, side, a, b, ends, rows, d, wgrad.Config(128, 3))
-
-    return run
+    put(wgrad, clusters_at_once=lambda blocks, like: 1)
+    random, rows = of_examples("common").random, np.arange(201, dtype=np.int32) % 60
+    a, b = (random(count, 136, dtype="bfloat16") for count in ((60, 201) if side == "A" else (201, 60)))
+    ends, d = np.array([70, 70, 201], np.int32), random(3, 136, 136, dtype="bfloat16")
+    wgrad.run(cl.bf16, side, a, b, ends, rows, d, wgrad.Config(128, 3))
 
 
 def experts_narrow() -> None:
@@ -633,53 +607,48 @@ LARGE: dict[str, Run] = {
 """Those that take too long for `make test`."""
 
 
-def rows(name: str) -> Run:
+@later
+def rows(name: str) -> None:
     """A kernel of rows, on small arrays."""
+    from ml_dtypes import bfloat16
 
-    def run() -> None:
-        from ml_dtypes import bfloat16
+    from cutelite.kernels.rows import cross_entropy as loss
+    from cutelite.kernels.rows import norm, quantise, scan, softmax
+    from cutelite.kernels.rows.narrow import Narrow
+    from cutelite.kernels.rows.plan import Plan
+    from cutelite.lib import reduce
 
-        from cutelite.kernels.rows import cross_entropy as loss
-        from cutelite.kernels.rows import norm, quantise, scan, softmax
-        from cutelite.kernels.rows.narrow import Narrow
-        from cutelite.kernels.rows.plan import Plan
-        from cutelite.lib import reduce
-
-        x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
-        many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
-        short, targets = np.tile(many, 2).astype(bfloat16), np.arange(9) * 40 - 40
-        targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
-        cases: dict[str, Callable[[], object]] = {
-            "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
-            "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
-            "sums": lambda: norm.norm_backward(
-                x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=1)
-            ),
-            "scan": lambda: scan.cumsum(np.arange(17000, dtype=np.int32)),
-            "top_k": few_candidates,
-            "gradients": lambda: norm.norm_backward(
-                np.tile(x[:, :128], (3, 1))[:12],
-                norm.Normed(None, np.tile(x[:, :128], (3, 1))[:12], None, np.ones(12, np.float32)),
-                x[0, :128],
-                how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1),
-            ),
-            "loss": lambda: loss.cross_entropy_gradient(
-                far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)
-            ),
-            "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
-            "loss_backward": lambda: loss.cross_entropy_backward(
-                far, many, targets, far, out=many, how=Plan(32, 1, 2, 4, 1)
-            ),
-            "softmax_backward": lambda: softmax.softmax_backward(many, many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
-            "narrow_norm": lambda: norm.rms_norm(*beyond(9, 512), narrow=Narrow(), how=Plan(32, 1, 2, 8, 1, stages=1)),
-            "quantise": lambda: quantise.quantise(short, how=Plan(32, 1, 2, 8, 1, stages=1)),
-            "sort": small_sort,
-            "steps": small_steps,
-        }
-        with instead(reduce, HANDED=1):  # so that few rows come to places that are used again
-            cases[name]()
-
-    return run
+    x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
+    many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
+    short, targets = np.tile(many, 2).astype(bfloat16), np.arange(9) * 40 - 40
+    targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
+    cases: dict[str, Callable[[], object]] = {
+        "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
+        "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
+        "sums": lambda: norm.norm_backward(
+            x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=1)
+        ),
+        "scan": lambda: scan.cumsum(np.arange(17000, dtype=np.int32)),
+        "top_k": few_candidates,
+        "gradients": lambda: norm.norm_backward(
+            np.tile(x[:, :128], (3, 1))[:12],
+            norm.Normed(None, np.tile(x[:, :128], (3, 1))[:12], None, np.ones(12, np.float32)),
+            x[0, :128],
+            how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1),
+        ),
+        "loss": lambda: loss.cross_entropy_gradient(far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)),
+        "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
+        "loss_backward": lambda: loss.cross_entropy_backward(
+            far, many, targets, far, out=many, how=Plan(32, 1, 2, 4, 1)
+        ),
+        "softmax_backward": lambda: softmax.softmax_backward(many, many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
+        "narrow_norm": lambda: norm.rms_norm(*beyond(9, 512), narrow=Narrow(), how=Plan(32, 1, 2, 8, 1, stages=1)),
+        "quantise": lambda: quantise.quantise(short, how=Plan(32, 1, 2, 8, 1, stages=1)),
+        "sort": small_sort,
+        "steps": small_steps,
+    }
+    with instead(reduce, HANDED=1):  # so that few rows come to places that are used again
+        cases[name]()
 
 
 def few_candidates() -> None:
