@@ -34,11 +34,9 @@ from cutelite.kernels.gemm.rates import (
     AT_ONCE,
     BESIDE,
     BROAD,
-    CRAMMED,
     DEEP,
     DRAM,
     EVERY,
-    FAR,
     FEW,
     FEWEST,
     FEWEST_SHARED,
@@ -352,7 +350,6 @@ class Filling(NamedTuple):
     units   tiles of clusters, for each part of K
     filled  rounds of these, of which the last may be in part; `rounds` that blocks go through
     high    rows that blocks bring for a tile; the share of them `beyond` the result, of tiles that are part of it
-    outside the share of blocks of clusters whose tiles are no part of it
     """
 
     extent: Any
@@ -363,7 +360,6 @@ class Filling(NamedTuple):
     rounds: Any
     high: Any
     beyond: Any
-    outside: Any
 
 
 def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
@@ -376,9 +372,8 @@ def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
     steps, filled = np.ceil(k * work.bytes / 128), units / at_once
     rounds = np.where(t.stream, filled, np.ceil(filled)) if t.streams else np.ceil(filled)
     brought = np.where(t.clustered == 1, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)), t.bm)
-    outside = 1.0 - tall * np.ceil(across / t.bn) / (clusters * t.clustered)
     each = np.ceil(steps / t.parts)
-    return Filling(across, steps, each, units, filled, rounds, brought, 1.0 - high / (tall * brought), outside)
+    return Filling(across, steps, each, units, filled, rounds, brought, 1.0 - high / (tall * brought))
 
 
 def unsuited(t: Table, work: Work, of: Filling) -> Any:
@@ -406,11 +401,8 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     areas = t.bm * t.bn
     step = (fetch**BESIDE + (areas * v.product) ** BESIDE) ** (1 / BESIDE)
     tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD)) & np.logical_not(work.whole)
-    crammed = (t.pingpong * areas == CRAMMED[0]) | (areas == CRAMMED[1])
-    longer = v.tall * tall * areas * (1.0 - 1.0 / of.rounds) + v.crammed * crammed
-    step = step * (1.0 + longer)
-    waste = v.beyond * of.beyond**2 + v.outside * of.outside * np.minimum(of.each / FAR, 1.0)
-    step = step * (1.0 + waste * (t.parts == 1))
+    step = step * (1.0 + v.tall * tall * areas * (1.0 - 1.0 / of.rounds))
+    step = step * (1.0 + v.beyond * of.beyond**2 * (t.parts == 1))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)

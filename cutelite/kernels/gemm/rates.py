@@ -15,8 +15,8 @@ class Numbers(NamedTuple):
     start                 of every GEMM; `half` more where it has more than half of the clusters that run at once:
                           the next GEMM's blocks find no room beside its own, and do not get ready meanwhile
     whole                 the part by which one round takes longer that has all of these: each waits for its own places
-    beyond, outside       the parts by which steps take longer: by the square of the share of rows brought that lie
-                          beyond the result, and, where K is deep (`FAR`), by that of blocks whose tile lies there
+    beyond                the part by which steps take longer, by the square of the share of rows brought that lie
+                          beyond the result
     scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
@@ -32,7 +32,6 @@ class Numbers(NamedTuple):
     sliver                a step whose 64 rows along K a block brings of an operand that has few, in no whole sectors
     tall                  for each element of a tile, the part by which steps of cooperative tiles of 192 and 256 rows,
                           or of `BROAD` columns, take longer in many rounds, where rows lie within lines
-    crammed               the part by which steps of tiles of `CRAMMED` elements take longer
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -43,7 +42,6 @@ class Numbers(NamedTuple):
     half: float = 0.3
     whole: float = 0.03
     beyond: float = 0.15
-    outside: float = 0.25
     scant: float = 0.3
     l2: float = 2.249e-08
     hidden: float = 0.176
@@ -60,7 +58,6 @@ class Numbers(NamedTuple):
     aligned: float = 0.3
     sliver: float = 0.4
     tall: float = 1e-6
-    crammed: float = 0.03
     apart: float = 0.12
     ample: float = 0.28
     astray: float = 0.08
@@ -88,9 +85,6 @@ QUICKEST = 0.1
 DEEP = 64
 """Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
 
-FAR = 128
-"""Steps along K from which on blocks outside of the result hold up the others in full: the fewer, the less."""
-
 EVERY, PLACED = 0.985, 8
 """The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their
 places whatever else runs."""
@@ -110,9 +104,6 @@ multiprocessors are left without one."""
 
 ROOMY = 128 * 176
 """Rows times columns of a cooperative tile from which on lone blocks go through several rounds."""
-
-CRAMMED = 128 * 208, 192 * 240
-"""Sums of tiles for which there are hardly enough registers: of a ping-pong one, and of a cooperative one."""
 
 BROAD = 240
 """Columns of a cooperative tile of 128 rows from which on its steps are as those of tiles of more rows (`tall`)."""
