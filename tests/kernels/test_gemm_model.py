@@ -89,6 +89,16 @@ def test_blocks_of_one_tile_have_no_memory_for_pieces() -> None:
     assert not any(single(x, problem, 32) for x in CONFIGS if x.together > 1 or x.splits > 1 or x.stream)
 
 
+def test_blocks_that_share_k_finish_about_as_many_columns() -> None:
+    """What a block reads of the others' sums takes microseconds: 64 KB come at 13 bytes a clock."""
+    for config in CONFIGS:
+        if config.together > 1:
+            (rows, columns), blocks = config.own, config.together
+            pieces = rows // 64 * columns // config.piece
+            most = -(-pieces // blocks) * config.piece
+            assert most < 1.8 * max(8, rows // 64 * columns / blocks), config
+
+
 def test_results_leave_in_rows_of_64_bytes_or_more_and_two_of_eight_share_a_bank_at_most() -> None:
     """TMA stores 64 rows of 16 bytes at a time as fast as 64 of 128."""
     problem = Problem(bf16, bf16, f32, bf16)

@@ -172,11 +172,6 @@ class Problem:
         return replace(mine, narrow=None, shared=shared, loaded=loaded)
 
 
-def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
-    """A tile of 64 rows and no cluster: a warpgroup multiplies it, and the other one the next tile if there is one."""
-    return Config((64, columns), True, (1, 1), stages, piece, buffers=1, splits=splits, together=together)
-
-
 CONFIGS = [
     Config(),
     Config(buffers=1),
@@ -199,16 +194,9 @@ CONFIGS = [
     *(Config((64, 128), True, cluster, 7) for cluster in ((1, 1), (2, 1))),
     *(Config((64, 192), True, cluster, 6, buffers=1) for cluster in ((1, 1), (2, 1))),
     Config((64, 256), True, (2, 1), 5, buffers=1),
-    # Blocks that share the K of a tile, in a cluster or with a second kernel.
-    *(low(64, 12, piece=16, together=blocks) for blocks in (2, 3, 4, 5, 6, 8)),
-    *(low(128, 8, piece=32, together=blocks) for blocks in (2, 3, 4)),
-    *(low(columns, stages, together=blocks) for columns, stages in ((192, 6), (256, 5)) for blocks in (2, 3)),
-    *(Config((128, 64), False, (1, 1), 8, 16, buffers=1, together=blocks) for blocks in (2, 3, 4, 5)),
-    *(Config((128, 128), False, (1, 1), 6, 32, buffers=1, together=blocks) for blocks in (2, 3, 4, 6)),
-    *(Config((128, 192), False, (1, 1), 4, buffers=1, together=blocks) for blocks in (2, 3)),
-    *(Config((128, 256), False, (1, 1), 4, buffers=1, together=blocks) for blocks in (2, 3)),
-    *(low(64, 10, splits=splits) for splits in (3, 4, 8)),
-    *(low(128, 7, splits=splits) for splits in (4, 8)),
+    # Blocks that share the K of a tile, and a second kernel.
+    *(Config((64, 64), True, (1, 1), 10, buffers=1, splits=splits) for splits in (3, 4, 8)),
+    *(Config((64, 128), True, (1, 1), 7, buffers=1, splits=splits) for splits in (4, 8)),
     *(Config((128, 128), False, (1, 1), 5, buffers=1, splits=splits) for splits in (4, 6)),
 ]
 
@@ -233,11 +221,15 @@ def slim(
     """
     across = not pingpong and high % 128 > 0
     part, halves = wide // 2 if across else wide, high // 64 if pingpong or across else high // 128
-    most = min(112 if turned or part % 64 else 64, part * (high // 64) // together)  # each block finishes a piece
-    sectors = 8 if turned or part % 16 else 16  # columns of results whose rows fill sectors of 32 bytes
-    pieces = [p for p in range(max(8, most // 8 * 8), 0, -8) if part % p == 0 and p % sectors == 0] or [8]
-    if pieces[0] <= 16 and part > 112 and together == 1:
-        pieces.insert(0, part)
+    most = 112 if turned or part % 64 else 64
+    pieces = [p for p in range(most, 0, -8) if part % p == 0]
+    if together > 1:  # the block that finishes most has few columns; rows that are no sectors of 32 bytes take longer
+        pieces.sort(key=lambda p: -(-halves * part // p // together) * p * (1.0 if turned or p % 16 == 0 else 1.5))
+    else:
+        sectors = 8 if turned or part % 16 else 16
+        pieces = [p for p in pieces if p % sectors == 0] or [8]
+        if pieces[0] <= 16 and part > 112:
+            pieces.insert(0, part)
     several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (part // pieces[0]) % 2 == 0 else (1,)
     ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
     piece, buffers = next((way for way in ways if deepest(high, wide, *way) > 3), ways[0])  # three stages are too few
@@ -288,6 +280,20 @@ CONFIGS += [
     for high, pingpong, cluster, shares, *widths in KINDS
     for turned in (False, True)
     for columns in widths[turned]
+    for together in shares
+]
+CONFIGS += [
+    slim(columns, high, high == 64, together=together)
+    for high, columns, shares in (
+        (64, 64, (2, 3, 4, 5, 6, 8)),
+        (64, 128, (2, 3, 4)),
+        (64, 192, (2, 3)),
+        (64, 256, (2, 3)),
+        (128, 64, (2, 3, 4, 5)),
+        (128, 128, (2, 3, 4, 6)),
+        (128, 192, (2, 3)),
+        (128, 256, (2,)),
+    )
     for together in shares
 ]
 CONFIGS += [
