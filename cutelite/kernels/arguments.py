@@ -28,6 +28,7 @@ FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
 MOST_OF_F32 = (2 - 2**-23) * 2.0**127
 MOST = 10_000  # arrays whose facts are kept
+NONE: dict[str, Any] = {}
 E = TypeVar("E", bound=Exception)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,6 +142,27 @@ class Arguments:
             if key is not None:
                 self._known.after[key] = known
         self._known = known
+
+    def result(
+        self, out: Any, like: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
+        made: str | None = None, dense: bool = False, rows: bool = False, why: str = "", apart: dict[str, Any] = NONE,
+    ) -> Any:  # fmt: skip
+        """Return the array that a result goes to: `out`, which is checked as by `array`, or a new one where it is None.
+
+        like     what the new one is like: in its place, and of its library
+        modes    numbers, and modes that arrays before have
+        made     the code of the new one's dtype; default: `kinds`, where that is a single one
+        apart    arrays or None, by name, which are still read when results are written: `out` lies where none does
+        Errors   `ArrayError`
+        """
+        if out is None:
+            places = parsed(modes)[1] if isinstance(modes, str) else modes
+            shape = tuple(self._known.extents[x][0] if isinstance(x, str) else x for x in places)
+            code = self._known.dtypes.get(kinds, kinds) if isinstance(kinds, str) else None
+            return empty(like, shape, made or code)
+        self.array("out", out, kinds, modes, written=True, dense=dense, rows=rows, why=why)
+        check_given_apart(out, **apart)
+        return out
 
 
 class Known:

@@ -16,7 +16,6 @@ from cutelite.kernels.arguments import (
     as_flag,
     as_number,
     check_for_hopper,
-    check_given_apart,
     check_underived,
     in_words_of_caller,
     instance,
@@ -165,14 +164,12 @@ def checked(
     dims    of heads that there may be
     Errors  as of `attention`
     """
-    given, own, modes = Arguments(), out, modes_of(layout)
+    given, modes = Arguments(), modes_of(layout)
     for name, x, of_name in zip("qkv", (q, k, v), modes, strict=False):
         given.array(name, x, code if name == "q" else "q", of_name, rows=True)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H", dense=True)
-    out = empty(q, (*q.shape[:3], v.shape[3]), made) if out is None else out
-    given.array("out", out, made or "q", modes[3], written=True)
-    check_given_apart(own, q=q, k=k, v=v)
+    out = given.result(out, q, made or "q", modes[3], apart={"q": q, "k": k, "v": v})
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     check_heads(by_head[0].shape[1], by_head[1].shape[1], q.shape[3], v.shape[3], dims)
     return given, out, by_head

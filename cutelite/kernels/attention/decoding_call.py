@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import Mod, Seen, Window, check_heads, positive, seen
@@ -87,10 +87,7 @@ def attend_decode(
     (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
-    own = out
-    out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
-    given.array("out", out, "q", "B SQ H DV", written=True)
-    check_given_apart(own, q=q, k=k, v=v)
+    out = given.result(out, q, "q", "B SQ H DV", apart={"q": q, "k": k, "v": v})
     lse = empty(q, (batch, heads, sq), "f32")
     splits = as_count("splits", splits)
     keys = room_for(pages, page, table)

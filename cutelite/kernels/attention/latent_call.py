@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import positive, seen
 from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, nonempty, room, room_for
@@ -73,10 +73,7 @@ def attend_latent(
     if dim_v % 128 or not 128 <= dim_v <= 512:
         raise ArrayError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
     scale = dim**-0.5 if scale is None else positive("scale", scale)
-    own = out
-    out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
-    given.array("out", out, "q", ("B", "SQ", "H", dim_v), written=True)
-    check_given_apart(own, q=q, latents=latents)
+    out = given.result(out, q, "q", ("B", "SQ", "H", dim_v), apart={"q": q, "latents": latents})
     lse = empty(q, (batch, heads, sq), "f32")
     keys = room_for(pages, page, table)
     sees = seen(causal, (None, None), 1)

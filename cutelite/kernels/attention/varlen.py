@@ -10,7 +10,6 @@ from cutelite.kernels.arguments import (
     HALVES,
     Arguments,
     ArrayError,
-    check_given_apart,
     check_underived,
     in_words_of_caller,
     instance,
@@ -80,10 +79,7 @@ def attend_varlen(
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
-    own = out
-    out = empty(q, (total, heads, dim_v)) if out is None else out
-    given.array("out", out, "q", "TQ H DV", written=True)
-    check_given_apart(own, q=q, k=k, v=v)
+    out = given.result(out, q, "q", "TQ H DV", apart={"q": q, "k": k, "v": v})
     lse = empty(q, (heads, total), "f32")
     sees = seen(causal, window, 1)
     arrays: list[Any] = []

@@ -195,8 +195,7 @@ def gemm_grouped(
     given.array("b", b, "a", "E N K", rows=True)
     given.array("ends", ends, "i32", "E", dense=True)
     columns = b.shape[1] // 2 if paired else b.shape[1]
-    out = empty(a, (a.shape[0], columns), DEFAULTS.get(code_of(a))) if out is None else out
-    given.array("out", out, FLOATS, (a.shape[0], columns), written=True, rows=True)
+    out = given.result(out, a, FLOATS, (a.shape[0], columns), made=DEFAULTS.get(code_of(a)), rows=True)
     if b.shape[1] % 8 or columns * dtype_of(code_of(out)).bytes % 16:
         raise ArrayError(f"b has {b.shape[1]} rows for each group: a multiple of 8, and rows of results fill 16 bytes")
     check_card(out)

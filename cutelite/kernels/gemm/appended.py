@@ -17,7 +17,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Finish
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
-from cutelite.kernels.arrays import counter, empty
+from cutelite.kernels.arrays import counter
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.gemm.normed import WIDE, check_columns, factors_of
@@ -174,8 +174,7 @@ def appended_product(
         check_columns("x", k)
         given.array("squares", squares, "f32", (*lead, k // WIDE), dense=True)
         norm, tensors = (k, eps), (*tensors, squares.reshape((rows, k // WIDE)))
-    out = empty(x, (*lead, own)) if out is None else out
-    given.array("out", out, "x", (*lead, own), written=True, rows=True)
+    out = given.result(out, x, "x", (*lead, own), rows=True)
     ahead, function = functions(Heads(own // dim, heads, dim // 2, places, len(cosines) > 1, norm))
     finish = Finish(function, tensors, 2 * HALF, halves=True, apart=dim // 2, ahead=ahead)
     return multiply(x, for_tma(weight, -2, True), out, replace(fused_of(), finish=finish), None, config, early=early)

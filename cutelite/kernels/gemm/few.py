@@ -35,7 +35,7 @@ from cutelite.kernels.arguments import (
     check_in_place,
     one_of,
 )
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.gemm.arrays import reshaped
 from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows import gates
@@ -255,8 +255,7 @@ def linear_of_few(
     given.array("weight", weight, "x", "ROWS K", rows=True)
     parts = 1 if gate is None else 2
     n = int(weight.shape[0]) // parts
-    out = empty(x, (*lead, n)) if out is None else out
-    given.array("out", out, "x", (*lead, n), written=True, rows=True)
+    out = given.result(out, x, "x", (*lead, n), rows=True)
     if add is not None:
         given.array("add", add, "x", (*lead, n), rows=True)
     if norm is not None:

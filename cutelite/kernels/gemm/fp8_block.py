@@ -409,8 +409,7 @@ def checked(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any) -> Any:
     of_k, of_n = -(-k // BLOCK), -(-n // BLOCK)
     given.array("scale_a", scale_a, "f32", (m, of_k), why=": M and K / 128 of a")
     given.array("scale_b", scale_b, "f32", (of_n, of_k), why=": N / 128 and K / 128 of b")
-    out = empty(a, (m, n), "bf16") if out is None else out
-    given.array("out", out, "bf16", "M N", written=True, rows=True)
+    out = given.result(out, a, "bf16", "M N", rows=True)
     if k % 16 or n % 8:
         raise ArrayError(f"a has {k} columns and b {n} rows: TMA reads multiples of 16, and writes multiples of 8")
     return out

@@ -15,7 +15,6 @@ from typing import Any
 
 from cutelite import Finish, dim
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of
-from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows import gates
@@ -76,8 +75,7 @@ def gated_product(
     n, lead = int(weight.shape[1]) // 2, tuple(x.shape[:-1])
     given.array("halves", halves, "x", (*lead, 2 * n), written=True, dense=True)
     one_of("activation", activation, gates.ACTIVATIONS)
-    out = empty(x, (*lead, n)) if out is None else out
-    given.array("out", out, "x", (*lead, n), written=True, rows=True)
+    out = given.result(out, x, "x", (*lead, n), rows=True)
     kept = halves.reshape((prod(lead), 2 * n))
     finish = Finish(product_of(activation), (kept,), 2 * pieces("weight", n), halves=True)
     return multiply(x, weight, out, replace(fused_of(), finish=finish), None, config)
@@ -111,8 +109,7 @@ def gated_gradient(
     n = int(weight.shape[1])
     given.array("halves", halves, "dy", (*dy.shape[:-1], 2 * n), rows=True)
     one_of("activation", activation, gates.ACTIVATIONS)
-    out = empty(dy, tuple(halves.shape)) if out is None else out
-    given.array("out", out, "dy", tuple(halves.shape), written=True, rows=True)
+    out = given.result(out, dy, "dy", tuple(halves.shape), rows=True)
     held = halves.reshape((prod(dy.shape[:-1]), 2 * n))
     finish = Finish(gradients_of(activation), (held,), pieces("weight", n))
     return multiply(dy, weight, out, replace(fused_of(), finish=finish), None, config)

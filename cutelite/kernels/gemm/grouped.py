@@ -193,8 +193,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     given.array("b", b, "a", "E N K")
     given.array("ends", ends, "i32", "E", dense=True)
     given.array("rows", rows, "i32", "R", dense=True)
-    out = empty(a, (rows.shape[0], b.shape[1])) if out is None else out
-    given.array("out", out, "a", "R N", written=True, dense=True)
+    out = given.result(out, a, "a", "R N", dense=True)
     if a.shape[1] % 8 or b.shape[1] % 8:
         raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
     if not left_out() and 0 not in out.shape and ends.shape[0]:
@@ -271,8 +270,7 @@ def along_k(
         raise Misfit("accumulate= adds to out, and there is none")
     if isinstance(config, Config) and config.blocks > 1:
         raise Misfit(f"groups along K have no clusters: {config}")
-    out = empty(a, (ends.shape[0], a.shape[1], b.shape[1]), "f32") if out is None else out
-    given.array("out", out, FLOATS, "E M N", written=True, rows=True)
+    out = given.result(out, a, FLOATS, "E M N", made="f32", rows=True)
     if left_out() or 0 in out.shape:
         return out
     if not a.shape[0]:

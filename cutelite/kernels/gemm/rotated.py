@@ -15,7 +15,6 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
-from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.planning import planned_alone
@@ -102,8 +101,7 @@ def rotated_product(
             f"multiple of 16 up to {MOST} or of {2 * HALF}, columns whole heads, and tokens of several sequences "
             f"a multiple of {ROWS}"
         )
-    out = empty(x, (*lead, columns)) if out is None else out
-    given.array("out", out, "x", (*lead, columns), written=True, rows=True)
+    out = given.result(out, x, "x", (*lead, columns), rows=True)
     tokens, tables = 0 if rows == tokens else tokens, (cosines, sines)
     wide = dim > 2 * HALF and dim % (2 * HALF) == 0
     if not wide or (dim <= MOST and rt.read(weight).strides[0] != 1):

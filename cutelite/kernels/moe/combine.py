@@ -9,8 +9,8 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arguments import FLOATS, Arguments
+from cutelite.kernels.arrays import code_of
 from cutelite.kernels.planning import planned_alone
 from cutelite.kernels.rows.arrays import DTYPES
 
@@ -70,10 +70,7 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     weight = None if weights is None else DTYPES[code_of(weights)]
     if n % VECTOR:
         raise cl.ArgumentError(f"x has rows of {n} elements, which are no multiple of {VECTOR}")
-    own = out
-    out = empty(x, (tokens, n)) if out is None else out
-    given.array("out", out, "x", "T N", written=True, dense=True)
-    check_given_apart(own, x=x, place=place, weights=weights)
+    out = given.result(out, x, "x", "T N", dense=True, apart={"x": x, "place": place, "weights": weights})
     if left_out() or 0 in (tokens, n):
         return out
     if not k or not x.shape[0]:

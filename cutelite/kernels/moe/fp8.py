@@ -6,7 +6,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, contiguous
+from cutelite.kernels.arguments import Arguments, ArrayError, contiguous
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
@@ -31,10 +31,9 @@ def scaled_experts(
     """
     x, index, weights = checked(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
     (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
-    own, scales = out, {"gate_up_scale": gate_up_scale, "down_scale": down_scale}
-    out = empty(x, tuple(x.shape)) if out is None else out
-    Arguments().array("out", out, "bf16", tuple(x.shape), written=True, dense=True)
-    check_given_apart(own, gate_up=gate_up, down=down, index=index, weights=weights, **scales)
+    read = {"gate_up": gate_up, "down": down, "index": index, "weights": weights}
+    read |= {"gate_up_scale": gate_up_scale, "down_scale": down_scale}
+    out = Arguments().result(out, x, "bf16", tuple(x.shape), dense=True, apart=read)
     order, pairs = sort(index, count), tokens * k
     if left_out():
         return out

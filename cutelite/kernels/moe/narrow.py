@@ -22,7 +22,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, as_number, check_given_apart, is_array, one_of
+from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, as_number, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.gemm.mixed import check_numpy, codes, scaled, tiled
@@ -269,10 +269,8 @@ def narrow_experts(
         given.array(name, packed, "i32", wanted, dense=True, why=f", as pack makes it of {sizes[name]} weights each")
     if hidden % EIGHT or inner % EIGHT or not hidden or not inner:
         raise ArrayError(f"x has rows of {hidden}, and inner is {inner}: both are multiples of 8")
-    own, pairs = out, tokens * k
-    out = empty(x, tuple(x.shape)) if out is None else out
-    given.array("out", out, "bf16", "T H", written=True, dense=True)
-    check_given_apart(own, gate_up=gate_up, down=down, index=index, weights=weights)
+    read, pairs = {"gate_up": gate_up, "down": down, "index": index, "weights": weights}, tokens * k
+    out = given.result(out, x, "bf16", "T H", dense=True, apart=read)
     order = sort(index, count)
     if left_out():
         return out
