@@ -9,53 +9,83 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Tensor, f32, u8
 from cutelite.lang import tcgen05 as words
-from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor
 from tests.blackwell.pieces import barrier, finished, write
-from tests.hopper.test_wgmma import fill, k_major
+from tests.hopper.test_wgmma import DTYPES, fill, k_major
 
 A = TypeVar("A", bound=Any)
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 
-def product(n: int, bytes: int, elem: Any, kind: Any, block: int, blocks: int) -> Any:
-    """A kernel of one product of 128 rows; scales come through shared memory."""
+def product(
+    n: int, elem: Any, kind: Any, block: int, octets: int, blocks: int, group: int = 1, kept_octets: int = 0,
+    how: str = "",
+) -> Any:  # fmt: skip
+    """A kernel of one product of 128 rows, or of a pair of blocks with as many each; `blocks` scales of a row come by
+    shared memory.
 
-    @cl.kernel(block=128, arch="sm_100a")
+    octets       of a row of B; A has as many, or half as many where `kept_octets`, those of its metadata, is not 0
+    how          'tmem': A is there; 'atom': multiplied by one
+    """
+    of_a = octets // 2 if kept_octets else octets
+    rows, columns = 128, n // group
+    fields: Any = {"block": block, "cta_group": group, "sparse": kept_octets > 0}
+    atom = cl.Tcgen05ScaledMmaOp(kind, n, elem, a_source="tmem" if "tmem" in how else "smem", **fields)
+
+    @cl.kernel(block=128, cluster=group, arch="sm_100a")
     def kernel(
-        a: Tensor[A, (128, bytes)],
-        b: Tensor[A, (n, bytes)],
-        sa: Tensor[u8, (128, blocks)],
+        a: Tensor[A, (128 * group, of_a)],
+        b: Tensor[A, (n, octets)],
+        sa: Tensor[u8, (128 * group, blocks)],
         sb: Tensor[u8, (n, blocks)],
-        c: Tensor[f32, (128, n)],
+        c: Tensor[f32, (128 * group, n)],
+        kept: Tensor[u8, (128 * group, max(1, kept_octets))] | None = None,
     ) -> None:
-        left = cl.shared(elem, k_major(128, bytes, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
-        right = cl.shared(elem, k_major(n, bytes, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
-        of_a = cl.shared(u8, cl.tcgen05.scales_in_smem(128, blocks), align=128)
-        of_b = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks), align=128)
-        done, t = barrier(), cl.thread_idx.x
-        fill(left, a, 128, bytes)
-        fill(right, b, n, bytes)
-        for j in cl.static_range(blocks):
-            of_a[t, j] = sa[t, j]
-            for i in cl.static_range(n // 128):
-                of_b[i * 128 + t, j] = sb[i * 128 + t, j]
+        left = cl.shared(elem, k_major(rows, of_a, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
+        right = cl.shared(elem, k_major(columns, octets, "64B", 1), swizzle=SWIZZLES["64B"], align=1024)
+        of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(128, blocks), align=128)
+        of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks), align=128)
+        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        fill(left, a, rows, of_a, rank * rows)
+        fill(right, b, columns, octets, rank * columns)
+        fill(of_left, sa, rows, blocks, rank * rows)
+        fill(of_right, sb, n, blocks)
+        metadata: Any = None
+        if kept is not None:
+            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(elem, octets), align=128)
+            fill(of_smem, kept, rows, kept_octets, rank * rows)
         cl.fence_proxy_async("shared::cta")
-        tmem = cl.TmemAllocator.create(512)
+        tmem = cl.TmemAllocator.create(512, cta_group=group)
         acc = tmem.tensor(128, n)
-        scale_a = tmem.view(cl.tcgen05.scales(128, blocks), u8, 256)
-        scale_b = tmem.view(cl.tcgen05.scales(n, blocks), u8, 288)
-        if t == 0:
-            cl.tcgen05.copy_scales(scale_a, of_a)
-            cl.tcgen05.copy_scales(scale_b, of_b)
-            cl.tcgen05.mma_scaled(acc, left, right, scale_a, scale_b, accumulate=False, kind=kind, block=block)
-            cl.tcgen05.commit(done[0])
+        by_a, by_b = (tmem.view(cl.tcgen05.scales(size, blocks), u8, at) for size, at in ((rows, 256), (n, 320)))
+        if kept is not None:
+            metadata = tmem.view(cl.tcgen05.metadata(elem, octets), u8, 384)
+        if "tmem" in how:
+            there = tmem.view(cl.tcgen05.lanes_layout(128, of_a, elem), elem, 416)
+            cl.tcgen05.store(there, cl.vector(*(a[rank * rows + t, i] for i in cl.static_range(of_a)), dtype=elem))
+            cl.tcgen05.wait_store()
+            cl.tcgen05.fence_before_thread_sync()
+            cl.cluster_sync()
+            left = there
+        if t == 0 and rank == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            cl.tcgen05.copy_scales(by_a, of_left, group)
+            cl.tcgen05.copy_scales(by_b, of_right, group)
+            if kept is not None:
+                cl.tcgen05.copy_metadata(metadata, of_smem, elem, group)
+            if "atom" in how:
+                mma = cl.make_tiled_mma(atom)
+                mine = mma.get_slice(0)
+                sums, operands = mine.partition_C(acc), (mine.partition_A(left), mine.partition_B(right))
+                cl.gemm(mma, sums, *operands, accumulate=False, metadata=metadata, scales=(by_a, by_b))
+            else:
+                more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
+                cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
+            cl.tcgen05.commit(done[0], 3 if group == 2 else None, group)
         finished(done)
         for k in cl.static_range(n // 64):
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc.tile((128, 64), (0, k))))
-            for j in cl.static_range(64):
-                c[t, k * 64 + j] = mine[j]
+            write(c.tile((rows, 64), (rank, k)), acc.tile((rows, 64), (0, k)))
         tmem.free()
 
     return kernel
@@ -65,6 +95,27 @@ def numbers(x: Any) -> Any:
     if x.dtype != np.uint8:
         return x.astype(np.float64)
     return E2M1[np.stack([x & 15, x >> 4], -1).reshape(len(x), -1)]
+
+
+def drawn(draw: Any, elem: str, rows: int, octets: int) -> Any:
+    """Rows of an operand: any numbers of 4 bits, small whole ones of 8."""
+    if elem == "u8":
+        return draw.integers(0, 256, (rows, octets), np.uint8)
+    return draw.integers(-4, 5, (rows, octets)).astype(DTYPES[elem])
+
+
+def drawn_scales(draw: Any, block: int, rows: int, blocks: int) -> tuple[Any, Any]:
+    """Scales as bytes and as numbers: ue8m0 for blocks of 32, ue4m3 for those of 16."""
+    if block == 32:
+        octets = draw.integers(124, 131, (rows, blocks), np.uint8)
+        return octets, 2.0 ** (octets.astype(np.float64) - 127)
+    factors = draw.integers(1, 8, (rows, blocks)).astype(np.float64)
+    return factors.astype(ml_dtypes.float8_e4m3fn).view(np.uint8), factors
+
+
+def scaled(x: Any, factors: Any, block: int) -> Any:
+    wide = numbers(x)
+    return wide * np.repeat(factors[:, : wide.shape[1] // block], block, 1)
 
 
 @pytest.mark.parametrize(
@@ -80,24 +131,13 @@ def numbers(x: Any) -> Any:
 @pytest.mark.usefixtures("on_cards")
 def test_scaled_products_are_those_of_numpy(n: int, bytes: int, elem: str, kind: str, block: int) -> None:
     draw = np.random.default_rng(n + bytes)
-    dtype = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "u8": np.uint8}[elem]
-    if elem == "u8":
-        a, b = draw.integers(0, 256, (128, bytes), np.uint8), draw.integers(0, 256, (n, bytes), np.uint8)
-    else:
-        a, b = (draw.integers(-4, 5, (rows, bytes)).astype(dtype) for rows in (128, n))
-    count = bytes * (2 if elem == "u8" else 1) // block
-    blocks = -(-count // 4) * 4
-    if block == 32:
-        sa, sb = (draw.integers(124, 131, (rows, blocks), np.uint8) for rows in (128, n))
-        fa, fb = (2.0 ** (x.astype(np.float64) - 127) for x in (sa, sb))
-    else:
-        fa, fb = (draw.integers(1, 8, (rows, blocks)).astype(np.float64) for rows in (128, n))
-        sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
+    a, b = (drawn(draw, elem, rows, bytes) for rows in (128, n))
+    blocks = -(-numbers(a).shape[1] // block // 4) * 4
+    (sa, fa), (sb, fb) = (drawn_scales(draw, block, rows, blocks) for rows in (128, n))
     c = np.zeros((128, n), np.float32)
-    kernel = product(n, bytes, getattr(cl, elem), kind, block, blocks)
+    kernel = product(n, getattr(cl, elem), kind, block, bytes, blocks)
     kernel[1, 128](a, b, sa, sb, c)
-    left, right = (numbers(x) * np.repeat(f[:, :count], block, 1) for x, f in ((a, fa), (b, fb)))
-    np.testing.assert_array_equal(c, (left @ right.T).astype(np.float32))
+    np.testing.assert_array_equal(c, (scaled(a, fa, block) @ scaled(b, fb, block).T).astype(np.float32))
     if n == 128:
         report = kernel.check(1, 128, a, b, sa, sb, c, seeds=2, notes=False)
         assert not report.findings, str(report)
@@ -107,13 +147,13 @@ def test_scaled_products_are_assembled(nvdisasm: str) -> None:
     shapes = (
         [np.zeros((128, 64), np.uint8)] * 2 + [np.zeros((128, 8), np.uint8)] * 2 + [np.zeros((128, 128), np.float32)]
     )
-    text = product(128, 64, u8, "mxf4nvf4", 16, 8).compile(*shapes, arch="sm_103a").sass.text
+    text = product(128, u8, "mxf4nvf4", 16, 64, 8).compile(*shapes, arch="sm_103a").sass.text
     assert "UTCOMMA" in text and "UTCCP" in text
 
 
 def test_scales_that_are_not_those_of_the_operand_are_refused() -> None:
     shapes = [np.zeros((128, 128), np.uint8)] * 2 + [np.zeros((128, 4), np.uint8)] * 2
-    kernel = product(128, 128, u8, "mxf4", 32, 4)
+    kernel = product(128, u8, "mxf4", 32, 128, 4)
     with pytest.raises(CompileError, match=r"`scale_a` is .*, and its operand has 128 rows of 8 blocks"):
         kernel.compile(*shapes, np.zeros((128, 128), np.float32))
 
@@ -199,78 +239,6 @@ def test_a_field_that_does_not_fit_is_refused(fields: dict[str, Any], words: str
         ScaledDescriptor(**{**plain, **fields})
 
 
-def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octets: int, how: str) -> Any:
-    """As `product`, of 128 columns: by a pair of blocks too, with a sparse A, or one in tensor memory.
-
-    how          'tmem': A is there; 'atom': multiplied by one
-    octets       of a row of B; A has as many, or half as many where `kept_octets`, those of its metadata, is not 0
-    """
-    n, of_a = 128, octets // 2 if kept_octets else octets
-    blocks = of_a * (1 if kind == "mxf8f6f4" else 2) // block
-    rows, columns, whole = 128, n // group, -(-blocks // 4) * 4
-    fields: Any = {"block": block, "cta_group": group, "sparse": kept_octets > 0}
-    atom = cl.Tcgen05ScaledMmaOp(kind, n, elem, a_source="tmem" if "tmem" in how else "smem", **fields)
-
-    @cl.kernel(block=128, cluster=group, arch="sm_100a")
-    def kernel(
-        a: Tensor[A, (128 * group, of_a)],
-        b: Tensor[A, (n, octets)],
-        sa: Tensor[u8, (128 * group, whole)],
-        sb: Tensor[u8, (n, whole)],
-        kept: Tensor[u8, (128 * group, max(1, kept_octets))] | None,
-        c: Tensor[f32, (128 * group, n)],
-    ) -> None:
-        left = cl.shared(elem, k_major(rows, of_a, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
-        right = cl.shared(elem, k_major(columns, octets, "64B", 1), swizzle=SWIZZLES["64B"], align=1024)
-        of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(128, whole), align=128)
-        of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, whole), align=128)
-        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
-        for i in cl.range(of_a):
-            left[t, i] = a[rank * rows + t, i]
-        fill(right, b, columns, octets, rank * columns)
-        for j in cl.static_range(whole):
-            of_left[t, j] = sa[rank * rows + t, j]
-            of_right[t, j] = sb[t, j]
-        metadata: Any = None
-        if kept is not None:
-            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(elem, octets), align=128)
-            for i in cl.static_range(kept_octets):
-                of_smem[t, i] = kept[rank * rows + t, i]
-        cl.fence_proxy_async("shared::cta")
-        tmem = cl.TmemAllocator.create(256, cta_group=group)
-        acc = tmem.tensor(128, n)
-        by_a, by_b = (tmem.view(cl.tcgen05.scales(128, whole), u8, at) for at in (128, 160))
-        if kept is not None:
-            metadata = tmem.view(cl.tcgen05.metadata(elem, octets), u8, 192)
-        if "tmem" in how:
-            there = tmem.view(cl.tcgen05.lanes_layout(128, of_a, elem), elem, 224)
-            cl.tcgen05.store(there, cl.vector(*(a[rank * rows + t, i] for i in cl.static_range(of_a)), dtype=elem))
-            cl.tcgen05.wait_store()
-            cl.tcgen05.fence_before_thread_sync()
-            cl.cluster_sync()
-            left = there
-        if t == 0 and rank == 0:
-            cl.tcgen05.fence_after_thread_sync()
-            cl.tcgen05.copy_scales(by_a, of_left, group)
-            cl.tcgen05.copy_scales(by_b, of_right, group)
-            if kept is not None:
-                cl.tcgen05.copy_metadata(metadata, of_smem, elem, group)
-            if "atom" in how:
-                mma = cl.make_tiled_mma(atom)
-                mine = mma.get_slice(0)
-                sums, operands = mine.partition_C(acc), (mine.partition_A(left), mine.partition_B(right))
-                cl.gemm(mma, sums, *operands, accumulate=False, metadata=metadata, scales=(by_a, by_b))
-            else:
-                more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
-                cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
-            cl.tcgen05.commit(done[0], 3 if group == 2 else None, group)
-        finished(done)
-        write(c, acc, rank * rows)
-        tmem.free()
-
-    return kernel
-
-
 @pytest.mark.parametrize(
     ("elem", "kind", "block", "octets", "group", "sparse", "how"),
     [
@@ -286,34 +254,21 @@ def test_scaled_products_of_pairs_and_with_a_sparse_a(
     elem: str, kind: str, block: int, octets: int, group: int, sparse: bool, how: str
 ) -> None:
     draw, rows, n = np.random.default_rng(octets + group), 128 * group, 128
-    whole = draw.integers(1, 255, (rows, octets), np.uint8) if elem == "u8" else draw.integers(-4, 5, (rows, octets))
+    a, b = (drawn(draw, elem, size, octets) for size in (rows, n))
     if sparse:  # of 4 bytes two
         places = np.argsort(draw.random((rows, octets // 4, 4)), axis=-1)[..., :2]
-        np.put_along_axis(whole.reshape(rows, -1, 4), places, 0, axis=-1)
-    dtype: Any = np.uint8 if elem == "u8" else ml_dtypes.float8_e4m3fn
-    a = whole.astype(dtype)
-    b = (
-        draw.integers(0, 256, (n, octets), np.uint8)
-        if elem == "u8"
-        else draw.integers(-4, 5, (n, octets)).astype(dtype)
-    )
+        np.put_along_axis(a.reshape(rows, -1, 4), places, a.dtype.type(0), axis=-1)
     held, metadata = words.compress(a, getattr(cl, elem)) if sparse else (a, None)
-    count = held.shape[1] * (2 if elem == "u8" else 1) // block
-    padded = -(-count // 4) * 4
-    if block == 32:
-        sa, sb = (draw.integers(124, 131, (size, padded), np.uint8) for size in (rows, n))
-        fa, fb = (2.0 ** (x.astype(np.float64) - 127) for x in (sa, sb))
-    else:
-        fa, fb = (draw.integers(1, 8, (size, padded)).astype(np.float64) for size in (rows, n))
-        sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
+    blocks = -(-numbers(held).shape[1] // block // 4) * 4
+    (sa, fa), (sb, fb) = (drawn_scales(draw, block, size, blocks) for size in (rows, n))
     c = np.zeros((rows, n), np.float32)
-    kernel = of_pair(getattr(cl, elem), kind, block, octets, group, 0 if metadata is None else metadata.shape[1], how)
-    kernel[group, 128](held, b, sa, sb, metadata, c)
+    kept = 0 if metadata is None else metadata.shape[1]
+    kernel = product(n, getattr(cl, elem), kind, block, octets, blocks, group, kept, how)
+    kernel[group, 128](held, b, sa, sb, c, metadata)
     each = block * (2 if sparse else 1)
-    left, right = (numbers(x) * np.repeat(f[:, :count], each, 1) for x, f in ((a, fa), (b, fb)))
-    np.testing.assert_array_equal(c, (left @ right.T).astype(np.float32))
+    np.testing.assert_array_equal(c, (scaled(a, fa, each) @ scaled(b, fb, each).T).astype(np.float32))
     if group == 2:
-        report = kernel.check(group, 128, held, b, sa, sb, metadata, c, seeds=2, notes=False)
+        report = kernel.check(group, 128, held, b, sa, sb, c, metadata, seeds=2, notes=False)
         assert not report.findings, str(report)
 
 
@@ -384,20 +339,11 @@ def test_scaled_products_of_pairs_with_64_rows_each(
         tmem.free()
 
     draw = np.random.default_rng(octets + n)
-    if elem == "u8":
-        a, b = (draw.integers(0, 256, (size, octets), np.uint8) for size in (128, n))
-    else:
-        a, b = (draw.integers(-4, 5, (size, octets)).astype(ml_dtypes.float8_e4m3fn) for size in (128, n))
-    if block == 32:
-        sa, sb = (draw.integers(124, 131, (size, blocks), np.uint8) for size in (128, n))
-        fa, fb = (2.0 ** (x.astype(np.float64) - 127) for x in (sa, sb))
-    else:
-        fa, fb = (draw.integers(1, 8, (size, blocks)).astype(np.float64) for size in (128, n))
-        sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
+    a, b = (drawn(draw, elem, size, octets) for size in (128, n))
+    (sa, fa), (sb, fb) = (drawn_scales(draw, block, size, blocks) for size in (128, n))
     c = np.zeros((128, n), np.float32)
     kernel[2, 128](a, b, sa, sb, c)
-    left, right = (numbers(x) * np.repeat(f, block, 1) for x, f in ((a, fa), (b, fb)))
-    np.testing.assert_array_equal(c, (left @ right.T).astype(np.float32))
+    np.testing.assert_array_equal(c, (scaled(a, fa, block) @ scaled(b, fb, block).T).astype(np.float32))
     if "tmem" in how:
         report = kernel.check(2, 128, a, b, sa, sb, c, seeds=1, notes=False)
         assert not report.findings, str(report)
@@ -491,21 +437,10 @@ def test_instructions_of_96_numbers_go_across_blocks_of_128_bytes(
         tmem.free()
 
     draw = np.random.default_rng(block)
-    a, b = (draw.integers(0, 256, (rows, octets)).astype(np.uint8) for rows in (128, n))
-    if block == 16:
-        sa, sb = (
-            draw.integers(1, 5, (rows, blocks)).astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for rows in (128, n)
-        )
-        factors = [x.view(ml_dtypes.float8_e4m3fn).astype(np.float64) for x in (sa, sb)]
-    else:
-        sa, sb = (draw.integers(126, 129, (rows, blocks)).astype(np.uint8) for rows in (128, n))
-        factors = [np.exp2(x.astype(np.float64) - 127) for x in (sa, sb)]
-    wide = [
-        narrow.values("e2m1")[np.stack([x & 15, x >> 4], -1).reshape(len(x), -1)] * np.repeat(f, block, axis=1)
-        for x, f in zip((a, b), factors, strict=True)
-    ]
+    a, b = (drawn(draw, "u8", rows, octets) for rows in (128, n))
+    (sa, fa), (sb, fb) = (drawn_scales(draw, block, rows, blocks) for rows in (128, n))
     c = np.zeros((128, n), np.float32)
     kernel[1, 128](a, b, sa, sb, c)
-    np.testing.assert_array_equal(c, (wide[0] @ wide[1].T).astype(np.float32))
+    np.testing.assert_array_equal(c, (scaled(a, fa, block) @ scaled(b, fb, block).T).astype(np.float32))
     with pytest.raises(CompileError, match="sm_100a"):
         kernel.compile(a, b, sa, sb, c, arch="sm_100a")

@@ -14,71 +14,11 @@ from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
 from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import accumulator_cells, accumulator_layout, cells
-from tests.blackwell.pieces import barrier, finished, write
-from tests.hopper.test_wgmma import DTYPES, fill, k_major
+from tests.blackwell.pieces import barrier, finished, integers, product, write
+from tests.hopper.test_wgmma import DTYPES, k_major
 
 A = TypeVar("A", bound=Any)
 D = TypeVar("D", bound=Any)
-
-
-def integers(dtype: str, *shape: int, seed: int = 0) -> Any:
-    low = 0 if dtype == "u8" else -4
-    return np.random.default_rng(seed).integers(low, 5, shape).astype(DTYPES[dtype])
-
-
-def product(
-    m: int, n: int, k: int, elem: str, to: str, how: dict[str, Any], layouts: Any = None, again: Any = None
-) -> Any:
-    """A kernel of a product, twice: (m, k) and (n, k) in shared memory, the accumulator in tensor memory.
-
-    again  more of how the second one is
-    """
-    again = again or {}
-    acc: Any = getattr(cl, to)
-    held: Any = f32 if elem == "tf32" else getattr(cl, elem)
-    swizzle = how.pop("swizzle", "128B")
-    a_layout, b_layout = layouts or (k_major(m, k, swizzle, held.bytes), k_major(n, k, swizzle, held.bytes))
-    in_tmem = how.pop("in_tmem", False)
-
-    @cl.kernel(block=128)
-    def kernel(a: Tensor[A, (m, k)], b: Tensor[A, (n, k)], c: Tensor[D, (m, n)]) -> None:
-        a_tile = cl.shared(held, a_layout, swizzle=SWIZZLES[swizzle], align=1024)
-        b_tile = cl.shared(held, b_layout, swizzle=SWIZZLES[swizzle], align=1024)
-        done, t = barrier(), cl.thread_idx.x
-        fill(a_tile, a, m, k)
-        fill(b_tile, b, n, k)
-        cl.fence_proxy_async("shared::cta")
-        tmem = cl.TmemAllocator.create(512)
-        d = tmem.tensor(m, n, acc)
-        left = a_tile
-        if in_tmem:
-            left = tmem.view(cl.tcgen05.lanes_layout(m, k, held), held, 256)
-            row = [a[t, i] for i in cl.static_range(k)]
-            cl.tcgen05.store(left, cl.vector(*row, dtype=held))
-            cl.tcgen05.wait_store()
-            cl.tcgen05.fence_before_thread_sync()
-            cl.syncthreads()
-        right = b_tile
-        if elem == "tf32":
-            left, right = left.recast(cl.tf32), right.recast(cl.tf32)
-        if t == 0:
-            cl.tcgen05.fence_after_thread_sync()
-            sums = cl.tcgen05.mma(d, left, right, accumulate=False, **how)
-            cl.tcgen05.mma(sums, left, right, **how, **again)
-            cl.tcgen05.commit(done[0])
-        finished(done)
-        if m == 128:
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
-            for j in cl.static_range(n):
-                c[t, j] = mine[j]
-        else:
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, "16x256b", narrow=acc.bits == 16))
-            row, pair = t // 32 * 16 + t % 32 // 4, t % 4 * 2
-            for j in cl.static_range(n // 2):
-                c[row + j // 2 % 2 * 8, pair + j % 2 + j // 4 * 8] = mine[j]
-        tmem.free()
-
-    return kernel
 
 
 @pytest.mark.parametrize(
@@ -104,7 +44,7 @@ def test_products_are_those_of_numpy(m: int, n: int, k: int, elem: str, to: str,
     held = "f32" if elem == "tf32" else elem
     a, b = integers(held, m, k), integers(held, n, k, seed=1)
     c = np.full((m, n), 77, DTYPES[to])
-    kernel = product(m, n, k, elem, to, dict(how))
+    kernel = product(m, n, k, elem, to, how)
     kernel[1, 128](a, b, c)
     np.testing.assert_array_equal(c.astype(np.float64), 2 * sign * (a.astype(np.float64) @ b.astype(np.float64).T))
 
@@ -117,7 +57,7 @@ def test_operands_may_be_contiguous_along_m_and_n(elem: str, n: int, swizzle: An
     span = int(swizzle[:-1]) // getattr(cl, elem).bytes
     layouts = [Layout(((span, rows // span), k), ((1, span * k), span)) for rows in (128, n)]
     a, b, c = integers(elem, 128, k), integers(elem, n, k, seed=1), np.zeros((128, n), DTYPES[to])
-    product(128, n, k, elem, to, {"swizzle": swizzle}, layouts)[1, 128](a, b, c)
+    product(128, n, k, elem, to, {"swizzle": swizzle, "layouts": layouts})[1, 128](a, b, c)
     np.testing.assert_array_equal(c, 2 * (a.astype(np.float32) @ b.astype(np.float32).T))
 
 
@@ -130,10 +70,9 @@ def test_the_kernel_of_a_product_is_clean_under_all_schedules() -> None:
 
 @pytest.mark.usefixtures("on_cards")
 def test_lanes_that_are_disabled_are_left_as_they_are() -> None:
-    how = {"swizzle": "32B"}
     a, b, c = integers("bf16", 128, 16), integers("bf16", 16, 16, seed=1), np.zeros((128, 16), np.float32)
     words = (0xF0F0F0F0, 0, 0xFFFFFFFF, 1)
-    product(128, 16, 16, "bf16", "f32", how, again={"disable_lanes": words})[1, 128](a, b, c)
+    product(128, 16, 16, "bf16", "f32", {"swizzle": "32B", "disable_lanes": words})[1, 128](a, b, c)
     disabled = np.array([words[row // 32] >> row % 32 & 1 for row in range(128)], bool)
     once = a.astype(np.float32) @ b.astype(np.float32).T
     np.testing.assert_array_equal(c, np.where(disabled[:, None], once, 2 * once))

@@ -14,8 +14,7 @@ from cutelite.lang import tcgen05 as words
 from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
-from tests.blackwell.pieces import barrier, finished, write
-from tests.blackwell.test_tcgen05 import integers
+from tests.blackwell.pieces import barrier, finished, integers, product, write
 from tests.hopper.test_wgmma import DTYPES, fill, k_major
 
 A = TypeVar("A", bound=Any)
@@ -33,103 +32,30 @@ def halved(elem: str, rows: int, k: int) -> Any:
     return a
 
 
-def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: dict[str, Any]) -> Any:
-    """A kernel of two products of (rows, extent) and (n, k): the second adds, as `how` says, to what the first made.
-
-    octets  bytes of metadata of each row: 0 for a dense A
-    how     arguments of `mma`; `in_tmem`: A is in tensor memory; `rows`, 64 or 128
-    """
-    acc: Any = getattr(cl, to)
-    held: Any = f32 if elem == "tf32" else getattr(cl, elem)
-    how = dict(how)
-    in_tmem, swizzle, wide = how.pop("in_tmem", False), "32B", "64B" if octets else "32B"
-    rows = how.pop("rows", 128)
-
-    @cl.kernel(block=128, arch="sm_100a")
-    def kernel(
-        a: Tensor[A, (rows, extent)], b: Tensor[B, (n, k)], kept: Tensor[u8, (rows, max(1, octets))] | None,
-        c: Tensor[D, (rows, n)],
-    ) -> None:  # fmt: skip
-        left = cl.shared(held, k_major(rows, extent, swizzle, held.bytes), swizzle=SWIZZLES[swizzle], align=1024)
-        right = cl.shared(held, k_major(n, k, wide, held.bytes), swizzle=SWIZZLES[wide], align=1024)
-        done, t = barrier(), cl.thread_idx.x
-        row = t if rows == 128 else t // 32 * 16 + t % 16  # that lies in this thread's lane
-        for i in cl.range(extent):
-            left[row, i] = a[row, i]
-        fill(right, b, n, k)
-        metadata: Any = None
-        if kept is not None:
-            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k), align=128)
-            for i in cl.static_range(octets):
-                of_smem[t, i] = kept[row, i]
-        cl.fence_proxy_async("shared::cta")
-        tmem = cl.TmemAllocator.create(256)
-        d = tmem.tensor(rows, n, acc)
-        if kept is not None:
-            metadata = tmem.view(cl.tcgen05.metadata(held, k, rows), u8, 128)
-        if in_tmem:
-            there = tmem.view(cl.tcgen05.lanes_layout(128, extent, held), held, 192)
-            line = [a[row, i] for i in cl.static_range(extent)]
-            cl.tcgen05.store(there, cl.vector(*line, dtype=held))
-            cl.tcgen05.wait_store()
-            cl.tcgen05.fence_before_thread_sync()
-            cl.syncthreads()
-            lanes = cl.tcgen05.accumulator(rows, 1, held)[0]
-            left = tmem.view(cl.Layout((lanes.shape, extent), (lanes.stride, 1)), held, 192)
-        if elem == "tf32":
-            left, right = left.recast(cl.tf32), right.recast(cl.tf32)
-        if t == 0:
-            cl.tcgen05.fence_after_thread_sync()
-            if kept is not None:
-                cl.tcgen05.copy_metadata(metadata, of_smem, held)
-            more = {name: how[name] for name in how if name not in ("scale_d", "shift_a")}
-            sums = cl.tcgen05.mma(d, left, right, accumulate=False, metadata=metadata, **more)
-            if in_tmem and kept is not None:
-                mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(left.dtype, acc, rows, n, a_source="tmem", sparse=True))
-                mine = mma.get_slice(0)
-                cl.gemm(mma, mine.partition_C(d), mine.partition_A(left), mine.partition_B(right), metadata=metadata)
-            else:
-                cl.tcgen05.mma(sums, left, right, metadata=metadata, **how)
-            cl.tcgen05.commit(done[0])
-        finished(done)
-        if rows == 128:
-            mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
-            for j in cl.static_range(n):
-                c[row, j] = mine[j]
-        else:  # what others' lanes hold was not written
-            part = cl.tcgen05.wait_load(cl.tcgen05.load(d, "16x256b"))
-            for j in cl.static_range(n // 8):
-                for i in cl.static_range(4):
-                    c[t // 32 * 16 + t % 32 // 4 + i // 2 * 8, 8 * j + t % 4 * 2 + i % 2] = part[4 * j + i]
-        tmem.free()
-
-    return kernel
-
-
 @pytest.mark.parametrize(
-    ("elem", "to", "k", "how"),
+    ("rows", "elem", "to", "k", "how"),
     [
-        ("f16", "f32", 128, {}),
-        ("bf16", "f32", 128, {"in_tmem": True}),
-        ("f16", "f16", 128, {"scale_d": 1}),
-        ("tf32", "f32", 64, {}),
-        ("e4m3", "f32", 128, {}),
-        ("i8", "i32", 256, {"in_tmem": True}),
-        ("f16", "f32", 128, {"rows": 64}),
-        ("e4m3", "f32", 128, {"rows": 64, "in_tmem": True}),
+        (128, "f16", "f32", 128, {}),
+        (128, "bf16", "f32", 128, {"in_tmem": True}),
+        (128, "f16", "f16", 128, {"scale_d": 1}),
+        (128, "tf32", "f32", 64, {}),
+        (128, "e4m3", "f32", 128, {}),
+        (128, "i8", "i32", 256, {"in_tmem": True}),
+        (64, "f16", "f32", 128, {}),
+        (64, "e4m3", "f32", 128, {"in_tmem": True}),
     ],
 )
 @pytest.mark.usefixtures("on_cards")
-def test_a_sparse_a_stands_for_zeros_too(elem: str, to: str, k: int, how: dict[str, Any]) -> None:
-    held, rows = "f32" if elem == "tf32" else elem, how.get("rows", 128)
+def test_a_sparse_a_stands_for_zeros_too(rows: int, elem: str, to: str, k: int, how: dict[str, Any]) -> None:
+    held = "f32" if elem == "tf32" else elem
     a, b, c = halved(held, rows, k), integers(held, 16, k, seed=1), np.zeros((rows, 16), DTYPES[to])
     kept, metadata = words.compress(a, getattr(cl, held))
-    kernel = product(16, elem, to, k, k // 2, metadata.shape[1], how)
-    kernel[1, 128](kept, b, metadata, c)
+    kernel = product(rows, 16, k, elem, to, {"swizzle": "32B", "extent": k // 2, **how}, metadata.shape[1])
+    kernel[1, 128](kept, b, c, metadata)
     times = 1 + 0.5 ** how.get("scale_d", 0)
     np.testing.assert_array_equal(c.astype(np.float64), times * (a.astype(np.float64) @ b.astype(np.float64).T))
     if elem == "e4m3":
-        report = kernel.check(1, 128, kept, b, metadata, c, seeds=4, notes=False)
+        report = kernel.check(1, 128, kept, b, c, metadata, seeds=4, notes=False)
         assert not report.findings, str(report)
 
 
@@ -180,7 +106,7 @@ def test_metadata_that_name_no_two_elements_are_reported() -> None:
     kept, metadata = words.compress(a, cl.e4m3)
     metadata[5, 1] = 0
     with pytest.raises(SimError, match="metadata of row 5 has no valid group"):
-        product(16, "e4m3", "f32", 128, 64, 16, {})[1, 128](kept, b, metadata, c)
+        product(128, 16, 128, "e4m3", "f32", {"swizzle": "32B", "extent": 64}, 16)[1, 128](kept, b, c, metadata)
 
 
 def test_what_cannot_be_compressed_is_refused() -> None:
@@ -251,8 +177,9 @@ def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool, in_tmem: b
     if in_tmem:  # a byte each
         tiles[0] = codes[0].astype(np.uint8)
     c = np.zeros((128, n), np.float32)
-    how = {"format_a": FORMATS[left], "format_b": FORMATS[right], "in_tmem": in_tmem}
-    product(n, "u8", "f32", k, extent, 16, how)[1, 128](tiles[0], tiles[1], metadata, c)
+    how = {"swizzle": "32B", "extent": extent, "in_tmem": in_tmem}
+    how |= {"format_a": FORMATS[left], "format_b": FORMATS[right]}
+    product(128, n, k, "u8", "f32", how, 16)[1, 128](tiles[0], tiles[1], c, metadata)
     np.testing.assert_array_equal(c, (2 * wide @ tables[1][codes[1]].T).astype(np.float32))
 
 
@@ -311,9 +238,9 @@ def test_tiles_contiguous_along_the_rows(elem: str) -> None:
 def test_sums_are_divided_and_rows_shifted() -> None:
     a, b, c = integers("bf16", 128, 32), integers("bf16", 16, 32, seed=1), np.zeros((128, 16), np.float32)
     once = a.astype(np.float32) @ b.astype(np.float32).T
-    product(16, "bf16", "f32", 32, 32, 0, {"scale_d": 3})[1, 128](a, b, None, c)
+    product(128, 16, 32, "bf16", "f32", {"swizzle": "32B", "scale_d": 3})[1, 128](a, b, c)
     np.testing.assert_array_equal(c, once / 8 + once)
-    product(16, "bf16", "f32", 32, 32, 0, {"in_tmem": True, "shift_a": True})[1, 128](a, b, None, c)
+    product(128, 16, 32, "bf16", "f32", {"swizzle": "32B", "in_tmem": True, "shift_a": True})[1, 128](a, b, c)
     np.testing.assert_array_equal(c, once + once[np.maximum(np.arange(128) - 1, 0)])
 
 
@@ -325,7 +252,7 @@ def test_sums_are_divided_and_rows_shifted() -> None:
 def test_variants_that_do_not_exist_are_refused(how: dict[str, Any], message: str) -> None:
     shapes = np.zeros((128, 32), ml_dtypes.bfloat16), np.zeros((16, 32), ml_dtypes.bfloat16)
     with pytest.raises(CompileError, match=message):
-        product(16, "bf16", "f32", 32, 32, 0, how).compile(*shapes, None, np.zeros((128, 16), np.float32))
+        product(128, 16, 32, "bf16", "f32", {"swizzle": "32B", **how}).compile(*shapes, np.zeros((128, 16), np.float32))
 
 
 @pytest.mark.usefixtures("on_cards")
