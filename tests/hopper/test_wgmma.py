@@ -1,5 +1,6 @@
 """wgmma in the simulator, on kernels, against NumPy. Operands are small integers, so that results are exact."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -7,12 +8,12 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f16, f32, i32
+from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f16, f32, i32, u32
 from cutelite.ops.swizzles import SWIZZLES
 from tests.atoms.test_mma_ops import DTYPES as DTYPES
 from tests.places import Place
 
-N, K = cl.dims("N K")
+N, K, P, W = cl.dims("N K P W")
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
 D = TypeVar("D", bound=Any)
@@ -20,7 +21,7 @@ D = TypeVar("D", bound=Any)
 
 @dataclass(frozen=True)
 class How:
-    """The tiles of one product: layouts, swizzles and what `mma_async` is told."""
+    """The tiles of one product: layouts, swizzles and what `mma_async` is told; `k` is that of B."""
 
     n: int
     k: int
@@ -33,6 +34,8 @@ class How:
     negate_a: bool = False
     negate_b: bool = False
     saturate: bool = False
+    words: int = 0
+    """Of metadata, for each thread."""
 
 
 def k_major(rows: int, k: int, swizzle: str, size: int) -> Layout:
@@ -65,11 +68,13 @@ def readable(tile: Any) -> Any:
 
 @cl.kernel(block=128)
 def product(
-    a: Tensor[A, (64, K)], b: Tensor[B, (N, K)], c: Tensor[D, (64, N)], d: Tensor[D, (64, N)], how: Constexpr[How]
-) -> None:
+    a: Tensor[A, (64, K)], b: Tensor[B, (N, P)], c: Tensor[D, (64, N)], d: Tensor[D, (64, N)], how: Constexpr[How],
+    meta: Tensor[u32, (1, W, 128)] | None = None,
+) -> None:  # fmt: skip
+    k_a = how.k if meta is None else how.k // 2
     a_tile = cl.shared(a.dtype, how.a, swizzle=SWIZZLES[how.swizzle_a], align=1024)
     b_tile = cl.shared(b.dtype, how.b, swizzle=SWIZZLES[how.swizzle_b], align=1024)
-    fill(a_tile, a, 64, how.k)
+    fill(a_tile, a, 64, k_a)
     fill(b_tile, b, how.n, how.k)
     cl.fence_proxy_async("shared::cta")
     cl.syncthreads()
@@ -80,15 +85,17 @@ def product(
         acc = acc.put(i, c[row, column])
     left = readable(a_tile)
     if how.registers:
-        places_a = cl.wgmma.operand_coordinates(left.dtype, how.k)
+        places_a = cl.wgmma.operand_coordinates(left.dtype, k_a)
         held = cl.make_rmem_tensor(left.dtype, (len(places_a),))
         for i, (row, k) in enumerate(places_a):
             held[i] = left[row, k]
         left = held.load()
+    words = None if meta is None else cl.local_tile(meta, (1, how.words, 1), (0, 0, cl.thread_idx.x)).load()
     acc = cl.wgmma.mma_async(
         left,
         readable(b_tile),
         acc,
+        metadata=words,
         accumulate=how.accumulate,
         negate_a=how.negate_a,
         negate_b=how.negate_b,
@@ -105,11 +112,16 @@ def integers(shape: tuple[int, int], name: str, seed: int, least: int = -4) -> A
     return rng.integers(0 if name == "u8" else least, 5, shape).astype(DTYPES[name])
 
 
-def check(place: Place, how: How, a: str, b: str, d: str) -> None:
+def check(place: Place, how: How, a: str, b: str, d: str, sparse: Callable[[Any], Any] | None = None) -> None:
+    """`sparse`: A with zeros, its values and their metadata."""
     left, right = integers((64, how.k), a, 1), integers((how.n, how.k), b, 2)
     before = integers((64, how.n), d, 3)
     out = np.full((64, how.n), 99, DTYPES[d])
-    place(product[1, 128], left, right, before, out, how)
+    if sparse is not None:
+        left, values, words = sparse(left)
+        place(product[1, 128], values, right, before, out, replace(how, words=words.shape[1]), words)
+    else:
+        place(product[1, 128], left, right, before, out, how)
     sign = -1.0 if how.negate_a != how.negate_b else 1.0
     expected = sign * (left.astype(np.float64) @ right.astype(np.float64).T)
     if how.accumulate:

@@ -1,13 +1,13 @@
 """Sparse wgmma: compressed operands and their metadata, and products of them against NumPy."""
 
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Tensor, u32
+from cutelite import CompileError, Tensor, u32
 from cutelite.ir.types import SCALARS
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.wgmma_layouts import THREADS, M, k_of
@@ -22,13 +22,10 @@ from cutelite.ops.wgmma_sparse import (
     steps_of_word,
 )
 from cutelite.sim import SimError
-from tests.hopper.test_wgmma import DTYPES, FORMS, fill, integers, k_major, mn_major, readable
+from tests.hopper import test_wgmma
+from tests.hopper.test_wgmma import DTYPES, FORMS, How, integers, k_major, mn_major, product
 from tests.places import Place
 
-N, K, P, W = cl.dims("N K P W")
-A = TypeVar("A", bound=Any)
-B = TypeVar("B", bound=Any)
-D = TypeVar("D", bound=Any)
 TYPES = ["f16", "bf16", "tf32", "e4m3", "e5m2", "i8", "u8"]
 
 
@@ -88,56 +85,12 @@ def test_what_cannot_be_compressed() -> None:
         compress_sparse(b, SCALARS["tf32"])
 
 
-@dataclass(frozen=True)
-class How:
-    """The tiles of one product, and what `mma_async` is told; `k` is that of B."""
-
-    n: int
-    k: int
-    a: Any
-    b: Any
-    swizzle_a: str = "128B"
-    swizzle_b: str = "128B"
-    registers: bool = False
-    negate_a: bool = False
-    words: int = 1
-
-
-@cl.kernel(block=128)
-def product(
-    a: Tensor[A, (64, K)],
-    meta: Tensor[u32, (1, W, 128)],
-    b: Tensor[B, (N, P)],
-    d: Tensor[D, (64, N)],
-    how: Constexpr[How],
-) -> None:
-    a_tile = cl.shared(a.dtype, how.a, swizzle=SWIZZLES[how.swizzle_a], align=1024)
-    b_tile = cl.shared(b.dtype, how.b, swizzle=SWIZZLES[how.swizzle_b], align=1024)
-    fill(a_tile, a, 64, how.k // 2)
-    fill(b_tile, b, how.n, how.k)
-    cl.fence_proxy_async("shared::cta")
-    cl.syncthreads()
-    left = readable(a_tile)
-    if how.registers:
-        places_a = cl.wgmma.operand_coordinates(left.dtype, how.k // 2)
-        held = cl.make_rmem_tensor(left.dtype, (len(places_a),))
-        for i, (row, k) in enumerate(places_a):
-            held[i] = left[row, k]
-        left = held.load()
-    acc = cl.wgmma.zeros_accumulator(how.n, d.dtype)
-    words = cl.local_tile(meta, (1, how.words, 1), (0, 0, cl.thread_idx.x)).load()
-    acc = cl.wgmma.mma_async(left, readable(b_tile), acc, metadata=words, negate_a=how.negate_a)
-    cl.wgmma.commit_group()
-    cl.wgmma.partition(cl.local_tile(d, (64, how.n), (0, 0))).store(cl.wgmma.wait_group(0, acc))
-
-
 def check(place: Place, how: How, a: str, b: str, d: str) -> None:
-    left, right = halved(integers((64, how.k), a, 1), a), integers((how.n, how.k), b, 2)
-    values, words = cl.wgmma.compress_sparse(left, SCALARS[a])
-    out = np.full((64, how.n), 99, DTYPES[d])
-    place(product[1, 128], values, words, right, out, replace(how, words=words.shape[1]))
-    expected = (-1 if how.negate_a else 1) * (left.astype(np.float64) @ right.astype(np.float64).T)
-    np.testing.assert_array_equal(out.astype(np.float64), expected)
+    def sparse(left: Any) -> Any:
+        left = halved(left, a)
+        return left, *compress_sparse(left, SCALARS[a])
+
+    test_wgmma.check(place, how, a, b, d, sparse)
 
 
 @pytest.mark.parametrize("registers", [False, True], ids=["shared", "registers"])
@@ -217,9 +170,9 @@ def test_a_tiled_product(place: Place, source: Any) -> None:
 
 def test_metadata_that_names_no_elements() -> None:
     how = How(8, 32, k_major(64, 16, "32B", 2), k_major(8, 32, "64B", 2), "32B", "64B")
-    arrays = (np.zeros((64, 16), np.float16), np.zeros((1, 1, 128), np.uint32), np.zeros((8, 32), np.float16))
+    arrays = [np.zeros(shape, np.float16) for shape in ((64, 16), (8, 32), (64, 8), (64, 8))]
     with pytest.raises(SimError, match="metadata of row 0, group 0 of step 0 is 0b0000: it names no elements in order"):
-        product[1, 128](*arrays, np.zeros((64, 8), np.float32), how)
+        product[1, 128](*arrays, replace(how, words=1), np.zeros((1, 1, 128), np.uint32))
 
 
 def refused(body: Any) -> str:
