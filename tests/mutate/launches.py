@@ -230,6 +230,11 @@ def nearer(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + 4.0 / (1 + abs(q_idx - kv_idx))
 
 
+def squared(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """A `score_mod` whose derivative is another for each score."""
+    return score * score
+
+
 @later
 def attention(sq: int, sk: int, score_mod: Any = None, **config: Any) -> None:
     """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
@@ -378,9 +383,8 @@ def attention_backward(
     heads: int = 1,
     batch: int = 1,
     score_mod: Any = None,
-    known: bool = False,
 ) -> None:
-    """A kernel of attention's backward pass.
+    """A kernel of attention's backward pass, in the configuration that the library takes.
 
     window   the keys before a query's place, and behind it, that it sees; None: all
     dim_v    columns of values; 0: as many as of keys
@@ -388,13 +392,12 @@ def attention_backward(
     heads    of queries, which are split, for one of keys
     ordered  it adds up dq in the order of keys, in one thread block more than batches; otherwise one has all tiles
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
-    known    the plan knows what the `score_mod` adds, which idle warps look up if it goes by the distance
     """
     left, right = (1 << 30 if n is None else n for n in window)
     masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
     problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
-    made = backward_plan.chosen(problem)
-    added = backward_plan.added_by(problem, 0.1) if known else None
+    added = backward_plan.added_by(problem, 0.1)
+    made = backward_plan.chosen(problem, score_mod is not None and added is None)
     plan, ragged = backward_plan.Plan(made, problem, heads > 1, added=added), int(first is not None)
     random = of_examples("common").random
     blocks = -(-sq // made.rows) + ragged
@@ -568,9 +571,9 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(330, 512, 64, score_mod=nearer),
+    "attention_backward": attention_backward(330, 512, 64, score_mod=squared),
     "attention_backward_extended": attention_backward(330, 512, 64),
-    "attention_backward_relative": attention_backward(330, 512, 64, score_mod=nearer, known=True),
+    "attention_backward_relative": attention_backward(330, 512, 64, score_mod=nearer),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 384, 136),
     "attention": attention(308, 330, columns=64, guess=True),
