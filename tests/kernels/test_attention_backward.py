@@ -19,7 +19,7 @@ from cutelite.kernels.attention import (
 )
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import Addend, Config, Plan, added_by, chosen
+from cutelite.kernels.attention.backward_plan import Addend, Config, Plan, added_by
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import seen
 from cutelite.kernels.attention.scores import Problem
@@ -131,7 +131,8 @@ def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
 def test_head_dims_types_and_batches() -> None:
     compare(*inputs(140, 150, 4, 2, 64, np.float16, batch=2), causal=True)
     compare(*inputs(70, 150, 1, 1, 96, np.float16), causal=True)
-    compare(*inputs(20, 20, 1, 1, 64, np.float16), scale=1e-10)  # logsumexps divided by it leave f16's range
+    for mod in (None, slope, near_or_far):  # logsumexps divided by the scale leave f16's range
+        compare(*inputs(20, 20, 1, 1, 64, np.float16), scale=1e-10, score_mod=mod)
     compare(*inputs(40, 50, 1, 1, 40))
 
 
@@ -198,7 +199,7 @@ def test_mods_are_differentiated() -> None:
     ("mod", "known"),
     [
         *((slope, (1.0, True)), (halved, (0.5, True)), (lambda s, b, h, q, k: 3 * s - 1, (3.0, True))),
-        *((tabled, (1.0, False)), (near_or_far, (1.0, False, True)), (by_distance, (0.5, False, True))),
+        *((tabled, (1.0, False)), (near_or_far, (1.0, False)), (by_distance, (0.5, False))),
         (lambda s, b, h, q, k: s + OF_KEYS[h] * q, (1.0, True)),
         *((bent, None), (lambda s, b, h, q, k: -s, None), (lambda s, b, h, q, k: s * h, None)),
         *((lambda s, b, h, q, k: s + cl.where(s > 1.0, 1.0, 0.0), None), (lambda s, b, h, q, k: 1.0 * q, None)),
@@ -206,9 +207,10 @@ def test_mods_are_differentiated() -> None:
 )
 def test_functions_that_add_to_scores_are_known(mod: Any, known: Any) -> None:
     problem = Problem(cl.f16, 64, 64, score_mod=lifted(mod, []))
-    assert added_by(problem, 0.1) == (known and Addend(*known))
-    assert added_by(problem, 2.0**-29) is None  # logsumexps divided by it would leave f16's range
-    assert added_by(replace(problem, softcap=3.0), 0.1) is None
+    assert added_by(problem) == (known and Addend(*known))
+    assert added_by(replace(problem, softcap=3.0)) is None
+    assert Plan.of(problem, 0.1).extended == (known is not None)
+    assert not Plan.of(problem, 2.0**-29).extended  # logsumexps divided by it would leave f16's range
 
 
 @pytest.mark.parametrize("dim", [64, 128])
@@ -327,7 +329,7 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     v, do = v[..., :dim_v].copy(), do[..., :dim_v].copy()
     o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)
     problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged, score_mod=mod)
-    plan = Plan(chosen(problem), problem, added=added_by(problem, 0.1))
+    plan = Plan.of(problem, 0.1)
     starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // plan.config.rows) + ragged
     base = np.empty((1, 1, blocks * plan.of_rows[1], plan.of_rows[2]), BF16 if plan.extended else np.float32)
@@ -364,8 +366,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     """ptxas neither spills nor serialises products."""
     problem = Problem(cl.bf16, dim, dim_v, **how)
-    added = added_by(problem, 1.0)
-    plan = Plan(chosen(problem, problem.score_mod is not None and added is None), problem, added=added)
+    plan = Plan.of(problem, 1.0)
     blocks, of_k, of_v = 512 // plan.config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = gradients(plan).compile(

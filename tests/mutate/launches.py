@@ -9,6 +9,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -396,17 +397,15 @@ def attention_backward(
     left, right = (1 << 30 if n is None else n for n in window)
     masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
     problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
-    added = backward_plan.added_by(problem, 0.1)
-    made = backward_plan.chosen(problem, score_mod is not None and added is None)
-    plan, ragged = backward_plan.Plan(made, problem, heads > 1, added=added), int(first is not None)
+    plan, ragged = replace(backward_plan.Plan.of(problem, 0.1), split=heads > 1), int(first is not None)
     random = of_examples("common").random
-    blocks = -(-sq // made.rows) + ragged
+    blocks = -(-sq // plan.config.rows) + ragged
     q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
     do, v = (random(batch, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
     kind = "bfloat16" if plan.extended else "float32"
     base = random(batch, heads, blocks * plan.of_rows[1], plan.of_rows[2], dtype=kind)
     sums = np.zeros((batch, heads, blocks, plan.count, 64 * plan.columns), np.float32)
-    last = [min(made.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
+    last = [min(plan.config.rows * (m + 1) - 1 + right, sk - 1) // plan.keys for m in range(blocks)]
     turns = np.array([[[[x] * plan.adders for x in last]] * heads] * batch, np.int32) if ordered else None
     counter = np.zeros(1, np.int32)
     dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, left, right, 1)

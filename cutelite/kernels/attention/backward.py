@@ -250,7 +250,7 @@ class Narrow(Worker):
 
         so_far  dk, dv, the number of blocks before in all tiles, the block's place, and the index of the one before
         """
-        (dk, dv, number, place, last), dtype, (*_, rows, ds_pipe) = so_far, self.plan.problem.dtype, self.pipes
+        (dk, dv, number, place, last), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
@@ -258,7 +258,7 @@ class Narrow(Worker):
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         scores = Powers.of(self, place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
-        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(dtype))
+        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(self.plan.problem.dtype))
         ds = scores.gradients(p, dp, rates, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
         ds_pipe.producer_acquire(ds_state)
@@ -298,12 +298,9 @@ class Narrow(Worker):
 
         acc   from which it begins; None: zeros
         """
-        own, begun = self.own(which), acc is not None
-        acc = acc if begun else cl.wgmma.zeros_accumulator(self.plan.config.rows)
-        if not self.plan.extended:
-            return multiply(own, rows, acc, begun)
-        acc = cl.wgmma.mma_async(own, rows, acc, accumulate=begun)
-        return multiply(self.minus_factors(which), self.storage.base[None, None, state.index], acc)
+        extended = self.plan.extended
+        acc = multiply(self.own(which), rows, acc, group=not extended)
+        return multiply(self.minus_factors(which), self.storage.base[None, None, state.index], acc) if extended else acc
 
     def minus_factors(self, which: int) -> Any:
         """Return an operand A in registers: `FACTORS`, negative, in the first columns of one half, 0 elsewhere."""
@@ -370,10 +367,10 @@ class Apart(Narrow):
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
         before = ds_pipe.consumer_state_at(number - 1)
         q, do = self.await_queries(state, place)
+        dtype = self.plan.problem.dtype
         s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place, number)))
         scores = Powers.of(self, place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
-        dtype = self.plan.problem.dtype
         held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))
         ds = scores.gradients(held, dp, rates, self.of_rows(state, 1))

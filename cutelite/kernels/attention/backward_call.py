@@ -13,10 +13,10 @@ from cutelite.kernels.arguments import HALVES, Arguments, Misfit, check_apart, c
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
-from cutelite.kernels.attention.backward_plan import LEAST, WORKERS, Config, Plan, added_by, banded, chosen, parted
+from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
-from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, modes_of, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, check_heads, modes_of, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
@@ -33,7 +33,7 @@ def attention_backward(
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, block_mask: Any = None, layout: str = "bshd",
     deterministic: bool = False, config: Config | None = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Return dq, dk and dv, the gradients of q, k and v, from the gradient of ``attention(q, k, v, ...)``.
 
     do, o           the gradient of the output, and the output, of its shape and dtype
@@ -52,10 +52,8 @@ def attention_backward(
                     each head of q
     Errors          ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    of_q, of_k, of_v, of_out = modes_of(layout)
-    modes = {"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}
-    _, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, dq, dk, dv)]
+    _, arrays = checked(modes_of(layout), (q, k, v, do, o), "B H SQ", (lse, dlse), out)
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in arrays]
     spans = None
     if block_mask is not None:
         if causal or window != (None, None) or mask_mod is not None:
@@ -64,7 +62,7 @@ def attention_backward(
         mask_mod, spans = mask.derived_mod, None if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod
     differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, spans=spans)
-    return dq, dk, dv
+    return tuple(arrays[5:])
 
 
 @planned_alone()
@@ -73,7 +71,7 @@ def attention_varlen_backward(
     dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,
     scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None, deterministic: bool = False,
     config: Config | None = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Return dq, dk and dv from the gradient of ``attention_varlen(q, k, v, ...)``: see `attention_backward`.
 
     q, do, o                    (TQ, H, D); k and v (TK, HK, D)
@@ -81,41 +79,41 @@ def attention_varlen_backward(
     cu_seqlens_q, cu_seqlens_k  the same arguments as of `attention_varlen`. Rows behind the last sequence become 0
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
-    modes = {"q": "TQ H D", "k": "TK HK D", "v": "TK HK DV", "do": "TQ H DV", "o": "TQ H DV"}
-    given, (dq, dk, dv) = checked(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out)
+    modes = "TQ H D", "TK HK D", "TK HK DV", "TQ H DV"
+    given, arrays = checked(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out)
     starts = cu_seqlens_q, cu_seqlens_k
     check_starts(given, *starts)
-    by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, dq, dk, dv)]
+    by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in arrays]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
     how = causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config
     differentiate(by_head, lse, dlse, *how, starts)
-    return dq, dk, dv
+    return tuple(arrays[5:])
 
 
 def checked(
-    modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any
-) -> tuple[Arguments, Any]:
-    """Check the arrays of a call; return what is known of them, and the results, which are made where `out` is None.
+    modes: tuple[str, ...], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any
+) -> tuple[Arguments, list[Any]]:
+    """Check the arrays of a call; return what is known of them, and them with the results, made where `out` is None.
 
-    arrays   those named in `modes`
+    arrays   q, k, v, do and o; `modes`: of q, k, v and the output
     sums     logsumexps and their gradient, or None, whose modes are `of_sums`
     """
-    given, read = Arguments(), dict(zip((*modes, "lse", "dlse"), (*arrays, *sums), strict=True))
-    for name, x in read.items():
-        if name in modes:
-            given.array(name, x, HALVES if name == "q" else "q", modes[name], rows=True)
-        elif x is not None or name == "lse":
+    given, read = Arguments(), dict(zip(("q", "k", "v", "do", "o"), arrays, strict=True))
+    for (name, x), mode in zip(read.items(), (*modes, modes[3]), strict=True):
+        given.array(name, x, HALVES if name == "q" else "q", mode, rows=True)
+    for name, x in zip(("lse", "dlse"), sums, strict=True):
+        if x is not None or name == "lse":
             given.array(name, x, "f32", of_sums)
+            read[name] = x
     if out is None:
-        return given, tuple(empty(x, tuple(x.shape)) for x in arrays[:3])
+        return given, [*arrays, *(empty(x, tuple(x.shape)) for x in arrays[:3])]
     if not isinstance(out, list | tuple) or len(out) != 3:
         raise Misfit(f"out is {out!r}, but must be the arrays (dq, dk, dv), or None")
-    for name, x in zip("qkv", out, strict=True):
-        given.array(f"d{name} of out", x, "q", modes[name], written=True)
-        views = {other: rt.read(each) for other, each in read.items() if each is not None}
-        check_apart(f"d{name} of out", rt.read(x), views)
+    for name, x, mode in zip("qkv", out, modes, strict=False):
+        given.array(f"d{name} of out", x, "q", mode, written=True)
+        check_apart(f"d{name} of out", rt.read(x), {other: rt.read(each) for other, each in read.items()})
         read[f"d{name}"] = x
-    return given, tuple(out)
+    return given, [*arrays, *out]
 
 
 def differentiate(
@@ -137,13 +135,10 @@ def differentiate(
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     softcap = positive("softcap", softcap)
-    if score_mod is None and softcap is None and code_of(by_head[0]) == "f16" and scale < LEAST:
-        score_mod = same
-    left, right, offset = seen(causal, window, 1 if starts else sk - sq)
-    masks = left is not None, right is not None, score_mod, mask_mod
+    sees = seen(causal, window, 1 if starts else sk - sq)
     problem = Problem(
-        dtype_of(code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None, blocks=spans and spans[0],
-        softcap=softcap,
+        dtype_of(code_of(by_head[0])), dim, dim_v, *sees.ends, score_mod, mask_mod, starts is not None,
+        spans and spans[0], softcap,
     )  # fmt: skip
     config = instance("config", config, Config)
     if left_out():
@@ -152,26 +147,15 @@ def differentiate(
         for x in by_head[5:]:
             x[...] = 0
         return
-    added = added_by(problem, scale)
-    config = config or chosen(problem, score_mod is not None and added is None)
-    plan = Plan(config, problem, added=added)
-    parts, group = 1, heads // kv_heads
-    if not starts and group > 1:
-        tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // config.rows) * group
-        places = clusters_at_once(1, by_head[0])
-        parts = parted(tiles, group, steps, places, problem.causal)
-    plan = replace(plan, split=parts > 1)
-    band = banded(dim, sq, group // parts, batch * kv_heads * parts)
-    given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
+    plan, parts, group = Plan.of(problem, scale, config), 1, heads // kv_heads
+    if not starts:
+        tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // plan.config.rows) * group
+        parts = parted(tiles, group, steps, clusters_at_once(1, by_head[0]), problem.causal)
+    given = Given(scale, *sees.far, banded(dim, sq, group // parts, batch * kv_heads * parts))
     launch(
-        plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts,
-        spans and spans[1],
+        replace(plan, split=parts > 1), by_head, lse, dlse, given, captured, bool(deterministic),
+        Starts(*starts or (None, None)), parts, spans and spans[1],
     )  # fmt: skip
-
-
-def same(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    """Return the score: a `score_mod` that changes nothing."""
-    return score
 
 
 def launch(
@@ -184,13 +168,11 @@ def launch(
     parts     of the heads of queries of each head of keys
     """
     q, k, v, do, o, dq, dk, dv = by_head
-    config, (batch, heads, sq, _), (_, kv_heads, sk, _) = plan.config, q.shape, k.shape
-    blocks, tiles = -(-sq // config.rows), -(-sk // plan.keys)
-    arrays = (None, None, None)
+    (batch, heads, sq, _), (_, kv_heads, sk, _), (_, rows, columns) = q.shape, k.shape, plan.of_rows
+    blocks, tiles, arrays = -(-sq // plan.config.rows), -(-sk // plan.keys), (None, None, None)
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
-        blocks, tiles = sq // config.rows + count, sk // plan.keys + count
-    _, rows, columns = plan.of_rows
+        blocks, tiles = sq // plan.config.rows + count, sk // plan.keys + count
     base = empty(q if plan.extended else lse, (batch, heads, blocks * rows, columns))
     sums = empty(lse, (batch, heads, blocks, plan.count, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, plan.adders), "i32") if deterministic else None

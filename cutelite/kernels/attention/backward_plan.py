@@ -12,10 +12,9 @@ from cutelite.dispatch.asking import asked
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.relative import Terms, by_distance
+from cutelite.kernels.attention.relative import Terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, called
 from cutelite.kernels.functions import captured_types
-from cutelite.lang.attempt import attempt
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.places import Places, places
 from cutelite.lang.tables import bound
@@ -54,53 +53,32 @@ class Config:
     held: int = 3
 
 
-def chosen(problem: Problem, curved: bool = False) -> Config:
-    """Return the configuration measured best for a problem (docs/lab/attention-backward.md).
-
-    curved   of `Plan`: derivatives of 128 queries' scores would take more registers than there are
-    """
-    if problem.dim > 128:
-        return Config(held=2)
-    if problem.dim <= 64 and not curved:
-        return Config(128, held=2)
-    return Config(stages=3 if problem.dim <= 96 else 2)
-
-
 class Addend(NamedTuple):
     """The facts known of a `score_mod` that multiplies scores by a literal, and adds what does not depend on them.
 
     factor   the literal
     linear   what it adds is linear in the indices, or the same for all: registers need not hold it
-    apart    otherwise: it goes by the distance of key and query alone (`relative`)
     """
 
     factor: float
     linear: bool
-    apart: bool = False
-
-
-def added_by(problem: Problem, scale: float) -> Addend | None:
-    """Return what is known of a `score_mod` that adds to scores of this scale; None if it does more."""
-    if problem.score_mod is None or problem.softcap is not None:
-        return None
-    found = asked_of(replace(problem, mask_mod=None))
-    lost = found is not None and problem.dtype == f16 and not LEAST <= scale * found.factor <= 1 / LEAST
-    return None if lost else found
 
 
 @lru_cache(maxsize=256)
-def asked_of(problem: Problem) -> Addend | None:
-    """Return the same for any scale."""
+def added_by(problem: Problem) -> Addend | None:
+    """Return what is known of a `score_mod` that adds to scores; None if it does more."""
+    if problem.score_mod is None or problem.softcap is not None:
+        return None
 
     @cl.kernel(block=GROUP)
     def probe(tables: tables_of(problem.score_mod)) -> Any:
-        own, s, at = bound(problem, tables), cl.full((2, 2, 1), 0.0, f32), i32(cl.thread_idx.x)
+        own, s = bound(replace(problem, mask_mod=None), tables), cl.full((2, 2, 1), 0.0, f32)
+        at = i32(cl.thread_idx.x)
         indices = places(at, (0, 8), (1, 2, 1)), places(at, (0, 1), (2, 1, 1))
         found = called(own, biased(s, 1.0), at, at, *indices, s)
         if not isinstance(found, Biased) or not found.literal:
             return None
-        apart = attempt(lambda: by_distance(own, at, at, at, (0, 0))) is not None
-        return Addend(found.factor, isinstance(found.bias, Places) or not isinstance(found.bias, cl.Vector), apart)
+        return Addend(found.factor, isinstance(found.bias, Places) or not isinstance(found.bias, cl.Vector))
 
     found: Addend | None = asked(probe, tuple((1,) * (x.ndim or 1) for x in captured_types(problem.score_mod)))
     return found
@@ -144,6 +122,7 @@ class Plan(OfProblem):
             kernel adds up: where there are few tiles (`parted`)
     arrays  functions captured some
     added   what is known of a `score_mod` that adds to scores; None: it does more
+    loaded  logsumexps divided by the scale are beyond what f16's `FACTORS` hold
     """
 
     config: Config
@@ -151,6 +130,18 @@ class Plan(OfProblem):
     split: bool = False
     arrays: bool = False
     added: Addend | None = None
+    loaded: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, scale: float, config: Config | None = None) -> Any:
+        """Return the plan for this scale of scores, in the configuration measured best, if none is given."""
+        plan = cls(config or Config(held=2), problem, added=added_by(problem))
+        plan = replace(plan, loaded=problem.dtype == f16 and not LEAST <= scale * plan.factor <= 1 / LEAST)
+        if config or problem.dim > 128:
+            return plan
+        if problem.dim <= 64 and not plan.curved:  # derivatives of 128 queries' scores would not fit registers
+            return replace(plan, config=Config(128, held=2))
+        return replace(plan, config=Config(stages=3 if problem.dim <= 96 else 2))
 
     @property
     def wide(self) -> bool:
@@ -178,9 +169,7 @@ class Plan(OfProblem):
 
     def looked_up(self, lanes: int) -> Any:
         """Return the ring of what so many threads look up for a `score_mod`, or None. Who: all threads of the block."""
-        if self.added is None or not self.added.apart or self.wide:
-            return None
-        return Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes)
+        return None if self.wide else Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes)
 
     @property
     def begins(self) -> bool:
@@ -190,7 +179,7 @@ class Plan(OfProblem):
     @property
     def extended(self) -> bool:
         """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
-        return not (self.curved or self.problem.softcap is not None or self.wide)
+        return not (self.loaded or self.curved or self.problem.softcap is not None or self.wide)
 
     @property
     def width(self) -> int:

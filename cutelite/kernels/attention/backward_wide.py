@@ -59,20 +59,18 @@ class Wide(Worker):
         state, p_full, ds_full = (pipe.consumer_state_at(number) for pipe in (rows, p_pipe, ds_pipe))
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
-        lse = self.of_rows(state, 0)
-        begun, scores = self.begun(place, number), Powers.of(self, place)
-        s = cl.wgmma.zeros_accumulator(plan.width) if begun is None else begun
-        s = cl.wgmma.wait_group(0, multiply(q, self.own(0), s, begun is not None))
+        lse, scores = self.of_rows(state, 0), Powers.of(self, place)
+        s = cl.wgmma.wait_group(0, multiply(q, self.own(0), self.begun(place, number)))
         p, rates = scores.powers(s, lambda: lse)
         total = self.of_rows(state, 1)
         held = cl.wgmma.fence_operand(p.to(f16), held=False)
         at_once = isinstance(rates, float)  # else dP has registers only when P is stored
-        dp = self.start_dp(do) if at_once else None
+        dp = multiply(do, self.own(1)) if at_once else None
         p_pipe.producer_acquire(p_state)
         plan.put(held.to(f32), of_p, self.group)
         cl.fence_proxy_async("shared::cta")
         p_pipe.producer_commit(p_state)
-        dp = dp if at_once else self.start_dp(do)
+        dp = dp if at_once else multiply(do, self.own(1))
         if has_dv:
             p_pipe.consumer_wait(p_full)
             dp, *own = cl.wgmma.wait_group(1, dp, keep=self.start_own(do, of_p, own))
@@ -92,10 +90,6 @@ class Wide(Worker):
             ds_pipe.consumer_release(ds_full)
         rows.consumer_release(state)
         return own, number + 1, self.following(place)
-
-    def start_dp(self, do: Any) -> Any:
-        """Start dP of all queries of a block and this warpgroup's keys."""
-        return multiply(do, self.own(1), cl.wgmma.zeros_accumulator(self.plan.width), False)
 
     def start_own(self, rows: Any, of: Any, own: Any) -> Any:
         """Start own + rows.T @ of: Q and dS, or dO and P, of a block, (queries, keys)."""

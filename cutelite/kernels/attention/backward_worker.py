@@ -189,7 +189,7 @@ class Worker(Block):
             left = cl.local_tile(left, (ROWS, plan.keys), (part, 0))
         else:
             right = cl.local_tile(right, (plan.columns, plan.keys), (part, 0))
-        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+        return multiply(left, right)
 
     def in_turn(self, add: Callable[[], None]) -> None:
         """Call what adds to a block of dq: when it is this warpgroup's turn, where turns are kept (`Turns`)."""
@@ -248,8 +248,10 @@ class Worker(Block):
         self.barrier(OWN).sync()
 
 
-def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
-    """Start ``acc + a @ b.T`` as a wgmma group of its own."""
-    acc = cl.wgmma.mma_async(a, b, acc, accumulate=accumulate)
-    cl.wgmma.commit_group()
+def multiply(a: Any, b: Any, acc: Any = None, group: bool = True) -> Any:
+    """Start ``acc + a @ b.T``, from zeros where there is no `acc`, and close the `group` of wgmma."""
+    begun = cl.wgmma.zeros_accumulator(cl.size(b.shape[0])) if acc is None else acc
+    acc = cl.wgmma.mma_async(a, b, begun, accumulate=acc is not None)
+    if group:
+        cl.wgmma.commit_group()
     return acc
