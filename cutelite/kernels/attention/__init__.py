@@ -20,8 +20,7 @@ latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel                     splitting.py       a model of time that picks the number of parts
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
 backward.py        the algorithm, the kernel that multiplies, its loads and its steps: read it first
-backward_worker.py what the steps of all forms do alike: sums, results
-backward_powers.py from products to powers and their gradients: functions, masks
+backward_worker.py what the steps of all forms do alike: powers after functions and masks, sums, results
 backward_wide.py   its form for wide heads        backward_outer.py  the kernels before and after the products
 backward_plan.py   configurations                 backward_tiles.py  tiles: places, and the queries that see them
 model.py           the forward kernel's configurations, and its time, by which one is picked

@@ -28,13 +28,13 @@ did not help.
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f16, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_powers import Powers
 from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
@@ -143,11 +143,7 @@ def gradients(plan: Plan) -> Any:
 
 def by_block(array: Any) -> Any:
     """Return sums or turns with one index for the blocks of queries of all heads."""
-    if array is None:
-        return None
-    inner = tuple(array.shape[3:])
-    strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
-    return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
+    return None if array is None else cl.with_layout(array, cl.row_major((B * H * BLOCKS, *array.shape[3:])))
 
 
 class Loads(Block):
@@ -158,7 +154,8 @@ class Loads(Block):
         kv_state, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
         tiles = tiles.begin()
         while tiles.is_valid():
-            kv_state, state = kv_state.advance(), self.at(tiles.place, kv_state).load_tile(arrays, state)
+            here, kv_state = replace(self, tile=tiles.place, kv_state=kv_state), kv_state.advance()
+            state = here.load_tile(arrays, state)
             tiles = tiles.tell(tiles.take())  # as late as loads allow, so that no tile waits for a long one
 
     def load_tile(self, arrays: Any, state: Any) -> Any:
@@ -256,7 +253,7 @@ class Narrow(Worker):
         q, do = self.await_queries(state, place)
         s, dp = self.product(0, q, state, self.begun(place, number)), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        scores = Powers.of(self, place)
+        scores = self.at_block(place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(self.plan.problem.dtype))
         ds = scores.gradients(p, dp, rates, self.of_rows(state, 1))
@@ -369,7 +366,7 @@ class Apart(Narrow):
         q, do = self.await_queries(state, place)
         dtype = self.plan.problem.dtype
         s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place, number)))
-        scores = Powers.of(self, place)
+        scores = self.at_block(place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
         held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))

@@ -11,7 +11,6 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f16, f32
-from cutelite.kernels.attention.backward_powers import Powers
 from cutelite.kernels.attention.backward_worker import EVERYONE, Worker, multiply
 from cutelite.kernels.attention.scores import ROWS
 
@@ -59,7 +58,7 @@ class Wide(Worker):
         state, p_full, ds_full = (pipe.consumer_state_at(number) for pipe in (rows, p_pipe, ds_pipe))
         of_p, of_ds = storage.p[None, None, p_state.index], storage.ds[None, None, ds_state.index]
         q, do = self.await_queries(state, place)
-        lse, scores = self.of_rows(state, 0), Powers.of(self, place)
+        lse, scores = self.of_rows(state, 0), self.at_block(place)
         s = cl.wgmma.wait_group(0, multiply(q, self.own(0), self.begun(place, number)))
         p, rates = scores.powers(s, lambda: lse)
         total = self.of_rows(state, 1)

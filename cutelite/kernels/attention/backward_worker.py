@@ -1,7 +1,8 @@
 """A thread block of attention's backward pass at a tile: what loads and the forms of computing warpgroups share.
 
 In    results of products in registers
-Out   operands of products; parts of dq, and dk and dv, on their way to global memory
+Out   operands of products: powers after functions and masks, gradients of scores; parts of dq, and dk and dv, on their
+      way to global memory
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -12,10 +13,13 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_powers import ROWS_OF_THREAD, Powers, columns
 from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
-from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.capped import tanh_of_scores
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, roughly
 from cutelite.kernels.attention.tiles import Given
+from cutelite.lang.biased import biased
+from cutelite.lang.given import given_by
+from cutelite.lang.places import Places, places
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
@@ -23,6 +27,20 @@ EVERYONE = cl.NamedBarrier(1, WORKERS * GROUP)
 """The named barrier of the computing warpgroups, without `Adder`."""
 OWN, TURN, ADDED = 2, 5, 7
 """The first ones of each warpgroup: its own; with the warp of its turns, where it may add, and where it has added."""
+
+LOG2E = 1 / LN2
+NEVER = 1 << 30
+"""A column beyond every block."""
+HIDDEN = -1e18
+"""The tanh of a score that a query does not see: its power is 0, and its derivative is finite."""
+
+ROWS_OF_THREAD = (0, 8), (1, 2, 1)
+"""Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
+
+
+def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """Return the same of the columns of an accumulator with `n` of them."""
+    return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
 
 
 class Pipes(NamedTuple):
@@ -59,6 +77,11 @@ class Block:
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
     terms     of a `score_mod` that goes by the distance of key and query, if they are looked up (`Plan.looked_up`)
+
+    At a block of queries (`Worker.at_block`):
+
+    head      of queries; `low`: the first query
+    row       indices of this thread's rows of scores; `column`: that of its first column
     """
 
     plan: Plan
@@ -70,10 +93,10 @@ class Block:
     group: Any = None
     tile: Any = None
     kv_state: Any = None
-
-    def at(self, place: Any, kv_state: Any = None) -> Any:
-        """Return the same at another tile."""
-        return replace(self, tile=place, kv_state=kv_state)
+    head: Any = None
+    low: Any = None
+    row: Any = None
+    column: Any = None
 
     @property
     def sequence(self) -> Sequence:
@@ -109,7 +132,7 @@ class Block:
         """Call `serve_tile` for tiles until none is left."""
         tiles = tiles.advance()
         while tiles.is_valid():
-            state = self.at(tiles.place).serve_tile(state)
+            state = replace(self, tile=tiles.place).serve_tile(state)
             tiles = tiles.advance()
 
     def barrier(self, first: int) -> Any:
@@ -127,7 +150,7 @@ class Worker(Block):
             # keys and values of this tile have the place that it had in the queue, which has two, and is one further
             at, turns = tiles.state.index ^ 1, tiles.state.phase
             kv_state = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
-            number = self.at(tiles.place, kv_state).run(number)
+            number = replace(self, tile=tiles.place, kv_state=kv_state).run(number)
             tiles = tiles.advance()
         if not self.plan.apart and cl.thread_idx.x % GROUP == 0:  # else each tile has waited for its own stores
             cl.cp_async_bulk_wait_group(0, read=True)
@@ -141,12 +164,27 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.key + self.group * self.plan.width
 
+    @property
+    def n(self) -> int:
+        """The number of columns of scores: of queries, whose rows are keys; but of keys in `Wide`."""
+        return self.plan.width if self.plan.wide else self.plan.config.rows
+
+    def at_block(self, place: Any) -> Any:
+        """Return the same at a block of queries (`Block.first`).
+
+        Its scores are (2, 2, n / 8): pairs of neighbouring columns, rows r and r + 8, and every eighth column.
+        """
+        plan, key, (m, head, _), (spot, *_) = self.plan, self.key, place, cl.wgmma.coordinates(8)
+        low = m * plan.config.rows
+        row, column = (low + spot[0], key + spot[1]) if plan.wide else (key + spot[0], low + spot[1])
+        return replace(self, head=head, low=low, row=places(row, *ROWS_OF_THREAD), column=column)
+
     def begun(self, place: Any, number: Any) -> Any:
         """Return the accumulator from which block `number` of scores begins; None for zeros."""
         if not self.plan.begins:
             return None
         if self.terms is None:
-            return Powers.of(self, place).start()
+            return self.at_block(place).biased().start(self.given.scale * self.plan.factor).reshape((self.n // 2,))
         state, (row, column) = self.terms.pipe.consumer_state_at(number), cl.wgmma.coordinates(8)[0]
         added, _ = self.terms.read(state, self.group * ROWS + row, column)
         return added.start.reshape((added.start.n,))
@@ -246,6 +284,113 @@ class Worker(Block):
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
         self.barrier(OWN).sync()
+
+    @property
+    def places(self) -> tuple[Any, Any, Any, Any]:
+        """The arguments of functions: sequence, head, and the indices of queries and keys."""
+        row, column = self.row.from_zero(), places(self.column, *columns(self.n)).from_zero()
+        return self.sequence.number, self.head, *((row, column) if self.plan.wide else (column, row))
+
+    def biased(self) -> Any:
+        """Return what `score_mod` makes of zeros, where it only adds (`Plan.added`)."""
+        like = cl.full((2, 2, self.n // 8), 0.0, f32)
+        return called(self.plan.problem, biased(like, 1.0), *self.places, like)
+
+    def powers(self, s: Any, lse: Callable[[], Any]) -> tuple[Any, Any]:
+        """Return probabilities, 0 where a query does not see a key, and what `gradients` needs beside them.
+
+        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
+        Probabilities are 2 to the power `Plan.lift` times as large.
+
+        lse   returns logsumexps in powers of 2; or None, where products subtract them
+        """
+        plan, given, problem, n = self.plan, self.given, self.plan.problem, self.n
+        rates: Any = plan.factor
+        unit: Any = given.scale * (rates * LOG2E)
+        s, cap = s.reshape((2, 2, n // 8)), problem.softcap
+        if cap is not None:
+            s = tanh_of_scores(s.reshape((n // 2,)), given.scale / cap).reshape(s.shape)
+            if problem.score_mod is None:
+                (s,) = self.seen(False, HIDDEN, s)
+            rates, unit = 1.0 - s * s, cap * LOG2E
+        if plan.curved:
+            score = s * (given.scale if cap is None else cap)
+            s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *self.places)
+            rates, unit = rates * more, LOG2E
+        known = lse()
+        s = s * unit if known is None else s * unit - known
+        if plan.added is not None and not plan.begins:
+            bias = self.biased().bias * LOG2E
+            s = bias.onto(s) if isinstance(bias, Places) else s + bias
+        p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
+        if isinstance(rates, float):
+            (p,) = self.seen(False, 0.0, p)
+        else:
+            rates = p * rates  # two numbers for a score wait for dP, not three
+            if plan.curved:
+                p, rates = self.seen(plan.wide, 0.0, p, rates)  # a branch would hold all of both in registers
+        return p.reshape((n // 2,)), rates
+
+    def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale.
+
+        p, rates   of `powers`
+        total      sums of rows; or None, where products subtract them
+        """
+        n = p.n
+        p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
+        dp = dp if total is None else dp - total
+        ds = p.to(f32) * dp * rates if isinstance(rates, float) else rates * dp
+        return ds.reshape((n,)).to(self.plan.problem.dtype)
+
+    def seen(self, always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
+        """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
+        mask_mod = self.plan.problem.mask_mod
+        if mask_mod is not None:
+            found, every = mask_mod(*self.places), cl.full(values[0].shape, True, cl.boolean)
+            sees = every & given_by("mask_mod", found, every, mask_mod)
+            values = tuple(cl.where(sees, x, hidden) for x in values)
+        if always or self.masked:
+            sees = self.sees
+            values = tuple(cl.where(sees, x, hidden) for x in values)
+        return values
+
+    @property
+    def modified(self) -> bool:
+        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
+        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
+
+    @property
+    def masked(self) -> Any:
+        """Tell whether some of the queries do not see some of the keys."""
+        plan, sequence, given, low = self.plan, self.sequence, self.given, self.low
+        offset, masked = plan.tiles.offset(sequence, given), self.key + plan.width > sequence.keys
+        if self.modified:
+            masked = masked or low + plan.config.rows > sequence.queries
+        if plan.problem.right:
+            masked = masked or low + offset + given.right < self.key + plan.width - 1
+        if plan.problem.left:
+            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
+        return masked
+
+    @property
+    def sees(self) -> Any:
+        """For each element whether its query is there and sees its key, but for a `mask_mod`."""
+        problem, given, sequence, wide = self.plan.problem, self.given, self.sequence, self.plan.wide
+        left, right = (given.left if problem.left else None), (given.right if problem.right else None)
+        offset = self.plan.tiles.offset(sequence, given)
+        # a row sees so many columns before its own place, and behind it
+        before, behind, own = (left, right, self.row + offset) if wide else (right, left, self.row - offset)
+        count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
+        own, column, sees = own - self.column, places(i32(0), *columns(self.n)), None
+        if before is not None or self.modified or not wide:
+            least = i32(0) if before is None else own - before
+            sees = column >= (cl.where(self.row < count, least, NEVER) if self.modified or not wide else least)
+        if behind is not None or self.modified or wide:
+            most = end - 1 - self.column
+            ends = column <= (most if behind is None else min(own + behind, most))
+            sees = ends if sees is None else sees & ends
+        return sees
 
 
 def multiply(a: Any, b: Any, acc: Any = None, group: bool = True) -> Any:
