@@ -131,27 +131,28 @@ SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
 SPLIT_WIDE = "attention_backward_split_wide"  # some of its tiles have no queries, and are released all the same
 LOOKED_UP = "attention_backward_relative"  # it has a `score_mod` whose terms idle warps look up
 EXTENDED = f"attention_backward_extended {LOOKED_UP} {SPLIT}"
-LOADED = "attention_backward"  # it has a `score_mod` too
+LOADED = "attention_backward"  # it has a `score_mod` too, and threads load logsumexps
 ORDERED = "attention_backward_ordered"
-NARROW = f"{LOADED} {EXTENDED} {ORDERED} {RAGGED_BACKWARD}"
+NARROW = f"{EXTENDED} {ORDERED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"  # so have some of these
 WIDE = f"attention_backward_wide {SPLIT_WIDE}"
 CHOSEN = f"attention_backward_chosen {SPLIT_EARLY}"
-SKIPPING = "attention_backward_early"
+SKIPPING = f"attention_backward_early {LOADED}"
 NARROWER = "attention_backward_96"
 EARLY = f"{SKIPPING} {CHOSEN} {NARROWER}"
 COVERED = f"{NARROW} {EARLY}"  # dq of the block before is started ahead of dk
+BY_PRODUCTS = f"{NARROW} attention_backward_early {CHOSEN} {NARROWER}"  # which alone read what comes with queries
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 DECODE = "attention_decode attention_gather attention_shares"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
-UNCHANGED = f"{LOADED} {EXTENDED} {ORDERED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
+UNCHANGED = f"{EXTENDED} {ORDERED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
 BESIDE = f"{UNCHANGED} attention_backward_wide {ORDERED_WIDE} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
 OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "").replace(f" {ORDERED_WIDE}", "")
-IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {LOADED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
+IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
@@ -359,7 +360,7 @@ _TABLE: tuple[Row, ...] = (
     Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(BY_TMA, "drop weaken", "mbarrier.wait", RELAXED, "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))", VALUES_BEFORE),
     Row(FORWARD, "stage", "add", "", "return state.advance() < bring(v, storage.v", NO_STATE),
-    *(Row(f"{LOADED} {EXTENDED} {ORDERED}", "stage", "add", "", f"return state.advance() < bring({what}, self.", NO_STATE) for what in "kv"),
+    *(Row(f"{EXTENDED} {ORDERED}", "stage", "add", "", f"return state.advance() < bring({what}, self.", NO_STATE) for what in "kv"),
     Row("attention_fp8", "stage", "tensor.load", "", "tiles = tiles.advance() < plan.transpose(", "who transposes needs the number of blocks alone, and both tiles begin at the same one", (1, 2, 3, 4)),
     Row("attention_fp8", "stage", "tensor.ptr", "", "tiles = tiles.advance()", "the end is told in a place that was handed back before, and nothing behind it", (-1,)),
     Row("attention_fp8", "drop", "bar.warp.sync", "", "loaded.consumer_release(full)", "the warp has met at the commit just before, and read nothing since"),
@@ -418,8 +419,12 @@ _TABLE: tuple[Row, ...] = (
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
     Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row(CHOSEN, "stage", "tensor.load", "", "tiles = tiles.advance()", "both tiles have the same number there", (1, 2, 4, 5)),
-    *(Row(f"attention_backward_extended {LOOKED_UP} {LOADED}", kind, "mbarrier.wait", detail, f"bring({what}, self.storage", "it overwrites what was read two tiles ago; queries behind those of the tile before, which has some, came since", (0,)) for kind, detail in (("drop", ""), ("weaken", RELAXED)) for what in "kv"),
+    *(Row(f"attention_backward_extended {LOOKED_UP}", kind, "mbarrier.wait", detail, f"bring({what}, self.storage", "it overwrites what was read two tiles ago; queries behind those of the tile before, which has some, came since", (0,)) for kind, detail in (("drop", ""), ("weaken", RELAXED)) for what in "kv"),
     *(Row(SKIPPING, kind, "mbarrier.wait", detail, "self.await_queries(state, place) < self.skip(so_far)", "dS of the block before has come from the other warpgroup, which had released the queries before that") for kind, detail in (("drop", ""), ("weaken", RELAXED))),
+    *(
+        Row(LOADED, "stage", "tensor.ptr", "", f"{where} < self.skip(so_far)", "it need not wait there at all, as said here")
+        for where in ("self.await_queries(state, place)", "ds_pipe.producer_acquire(ds_state)")
+    ),
     Row(SKIPPING, "stage", "mul", "", "self.await_queries(state, place) < self.skip(so_far)", "it reads none of these queries"),
     Row(SKIPPING, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state) < self.skip(so_far)", "it has read none of these queries"),
     *(Row(SKIPPING, kind, "mbarrier.wait", detail, "ds_pipe.producer_acquire( < self.skip(so_far)", THREE_HELD) for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))),
@@ -430,7 +435,7 @@ _TABLE: tuple[Row, ...] = (
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
     *(Row(RAGGED_BACKWARD, kind, op, detail, line, "keys of the tile before, whose place this one takes, were released since") for kind, op, detail, line in ( ("drop", "mbarrier.wait", "", "tiles.tell("), ("weaken", "mbarrier.wait", RELAXED, "tiles.tell("), ("late", "mbarrier.wait", "", "tiles.tell("), ("weaken", ARRIVE, RELAXED, "number, tiles = cl.u32(0), tiles.advance()"), ("drop", "bar.warp.sync", "", "number, tiles = cl.u32(0), tiles.advance()"), )),
-    *(Row(kernels, kind, word, detail, where, QUERIES_BEFORE) for kernels, where in ( (f"{EXTENDED} {LOADED}", "number, tiles = cl.u32(0), tiles.advance()"), (RAGGED_BACKWARD, "tiles = tiles.advance() < compute("), ) for kind, word, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))),
+    *(Row(kernels, kind, word, detail, where, QUERIES_BEFORE) for kernels, where in ( (EXTENDED, "number, tiles = cl.u32(0), tiles.advance()"), (RAGGED_BACKWARD, "tiles = tiles.advance() < compute("), ) for kind, word, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))),
     Row(OTHERS.replace(" attention_backward_wide", ""), "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state)", WHOLE_WARP),
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "keys.consumer_release(self.kv_state) < compute_tile(number)", "all warps of both warpgroups have met since they read keys"),  # but `Adder`, which has multiplied nothing in tiles without queries
     Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(self.kv_state)", WHOLE_WARP),
@@ -439,9 +444,8 @@ _TABLE: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(self.kv_state)", READS_DONE),
     Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(self.kv_state)", READS_DONE),
     Row(f"attention_backward_wide {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "values.consumer_release(self.kv_state) < replace(self, group=1)", READS_DONE),
-    Row(COVERED.removeprefix(f"{LOADED} "), "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(BY_PRODUCTS, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(f"{COVERED} {APART} {WIDE} {ORDERED_WIDE}", "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row(f"{WIDE} {ORDERED_WIDE}", "late", "wgmma.fence_operand", "", "", REGISTERS),
     Row(COVERED, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP, (1,)),
     Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
@@ -472,7 +476,6 @@ _TABLE: tuple[Row, ...] = (
     *(Row(f"{APART} {NARROWER}", kind, op, detail, "self.await_queries(state, place) < self.skip(so_far)", "it reads none of these queries") for kind, op, detail in ( ("drop", "mbarrier.wait", ""), ("weaken", "mbarrier.wait", RELAXED), ("stage", "mul", ""), )),
     *(Row(APART, kind, op, detail, "ds_pipe.producer_acquire(ds_state) < self.skip(so_far)", "both warpgroups have met since, at the end of the tile before") for kind, op, detail in ( ("drop", "mbarrier.wait", ""), ("weaken", "mbarrier.wait", RELAXED), ("late", "mbarrier.wait", ""), )),
     Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
-    Row(WIDE, "early", "wgmma.wait_group", "", "own = cl.wgmma.wait_group(0, *own)", "it waits sooner: time alone"),
     Row(f"{WIDE} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", "the other warpgroup, which has seen P or dS from this one, releases them behind that"),
     Row(f"{WIDE} {ORDERED_WIDE}", "stage", "tensor.ptr", "", "rows.consumer_release(state)", "of two stages one is released a step later, and the loads of the other, a step sooner, come behind its own"),
     Row(f"attention_backward_wide {ORDERED_WIDE}", "late", "bar.sync", "behind stmatrix", f"EVERYONE.sync() < {HAS_DV}", "it stores first where values of its own keys were, which it alone has read"),
@@ -480,7 +483,7 @@ _TABLE: tuple[Row, ...] = (
     Row(APART, "drop", "wgmma.commit_group", "", "dv = multiply(held.to(", LARGER_GROUP),
     Row(APART, "drop", "bar.sync", "", "self.await_stores()", "the thread that waits for stores releases the tile too", (-1,)),
     Row(f"{ORDERED} {ORDERED_WIDE}", "weaken", "red", "", "cl.red(", "blocks add in turn: nobody else adds meanwhile"),
-    Row(f"{ORDERED} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "cl.syncwarp() < state = self.at(tiles.place).serve_tile(state)", "each lane has waited for the turn itself, and the barrier behind it is for whole warps"),
+    Row(f"{ORDERED} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "cl.syncwarp() < state = replace(self, tile=tiles.place).serve_tile(state)", "each lane has waited for the turn itself, and the barrier behind it is for whole warps"),
     Row(ORDERED, "stage", "tensor.ptr", "", "tiles = tiles.advance() < Turns(", "the next place is told later, when all queries of the first tile are loaded: these three blocks need no turn", (0,)),
     Row(IN_ONE, "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )

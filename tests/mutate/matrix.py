@@ -218,6 +218,7 @@ def main() -> int:
     parser.add_argument("kernels", nargs="*", default=[*SOURCES, *KINDS, *LARGE], help="default: all of them")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
+    parser.add_argument("--rows", action="store_true", help="check nothing: look for rows that are of no mutant")
     parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals by SEEDS schedules")
     parser.add_argument("--json", help="a file for all outcomes: a line for each, as it is known")
     given = parser.parse_args()
@@ -227,6 +228,9 @@ def main() -> int:
     started = time.perf_counter()
     if given.originals:
         return originals(given.kernels, given.originals, given.jobs)
+    if given.rows:
+        every = ((name, n) for name in given.kernels for n in range(len(mutants(name))))
+        return told(idle([MutantRun(name, n, "", (), equivalent(name, n)) for name, n in every]))
     found = []
     with Path(given.json or os.devnull).open("w") as file:
         for one in everything(given.kernels, given.jobs):
@@ -235,9 +239,7 @@ def main() -> int:
             if not one.good:
                 print(describe(one), flush=True)
     found.sort(key=lambda o: (o.kernel, o.number))
-    unused = idle(found)
-    for row, kernel in unused:
-        print(f"no mutant of {kernel} is of the row", row)
+    unused = told(idle(found))
     print(table(found))
     missing = unlisted() if set(LARGE) <= set(given.kernels) else []
     print(*(f"no launch is of {kernel}" for kernel in missing), sep="\n")
@@ -250,6 +252,13 @@ def idle(found: Sequence[MutantRun]) -> list[tuple[Row, str]]:
     kernels, used = {o.kernel for o in found}, {(o.row, o.kernel) for o in found}
     named = [(row, kernel) for row in ROWS for kernel in row.kernels.split() if kernel in kernels]
     return [pair for pair in named if pair not in used]
+
+
+def told(unused: Sequence[tuple[Row, str]]) -> int:
+    """Print such rows; return 0 if there are none."""
+    for row, kernel in unused:
+        print(f"no mutant of {kernel} is of the row", row, flush=True)
+    return min(len(unused), 1)
 
 
 def unlisted() -> list[str]:
