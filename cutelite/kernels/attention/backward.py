@@ -249,9 +249,9 @@ class Narrow(Worker):
         """
         (dk, dv, number, place, last), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
-        before = ds_pipe.consumer_state_at(number - 1)
+        before, begun = ds_pipe.consumer_state_at(number - 1), self.begun(place, number)  # what is read comes meanwhile
         q, do = self.await_queries(state, place)
-        s, dp = self.product(0, q, state, self.begun(place, number)), self.product(1, do, state)
+        s, dp = self.product(0, q, state, begun), self.product(1, do, state)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         scores = self.at_block(place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
