@@ -119,7 +119,7 @@ class Draw:
         known = dict(self.types)
         for _ in range(count):
             kinds = ["assign"] * 5 + ["divmod", "structure", "several"] + ["call"] * bool(self.helpers)
-            kinds += ["if", "if", "for", "while", "match", "for_else", "unrolled"] * (nested > 0)
+            kinds += ["if", "if", "for", "while", "match", "for_else", "unrolled", "first"] * (nested > 0)
             getattr(self, f"_{self.random.choice(kinds)}")(depth, nested - 1)
         roll = self.random.random()
         if self.loops and roll < 0.25:
@@ -255,6 +255,16 @@ class Draw:
         if self.random.random() < 0.3:
             self.line(depth, "else:")
             self.block(depth + 1, 1, nested - 1)
+
+    def _first(self, depth: int, nested: int) -> None:
+        """A variable that begins as a literal, and one that a loop binds first; both are read behind it."""
+        number, last, name = self.counter(), self.counter(), self.variable("i32")
+        self.line(depth, f"{number} = {self.random.choice([0, 1, -5])}")
+        self.line(depth, f"for _ in range({self.random.choice([1, 2, 9, 12])}):")
+        self.line(depth + 1, f"{last} = {number}")
+        self.line(depth + 1, f"{number} = {{0}}", self.of("i32", 2))
+        self.loop(depth, nested, number, "i32", True)
+        self.line(depth, f"{name} ^= {last} - {number}", python=f"{name} ^= W32({last} - {number})")
 
     def loop(self, depth: int, nested: int, counter: str, t: str, is_for: bool) -> None:
         self.types[counter] = t
