@@ -351,6 +351,11 @@ def bind(
 ) -> dict[str, Any]:
     """Bind arguments to parameters by Python's rules. Errors: `call`."""
     name, count = code.co_name, code.co_argcount
+
+    def wrong(text: str, hint: str = "") -> CompileError:
+        spelled = f"it is `{_spelled(code, defaults, kwdefaults)}`"
+        return mistake("call", f"{name}() {text}", help=(hint, spelled) if hint else spelled)
+
     if len(args) == count and not kwargs and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
         return dict(zip(code.co_varnames, args, strict=False))
     names = code.co_varnames[:count]
@@ -360,21 +365,22 @@ def bind(
     if code.co_flags & 0x04:
         bound[next(stars)] = tuple(args[count:])
     elif len(args) > count:
-        raise mistake("call", f"{name}() takes {_arguments(count)}, but {len(args)} were given")
+        own = names[:1] == ("self",)
+        raise wrong(f"takes {_arguments(count - own)}, but {len(args) - own} were given")
     rest = dict(kwargs)
     for key in kwargs:
         if key in names[code.co_posonlyargcount :] or key in kwonly:
             if key in bound:
-                raise mistake("call", f"{name}() got two values for `{key}`")
+                raise wrong(f"got two values for `{key}`")
             bound[key] = rest.pop(key)
     if code.co_flags & 0x08:
         bound[next(stars)] = rest
     elif rest:
         unknown = next(iter(rest))
         if unknown in names[: code.co_posonlyargcount]:
-            raise mistake("call", f"{name}() takes `{unknown}` by position only")
+            raise wrong(f"takes `{unknown}` by position only")
         hint = did_you_mean(unknown, [*names[code.co_posonlyargcount :], *kwonly])
-        raise mistake("call", f"{name}() has no parameter `{unknown}`", help=hint)
+        raise wrong(f"has no parameter `{unknown}`", hint)
     for parameter, value in zip(reversed(names), reversed(defaults), strict=False):
         bound.setdefault(parameter, value)
     for parameter in kwonly:
@@ -383,8 +389,26 @@ def bind(
     missing = [parameter for parameter in (*names, *kwonly) if parameter not in bound]
     if missing:
         listed = ", ".join(f"`{parameter}`" for parameter in missing)
-        raise mistake("call", f"{name}() lacks the argument{'s' if len(missing) > 1 else ''} {listed}")
+        raise wrong(f"lacks the argument{'s' if len(missing) > 1 else ''} {listed}")
     return bound
+
+
+def _spelled(code: types.CodeType, defaults: tuple[Any, ...], kwdefaults: dict[str, Any]) -> str:
+    """Return how a function is called: its parameters, without types; defaults that are no plain values are `...`."""
+    count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names, stars = code.co_varnames[:end], iter(code.co_varnames[end:])
+    given = dict(zip(reversed(names[:count]), reversed(defaults), strict=False)) | kwdefaults
+    plain = (int, float, str, type(None))
+    said = [
+        name if name not in given else f"{name}={given[name]!r}" if isinstance(given[name], plain) else f"{name}=..."
+        for name in names
+    ]
+    some = f"*{next(stars)}" if code.co_flags & 0x04 else "*" if code.co_kwonlyargcount else ""
+    first = [*said[: code.co_posonlyargcount], "/"] if code.co_posonlyargcount else []
+    listed = [*first, *said[code.co_posonlyargcount : count], *([some] if some else []), *said[count:]]
+    if code.co_flags & 0x08:
+        listed.append(f"**{next(stars)}")
+    return f"{code.co_name}({', '.join(listed[listed[0] == 'self' if listed else 0 :])})"
 
 
 def _arguments(count: int) -> str:
