@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -186,3 +187,17 @@ def test_vectors_of_8_bits_are_made_and_stored_as_words() -> None:
     assert text.count("cvt.rn.satfinite.e4m3x2.f32") == 4
     assert "st.global.v2.b32" in text
     assert not {"prmt", "shr"} & set(text.replace(".", " ").split())
+
+
+@pytest.mark.parametrize(
+    "x", ["cl.f32(a) * cl.f32(b)", "cl.f32(a) * 3.0", "a + c", "cl.f64(a) / cl.f64(b)", "cl.f32(c) - cl.f32(b)"]
+)
+def test_bf16_is_not_rounded_to_f16_before_it_is_computed_with(x: str) -> None:
+    """LLVM takes f16, which has more digits, to hold all numbers of bf16, which have larger exponents."""
+    space: dict[str, Any] = {"cl": cl}
+    source = f"def kernel(x, y, z, out):\n    a, b, c = x[0], y[0], z[0]\n    out[0] = cl.f16({x})\n"
+    exec(source, space)
+    kinds = {"x": cl.bf16, "y": cl.bf16, "z": cl.f16, "out": cl.f16}
+    space["kernel"].__annotations__ = {name: cl.Tensor[t, (1,)] for name, t in kinds.items()}
+    ptx = cl.kernel(space["kernel"]).compile(block=32).ptx
+    assert not re.search(r"\b(add|sub|mul|div|fma)[.\w]*\.f16\s", ptx)
