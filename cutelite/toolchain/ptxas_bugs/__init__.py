@@ -27,6 +27,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "logic_read_late": ("and.pred", "or.pred", "not.pred", ".and.", ".or.", ".xor."),
     "not_in_place": ("not.pred",),  # after selection_read_late, which would rewrite the selp written here
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
+    "relu_of_one_half": ("max.s16",),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
     "far_constants": ("wgmma.mma_async",),

@@ -32,6 +32,7 @@ from tests.toolchain.ptxas_bugs import (
     min_max_equality,
     negation_16_bits,
     not_in_place,
+    relu_of_one_half,
     saturation_of_negated,
     selection_read_late,
 )
@@ -47,6 +48,7 @@ MODULES = (
     min_max_equality,
     negation_16_bits,
     not_in_place,
+    relu_of_one_half,
     saturation_of_negated,
     selection_read_late,
 )
