@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "not_in_place": ("not.pred",),  # after selection_read_late, which would rewrite the selp written here
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "relu_of_one_half": ("max.s16",),
+    "negated_second_of_three": ("min.s32", "max.s32", "relu.s32"),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
     "far_constants": ("wgmma.mma_async",),
