@@ -13,6 +13,7 @@ from Python, so the GPU waits for the host more often than with XLA's own kernel
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,6 +92,7 @@ def host_call(
     """
     register(_launch)
     single = not isinstance(outputs, Sequence)
+    check_untraced(options)
     hash(tuple(options.values()))  # TypeError for one that may change
     shapes = (outputs,) if single else tuple(outputs)
     made = [shape for shape in shapes if shape is not None]
@@ -104,6 +106,35 @@ def host_call(
         return results[0] if single else _spread(results, wanted)
 
     return called
+
+
+def derived(*constants: int) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: `jax.custom_vjp` of a function whose arguments at these places are constants, and not to be traced.
+
+    Errors  `ArgumentError` for a traced constant, also in a named tuple, when the function is called
+    """
+
+    def decorated(function: Callable[..., Any]) -> Any:
+        names, run = list(inspect.signature(function).parameters), jax.custom_vjp(function, nondiff_argnums=constants)
+
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            for at in constants:
+                check_untraced(args[at]._asdict() if hasattr(args[at], "_asdict") else {names[at]: args[at]})
+            return run(*args)
+
+        call.defvjp = run.defvjp  # type: ignore[attr-defined]
+        return call
+
+    return decorated
+
+
+def check_untraced(constants: Mapping[str, Any]) -> None:
+    """Check that JAX traces none of these constants, given by name. Errors: `ArgumentError`."""
+    for name, value in constants.items():
+        if isinstance(value, jax.core.Tracer):
+            text = "is traced, and kernels are made for its value: pass a number, as by static_argnames"
+            raise rt.ArgumentError(f"{name} {text}")
 
 
 @functools.cache

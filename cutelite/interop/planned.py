@@ -215,7 +215,6 @@ class _Allocating(TorchDispatchMode):
 
 class _Here(threading.local):
     within = False
-    """Whether this thread executes a function to plan it."""
 
 
 _here = _Here()
@@ -229,6 +228,11 @@ def _within() -> Iterator[None]:
         yield
     finally:
         _here.within = before
+
+
+def planning() -> bool:
+    """Tell whether this thread executes a function to plan it."""
+    return _here.within
 
 
 # The kind of a call.

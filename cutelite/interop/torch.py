@@ -19,8 +19,10 @@ from typing import Any, Protocol
 
 import torch
 from torch._library.infer_schema import infer_schema
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
+from cutelite.interop.planned import planning
 from cutelite.interop.torch_levels import (
     batch_one_by_one,
     check_tangents,
@@ -45,16 +47,35 @@ def traced(*tensors: Any) -> bool:
     """Tell whether a call with these arguments has to go to an operator, since a tensor among them holds no data.
 
     So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`,
-    where new tensors hold none either.
+    where new tensors hold none either; and where `torch.jit.trace` or `make_fx` records operators, and no launches.
     """
     if torch.compiler.is_dynamo_compiling():
         return True
     if left_out():
         return False
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or torch._C._is_tracing() or get_proxy_mode() is not None:
         return True
     check_tangents(*tensors)
     return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+
+
+def watched(*tensors: Any) -> bool:
+    """Tell whether operators of these tensors are dispatched to Python: to a mode that is on, or by a tensor's class.
+
+    Such a call goes to an operator if there is one, for it to be counted, distributed or kept like torch's.
+    """
+    if left_out() or planning() or torch._C._dispatch_tls_is_dispatch_key_excluded(_PYTHON):
+        return False
+    plain = (torch.Tensor, torch.nn.Parameter)
+    handled = (isinstance(x, torch.Tensor) and type(x) not in plain and _handles(x) for x in tensors)
+    return bool(torch._C._len_torch_dispatch_stack()) or any(handled)
+
+
+_PYTHON = torch._C.DispatchKey.Python
+
+
+def _handles(x: torch.Tensor) -> bool:
+    return bool(torch._C._dispatch_keys(x).has(_PYTHON))
 
 
 def in_transform(*tensors: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
-from math import inf, isinf, prod
+from math import inf, isfinite, isinf, prod
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -62,9 +62,11 @@ def as_number(
         )
     if not fits:
         wanted = "a whole number" if whole else "a number" if held else "a number that f32 holds"
-        ends = [f"above {above:g}"] * (above > -inf) + [f"from {least:g}"] * (least > -inf)
-        said = " ".join([wanted, *ends, *[f"to {most:g}"] * (most < inf)])
-        raise Misfit(f"{name} is {x!r}, but must be {said}")
+        ends = {"above": above, "from": least, "to": most}
+        bounds = (
+            f" {word} {end if isinstance(end, int) else f'{end:g}'}" for word, end in ends.items() if isfinite(end)
+        )
+        raise Misfit(f"{name} is {x!r}, but must be {wanted}{''.join(bounds)}")
     return found
 
 
@@ -314,23 +316,63 @@ def in_words_of_caller(function: F) -> F:
 
 
 def with_words_of_caller(function: F) -> F:
-    """Name the function's arguments in errors of kernels' arguments, and check those that are annotated as `bool`."""
+    """Name the function's arguments in errors of kernels' arguments, and check those that are annotated as `bool`.
+
+    Torch is told of what was written to `out`, which may not need a gradient.
+    """
     parameters = inspect.signature(function).parameters
     names, flags = tuple(parameters), [name for name, x in parameters.items() if x.annotation in ("bool", bool)]
+    at = names.index("out") if "out" in names else -1
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         for name in flags:
             if name in kwargs and type(kwargs[name]) is not bool:
                 kwargs[name] = as_flag(name, kwargs[name])
+        out = kwargs.get("out", args[at] if 0 <= at < len(args) else None)
+        if out is not None and needs_gradient(*(out if isinstance(out, (list, tuple)) else (out,))):
+            raise Misfit("out needs a gradient, and has none of what is written to it: detach it, or leave it out")
         try:
-            return function(*args, **kwargs)
+            found = function(*args, **kwargs)
         except cl.ArgumentError as error:
             raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
         except rt.UnreadableArray as error:
             raise of_unreadable(error, (*zip(names, args, strict=False), *kwargs.items())) from None
+        if out is not None:
+            tell_written(out)
+        return found
 
     return call  # type: ignore[return-value]
+
+
+def changing(*names: str) -> Callable[[F], F]:
+    """Declare that a function writes to the arguments of these names: torch is told."""
+
+    def declared(function: F) -> F:
+        places = tuple(inspect.signature(function).parameters)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found, given = function(*args, **kwargs), dict(zip(places, args, strict=False)) | kwargs
+            tell_written([given.get(name) for name in names])
+            return found
+
+        return call  # type: ignore[return-value]
+
+    return declared
+
+
+def tell_written(arrays: Any) -> None:
+    """Tell torch that a kernel has written to tensors, given alone or in lists: it counts that, and so refuses the
+    gradient of what was computed of their elements before."""
+    torch = sys.modules.get("torch")
+    if torch is None or torch.compiler.is_compiling() or left_out():
+        return  # where an operator is traced that writes, torch knows
+    if isinstance(arrays, torch.Tensor):
+        torch.autograd.graph.increment_version(arrays)
+    elif isinstance(arrays, (list, tuple)):
+        for each in arrays:
+            tell_written(each)
 
 
 def of_unreadable(error: E, given: Iterable[tuple[str, Any]]) -> E | ArrayError:
@@ -386,6 +428,12 @@ def start_of(x: Any) -> int | None:
     return None
 
 
+def is_torch(x: Any) -> bool:
+    """Tell whether it is a tensor of torch, those of classes that others derive from it included."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
 def needs_gradient(*operands: Any) -> bool:
     """Tell whether one of the operands is a tensor of torch that needs a gradient, where gradients are enabled."""
     torch = sys.modules.get("torch")  # other libraries have `requires_grad` too
@@ -395,13 +443,16 @@ def needs_gradient(*operands: Any) -> bool:
 
 
 def wants_operator(*operands: Any) -> bool:
-    """Tell whether a call goes to an operator of torch: an operand holds no data (`traced`), or needs a gradient."""
+    """Tell whether a call goes to an operator of torch: an operand holds no data (`traced`), or needs a gradient.
+
+    So it does where Python sees operators (`watched`).
+    """
     torch = sys.modules.get("torch")
     if torch is None or not any(isinstance(x, torch.Tensor) for x in operands):
         return False
-    from cutelite.interop.torch import traced  # late: it imports torch
+    from cutelite.interop.torch import traced, watched  # late: it imports torch
 
-    return traced(*operands) or (not left_out() and needs_gradient(*operands))
+    return traced(*operands) or watched(*operands) or (not left_out() and needs_gradient(*operands))
 
 
 def check_levels(*arrays: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import underived
+from cutelite.kernels.arguments import changing, underived
 from cutelite.kernels.lent import takes_jax
 from cutelite.tune.warm import tuning_wanted
 
@@ -80,14 +80,15 @@ def planned(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def planned_alone(*, jax: bool = False) -> Callable[[F], F]:
+def planned_alone(*changed: str, jax: bool = False) -> Callable[[F], F]:
     """Decorator: plan calls of a function that no operator of torch stands for: it is `untraced` and `underived`.
 
-    jax  it takes JAX's arrays too (`takes_jax`)
+    changed  names of arguments besides `out` that it writes to (`changing`)
+    jax      it takes JAX's arrays too (`takes_jax`)
     """
 
     def decorated(function: F) -> F:
-        made = planned(function)
+        made = changing(*changed)(planned(function)) if changed else planned(function)
         return untraced(underived()(takes_jax()(made) if jax else made))
 
     return decorated

@@ -10,6 +10,7 @@ tables, without error texts, and passes a call that it refuses to one of these, 
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -210,7 +211,8 @@ def plain_number(argument: Any) -> Any:
     # A number in GPU memory is not read: that would wait for the GPU without the caller noticing.
     on_gpu = getattr(argument, "is_cuda", False) or hasattr(argument, "__cuda_array_interface__")
     if getattr(argument, "shape", None) == () and hasattr(argument, "item") and not on_gpu:
-        return argument.item()
+        jax = sys.modules.get("jax")
+        return argument if jax is not None and isinstance(argument, jax.core.Tracer) else argument.item()
     if isinstance(argument, numbers.Integral) and not isinstance(argument, bool):
         return int(argument)
     return argument

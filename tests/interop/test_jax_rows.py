@@ -14,6 +14,9 @@ import jax
 import jax.numpy as jnp
 
 import cutelite as cl
+from cutelite.kernels.attention import attention
+from cutelite.kernels.attention.on_jax import decode
+from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows import on_jax as rows
 from cutelite.kernels.rows import on_jax_numbers as numbers
 from cutelite.kernels.rows.adamw import adamw
@@ -139,3 +142,24 @@ def test_a_loss_of_a_linear_layer_by_the_plain_function() -> None:
         assert isinstance(mine, jax.Array)
         np.testing.assert_allclose(mine, right, rtol=2e-3, atol=2e-3)
     assert linear_cross_entropy(*of_jax[:3]).x is None
+
+
+def test_constants_that_are_traced_are_named() -> None:
+    """They are refused in our words, not in JAX's about places of arguments of inner functions."""
+    x, heads = random(3, 24), random(1, 8, 2, 16).astype(jnp.bfloat16)
+    calls: list[tuple[Any, Callable[[Any], Any]]] = [
+        ("k", lambda n: numbers.top_k(x, n)),
+        ("eps", lambda n: rows.rms_norm(x, eps=n)),
+        ("alpha", lambda n: gemm(heads[0, 0], heads[0, 0].T, alpha=n)),
+        ("scale", lambda n: attention(heads, heads, heads, scale=n)),
+        ("scale", lambda n: decode(heads, heads, heads, scale=n)),
+        ("window", lambda n: attention(heads, heads, heads, window=(n, 0))),
+        ("causal", lambda n: attention(heads, heads, heads, causal=n)),
+        ("block", lambda n: numbers.quantise(x, block=n)),
+        ("padding", lambda n: numbers.embedding(x, jnp.array([1]), padding=n)),
+    ]
+    for name, call in calls:
+        with pytest.raises(cl.ArgumentError, match=f"^{name} is (traced|JitTracer)"):
+            jax.jit(call)(1)
+    with pytest.raises(cl.ArgumentError, match="padding is 3, but must be a whole number to 2"):
+        numbers.embedding(x, jnp.array([1]), padding=3)

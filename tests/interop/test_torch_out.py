@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_map_only
 
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
+from cutelite.kernels import gemm as kernel
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import backward_call
 from cutelite.kernels.attention import operators as attention
@@ -28,9 +29,10 @@ from cutelite.kernels.gemm import operators as gemm
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.moe import operators as moe
-from cutelite.kernels.rows import cross_entropy, gates, norm, softmax
+from cutelite.kernels.rows import cross_entropy, gates, norm, rope, rope_append, select, softmax
 from cutelite.kernels.rows import operators as rows
-from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.models import operators as models
 from tests.kernels.test_bad_arguments import RIGHT, only_checked
 
@@ -101,6 +103,53 @@ def test_results_go_to_the_tensors_that_are_given(name: str) -> None:
     into(*given, *buffers)
     for buffer, right in zip(buffers, rights, strict=True):
         assert torch.equal(buffer.view(torch.uint8), right.contiguous().view(torch.uint8))
+
+
+def writers() -> dict[str, tuple[Callable[[], Any], list[Any]]]:
+    """Return calls of functions that write to tensors they are given, and these tensors."""
+    x, y, ones = random(4, 16), random(4, 16), torch.ones(4, 8, dtype=torch.bfloat16, device=DEVICE)
+    heads, column = random(1, 4, 1, 16), torch.zeros((4, 1), dtype=torch.int64, device=DEVICE)
+    state, cache, length = [random(4, 16) for _ in range(3)], random(1, 1, 8, 16), column[0]
+    return {
+        "softmax": (lambda: softmax.softmax(x, out=y), [y]),
+        "softmax in place": (lambda: softmax.softmax(x, out=x), [x]),
+        "top_k": (lambda: select.top_k(x, 1, out=(state[0][:, :1].clone(), column)), [column]),
+        "gemm": (lambda: kernel.gemm(x, x.T.contiguous(), out=ones[:, :4]), [ones]),
+        "attention": (lambda: attend(heads, heads, heads, out=y.view(1, 4, 1, 16)), [y]),
+        "rope": (lambda: rope.rope(heads, None, ones, ones, out=(heads,)), [heads]),
+        "rope_append": (
+            lambda: rope_append.rope_append(*(heads,) * 3, ones, ones, cache, cache.clone(), length),
+            [cache, length],
+        ),
+        "adamw": (lambda: adamw([state[0]], [x], [state[1]], [state[2]], 1), state),
+        "scale": (lambda: scale(x, torch.full((1,), 2.0, device=DEVICE)), [x]),
+    }
+
+
+@pytest.mark.parametrize("name", writers())
+def test_gradients_of_what_was_written_over_are_refused(name: str) -> None:
+    call, written = writers()[name]
+    if written[0].is_floating_point():
+        kept = torch.ones_like(written[0], requires_grad=True) * written[0]
+    before = [x._version for x in written]
+    call()
+    assert all(x._version > version for x, version in zip(written, before, strict=True))
+    if written[0].is_floating_point():
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            kept.sum().backward()
+
+
+def test_results_do_not_go_to_tensors_that_need_a_gradient() -> None:
+    x, weight = random(4, 16), torch.zeros(4, 16, dtype=torch.bfloat16, device=DEVICE).requires_grad_()
+    for out in weight, weight * 1:
+        with pytest.raises(cl.ArgumentError, match="out needs a gradient"):
+            softmax.softmax(x, out=out)
+    with pytest.raises(cl.ArgumentError, match="out needs a gradient"):
+        rope.rope(x.view(1, 4, 1, 16), None, x[:, :8], x[:, :8], out=(weight.view(1, 4, 1, 16),))
+    with torch.no_grad():
+        softmax.softmax(x, out=weight)
+    adamw([weight], [x], [x.clone()], [x.abs()], 1)  # as torch's optimisers do
+    assert weight._version == 2
 
 
 INT = torch.int32

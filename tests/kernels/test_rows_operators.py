@@ -112,12 +112,14 @@ def test_embeddings_sums_and_selections() -> None:
     numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
     table, x, row = tensors((9, 20), (3, 30), (1, 5))
     places = torch.tensor([[0, 3, 3], [8, 0, 1]], device=x.device)
-    found = numbers.embedding(table, places, 3)
+    found = embedding(table, places, padding=3)
     dy = torch.randn_like(found)
     mine, theirs = (
         torch.autograd.grad(rows, table, dy)[0] for rows in (found, F.embedding(places, table, padding_idx=3))
     )
     torch.testing.assert_close(mine, theirs)
+    with pytest.raises(cl.ArgumentError, match="padding is 9, but must be a whole number to 8"):
+        numbers.embedding(table, places, 9)
     compare(numbers.cumsum, (x,), lambda x: x.cumsum(-1))
     half = row.detach().bfloat16().requires_grad_()  # fewer bits to look at
     values, columns = numbers.top_k(half, 2)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.dispatch.device import has_gpu
-from cutelite.kernels.arguments import Misfit, as_number
+from cutelite.kernels.arguments import Misfit, as_number, is_torch
 from cutelite.kernels.arrays import dtype_of
 from cutelite.kernels.attention.scores import MASK_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
@@ -117,7 +117,7 @@ def checked(block: tuple[int, int]) -> None:
 
 def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[int, int]) -> BlockMask:
     """Return the mask of blocks of these kinds: 0, `PARTIAL` or `FULL`."""
-    torch = sys.modules["torch"] if type(kinds).__module__.startswith("torch") else None
+    torch = sys.modules["torch"] if is_torch(kinds) else None
     if torch is not None:
         order = torch.argsort(-kinds, dim=-1, stable=True).int()
         counts = torch.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).int()

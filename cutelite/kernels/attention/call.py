@@ -19,6 +19,7 @@ from cutelite.kernels.arguments import (
     check_underived,
     in_words_of_caller,
     instance,
+    is_torch,
     one_of,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
@@ -81,7 +82,7 @@ def attention(
                 and config, and functions capture no arrays
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    if type(q).__module__.startswith("torch"):
+    if is_torch(q):
         from cutelite.kernels.attention import operators
 
         q, k, v = operators.under_autocast(q, k, v)

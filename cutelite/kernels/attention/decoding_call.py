@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, is_torch, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import Mod, Seen, Window, check_heads, positive, seen
@@ -46,7 +46,7 @@ def decode(
     Memory   4 bytes for each element of `out` and each split, while it runs; of equal shares 128 KB a multiprocessor
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    if type(q).__module__.startswith("torch"):
+    if is_torch(q):
         from cutelite.kernels.attention import operators
 
         q, k, v = operators.under_autocast(q, k, v)

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, instance, underived
+from cutelite.kernels.arguments import ArrayError, instance, is_torch, underived
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.fp8 import SCALED, build, picked
@@ -33,7 +33,7 @@ def attention_fp8(
     Error    powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    if type(q).__module__.startswith("torch"):
+    if is_torch(q):
         from cutelite.kernels.attention import operators
 
         left, right, _ = seen(causal, window, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, is_torch, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty
 from cutelite.kernels.attention.call import positive, seen
 from cutelite.kernels.attention.decoding_call import as_count, check_cache, combine, nonempty, room, room_for
@@ -34,7 +34,7 @@ def decode_latent(
     Others   as of `decode`
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
-    if type(q).__module__.startswith("torch"):
+    if is_torch(q):
         from cutelite.kernels.attention import operators
 
         q, latents = operators.under_autocast(q, latents)

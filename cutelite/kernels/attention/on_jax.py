@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import host_call
+from cutelite.interop.jax import derived, host_call
 from cutelite.kernels.arguments import HALVES, Arguments, Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
@@ -52,7 +51,7 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     return _attention(q, k, v, how)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(3,))
+@derived(3)
 def _attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
     out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)

@@ -13,6 +13,7 @@ from cutelite.kernels.arguments import (
     check_underived,
     in_words_of_caller,
     instance,
+    is_torch,
 )
 from cutelite.kernels.arrays import code_of, dtype_of, empty
 from cutelite.kernels.attention.call import Mod, Window, check_heads, launch, positive, seen
@@ -43,7 +44,7 @@ def attention_varlen(
                   with assertions; without, results are wrong
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
-    if type(q).__module__.startswith("torch"):
+    if is_torch(q):
         from cutelite.kernels.attention import operators
 
         q, k, v = operators.under_autocast(q, k, v)

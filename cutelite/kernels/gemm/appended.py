@@ -129,7 +129,7 @@ def fits(rows: int, dim: int) -> bool:
     return 0 < rows <= ROWS and dim > 0 and dim % (2 * HALF) == 0
 
 
-@planned_alone()
+@planned_alone("keys", "values", "length")
 def appended_product(
     x: Any, weight: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, squares: Any = None,
     eps: float = 0.0, out: Any = None, config: Any = None, early: bool = False,

@@ -13,7 +13,15 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, Misfit, as_number, check_for_hopper, in_words_of_caller, instance
+from cutelite.kernels.arguments import (
+    ArrayError,
+    Misfit,
+    as_number,
+    check_for_hopper,
+    in_words_of_caller,
+    instance,
+    is_torch,
+)
 from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm.arrays import (
@@ -93,7 +101,7 @@ def gemm(
         alpha, scale_a = alpha * float(scale_a), None
     if isinstance(scale_b, Real):
         alpha, scale_b = alpha * float(scale_b), None
-    if type(a).__module__.startswith("torch"):
+    if is_torch(a):
         from cutelite.kernels.gemm import operators
 
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)

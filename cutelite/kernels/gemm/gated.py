@@ -55,7 +55,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
     return finish
 
 
-@planned_alone()
+@planned_alone("halves")
 def gated_product(
     x: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:

@@ -7,14 +7,13 @@ either major: no operand is transposed first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import host_call
+from cutelite.interop.jax import derived, host_call
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
@@ -64,7 +63,7 @@ def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
     return host_call(run, out, vmap_method=method, how=how)(a, b, c, bias)
 
 
-_multiply = partial(jax.custom_vjp, nondiff_argnums=(4,))(_product)
+_multiply = derived(4)(_product)
 
 
 def _forward(a: Any, b: Any, c: Any, bias: Any, how: How) -> tuple[Any, Any]:

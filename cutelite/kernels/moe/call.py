@@ -19,6 +19,7 @@ from cutelite.kernels.arguments import (
     check_underived,
     contiguous,
     in_words_of_caller,
+    is_torch,
     result_like,
     wants_operator,
 )
@@ -50,7 +51,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
              `torch.autocast`, or need a gradient (`kernels.moe.operators`)
     Errors   ValueError for shapes that do not fit
     """
-    if type(x).__module__.startswith("torch"):
+    if is_torch(x):
         from cutelite.kernels.moe import operators
 
         x, gate_up, down = operators.under_autocast(x, gate_up, down)

@@ -6,13 +6,12 @@ In    arrays of JAX, traced or not. Out: arrays of JAX; the backward kernels com
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import copied, host_call, into
+from cutelite.interop.jax import copied, derived, host_call, into
 from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.rows.on_jax import like, no_gradient
 
@@ -24,7 +23,7 @@ def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
     return _route(logits, k, normalise)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+@derived(1, 2)
 def _route(logits: Any, k: int, normalise: bool) -> Any:
     shape = logits.shape[0], k
     results = [jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)]
@@ -50,7 +49,7 @@ def _differentiate_route(k: int, normalise: bool, kept: tuple[Any, ...], gradien
 _route.defvjp(_keep_route, _differentiate_route)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=())
+@jax.custom_vjp  # type: ignore[untyped-decorator]
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """`experts` of this room."""
     return host_call(into(call.experts), like(x), vmap_method=ONE_BY_ONE)(x, gate_up, down, index, weights)

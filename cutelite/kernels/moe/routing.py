@@ -21,6 +21,7 @@ from cutelite.kernels.arguments import (
     in_words_of_caller,
     instance,
     is_array,
+    is_torch,
     one_of,
     results,
     wants_operator,
@@ -117,7 +118,7 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     Arrays     as for `experts`; only `logits` have a derivative
     Errors     `cl.ArgumentError` for other arrays and numbers
     """
-    if type(logits).__module__.startswith("torch"):
+    if is_torch(logits):
         from cutelite.kernels.moe import operators
 
         if out is not None:

@@ -17,7 +17,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Misfit, as_number, in_words_of_caller, is_array, writable
+from cutelite.kernels.arguments import Misfit, as_number, changing, in_words_of_caller, is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -165,6 +165,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
 
 @untraced
 @in_words_of_caller
+@changing("parameters", "means", "squares", "masters")
 def adamw(
     parameters: Sequence[Any],
     gradients: Sequence[Any],

@@ -17,7 +17,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, in_words_of, one_of, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, changing, check_apart, in_words_of, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
@@ -213,6 +213,7 @@ def scaling(kind: Kind) -> Any:
 
 @untraced
 @underived()
+@changing("x")
 def scale(x: Any, by: Any) -> None:
     """Multiply an array in place by a number on the device. If that is 1, the array is neither read nor written.
 

@@ -79,19 +79,21 @@ def adding(dtype: Any, vector: int) -> Any:
 
 @in_words_of_caller
 @planned
-def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
+def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) -> Any:
     """Gather rows of a table.
 
     table   (words, n), bf16, f16 or f32
     places  (...), int32 or int64: row numbers; those outside of 0 to words - 1 give zeros
+    padding the number of a row that gets no gradient; below 0: there is none. It is gathered as others are
     out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
     """
     if (found := derived(table, places, out=out)) is not None:
-        return found.embedding(table, places, -1)
+        return found.embedding(table, places, padding)
     rows, m = Rows(table, "table", most=None), count(places)
     if len(table.shape) != 2 or (m and not table.shape[0]):
         raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n), with words for places")
+    as_number("padding", padding, whole=True, most=max(table.shape[0] - 1, -1))
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)

@@ -6,14 +6,13 @@ In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cutelite.interop.jax import copied, host_call, into
+from cutelite.interop.jax import copied, derived, host_call, into
 from cutelite.kernels.arguments import Misfit, one_of
 from cutelite.kernels.lent import widened
 from cutelite.kernels.rows import cross_entropy as entropy
@@ -37,7 +36,7 @@ def softmax(x: Any, *, log: bool = False) -> Any:
     return _softmax(x, log)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1,))
+@derived(1)
 def _softmax(x: Any, log: bool) -> Any:
     return host_call(into(soft.apply), like(x), vmap_method=BROADCAST, log=log, how=None)(x)
 
@@ -73,7 +72,7 @@ def layer_norm(
     return y if residual is None else (y, total)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))
+@derived(4, 5, 6)
 def _norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
     return _normed(x, weight, bias, residual, eps, offset, center)[:2]
 
@@ -129,7 +128,7 @@ def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0
     return _entropy(x, target, smoothing, z, ignore)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
+@derived(2, 3, 4)
 def _entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
     return _losses(x, target, smoothing, z, ignore)[0]
 
@@ -180,7 +179,7 @@ def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
     return _elements((gate, up), one_of("activation", activation, gates.ACTIVATIONS))
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1,))
+@derived(1)
 def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
     run = into(gates.activated if len(arrays) == 1 else gates.gated)
     return host_call(run, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
@@ -204,7 +203,7 @@ def rope(
     return _rope((q, k), (cosines, sines, positions), interleaved, inverse)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+@derived(2, 3)
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
     run = host_call(into(rotary.rope), [like(x) for x in turned], vmap_method="sequential", **options)

@@ -5,14 +5,13 @@ In    arrays of JAX, traced or not. Out: such arrays. Columns are int32: JAX has
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import copied, host_call, into
-from cutelite.kernels.arguments import Misfit
+from cutelite.interop.jax import copied, derived, host_call, into
+from cutelite.kernels.arguments import Misfit, as_number
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import select
@@ -24,11 +23,12 @@ def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
     if not jnp.issubdtype(places.dtype, jnp.integer):
         raise Misfit(f"places have dtype {places.dtype}, but must be of whole numbers")
+    as_number("padding", padding, whole=True, most=max(len(table) - 1, -1))
     narrow = places.dtype not in (jnp.int32, jnp.int64)
     return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
+@derived(2)
 def _embedding(table: Any, places: Any, padding: int) -> Any:
     out = jax.ShapeDtypeStruct((*places.shape, table.shape[1]), table.dtype)
     return host_call(into(tables.embedding), out, vmap_method="sequential")(table, places)
@@ -54,7 +54,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
     return _top_k(x, k)  # type: ignore[no-any-return]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1,))
+@derived(1)
 def _top_k(x: Any, k: int) -> tuple[Any, Any]:
     shape = *x.shape[:-1], k
     results = [jax.ShapeDtypeStruct(shape, x.dtype), jax.ShapeDtypeStruct(shape, jnp.int32)]
@@ -77,6 +77,7 @@ _top_k.defvjp(_keep_top_k, _differentiate_top_k)
 
 def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu") -> tuple[Any, Any]:
     """`quantise` of this room, without a derivative: e4m3, and a scale for each row (`block` 1) or `block` elements."""
+    block = as_number("block", block, whole=True, least=1)
     count = 1 if block == 1 else -(-x.shape[-1] // block)
     results = [
         jax.ShapeDtypeStruct(x.shape, jnp.float8_e4m3fn), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)

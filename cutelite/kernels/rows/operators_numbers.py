@@ -32,7 +32,7 @@ from cutelite.kernels.rows.narrow import Narrow
 )
 def embedding(table: Tensor, places: Tensor, padding: int, out: Any = None) -> Tensor:
     """Rows of a table. `padding`: a row that gets no gradient, or -1."""
-    return tables.embedding(table, places, out=out)
+    return tables.embedding(table, places, padding=padding, out=out)
 
 
 @library_op(

@@ -149,7 +149,7 @@ def rope(
     *,
     interleaved: bool = False,
     inverse: bool = False,
-    out: tuple[Any, Any] | None = None,
+    out: tuple[Any, ...] | None = None,
 ) -> tuple[Any, Any]:
     """Rotate queries and keys by the angles of their positions.
 

@@ -15,7 +15,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, check_in_place, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, changing, check_apart, check_in_place, underived
 from cutelite.kernels.arrays import code_of, counter, empty
 from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import DTYPES, derived
@@ -116,6 +116,7 @@ def build(t: Append) -> Any:
 
 
 @underived()
+@changing("keys", "values", "length")
 @apart_with_out
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None

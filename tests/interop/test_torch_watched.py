@@ -1,0 +1,119 @@
+"""Functions of `cutelite.kernels` where others look at torch's operators: modes, tracers, and classes of tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+
+from cutelite.kernels.attention import attention, attention_varlen, decode
+from cutelite.kernels.gemm import gemm
+from cutelite.kernels.moe import experts, route
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.softmax import softmax
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def random(*shape: int) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape))).to(DEVICE, torch.bfloat16)
+
+
+class Named(torch.nn.Parameter):  # type: ignore[misc]
+    """A parameter of somebody's own class, as those that say how they are loaded are."""
+
+
+class Held(torch.Tensor):  # type: ignore[misc]
+    """A tensor that stands for another one, as distributed and quantised ones do."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        how = {"strides": inner.stride(), "dtype": inner.dtype, "device": inner.device}
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, **how)
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*tree_map_only(Held, lambda x: x.inner, args), **(kwargs or {}))
+        return tree_map_only(torch.Tensor, Held, found)
+
+
+class Plain(torch.Tensor):  # type: ignore[misc]
+    """A tensor with memory of its own, whose class sees operators and changes nothing."""
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return super().__torch_dispatch__(function, types, args, kwargs or {})
+
+
+class Seen(TorchDispatchMode):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def calls() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+    """Return the first tensor of a call of each function with an operator and a derivative, and the call."""
+    rows, heads, cu = random(4, 16), random(1, 4, 1, 16), torch.tensor([0, 4], dtype=torch.int32, device=DEVICE)
+    up, down = random(4, 32, 16), random(4, 16, 16)
+    weights, index = route(rows[:, :4], 2)
+    return {
+        "gemm": (rows, lambda x: gemm(x, rows.T)),
+        "attention": (heads, lambda x: attention(x, heads, heads)),
+        "attention_varlen": (heads[0], lambda x: attention_varlen(x, heads[0], heads[0], cu)),
+        "softmax": (rows, softmax),
+        "norm": (rows, lambda x: rms_norm(x, None).y),
+        "route": (rows, lambda x: route(x, 2)[0]),
+        "experts": (rows, lambda x: experts(x, up, down, index, weights)),
+    }
+
+
+@pytest.mark.parametrize("name", calls())
+def test_tensors_of_derived_classes_have_gradients(name: str) -> None:
+    x, call = calls()[name]
+    expected = torch.autograd.grad(call(given := x.clone().requires_grad_()).float().square().sum(), given)
+    found = call(given := Named(x.clone()))
+    assert torch.equal(torch.autograd.grad(found.float().square().sum(), given)[0], expected[0])
+
+
+@pytest.mark.parametrize("name", calls())
+def test_tensors_that_stand_for_others_and_modes_see_operators(name: str) -> None:
+    x, call = calls()[name]
+    expected = call(x)
+    found = call(Held(x))
+    assert type(found) is Held and torch.equal(found.inner, expected)
+    assert torch.equal(call(x.as_subclass(Plain)), expected)
+    with Seen() as seen:
+        assert torch.equal(call(x), expected)
+    assert f"cutelite.{name}.default" in seen.names and "aten.new_empty.default" not in seen.names
+
+
+def test_a_mode_sees_decoding() -> None:
+    q, cache = random(1, 1, 1, 16), random(1, 8, 1, 16)
+    with Seen() as seen:
+        decode(q, cache, cache)
+    assert seen.names == ["cutelite.decode.default"]
+
+
+def test_traces_and_graphs_have_operators() -> None:
+    x, y = random(4, 16), random(4, 16) * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is deprecated
+        traced = torch.jit.trace(lambda x: softmax(gemm(x, x.T)), (x,))
+    for again in traced, make_fx(lambda x: softmax(gemm(x, x.T)))(x):
+        assert torch.equal(again(y), softmax(gemm(y, y.T)))
