@@ -191,8 +191,7 @@ def accelerate(model: nn.Module) -> Report:
         model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
         attention.register()
-        if not asks_by_name(model):
-            model._attention_before_cutelite = model.config._attn_implementation  # of `restore`
+        remember(model, "attn", attention.NAME)
         model.set_attn_implementation(attention.NAME)
     if hasattr(model, "set_experts_implementation") and experts.register():
         found = [(name, layer) for name, layer in inner_first(model) if experts.known(layer)]
@@ -202,6 +201,7 @@ def accelerate(model: nn.Module) -> Report:
             else:
                 report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
         if found:
+            remember(model, "experts", experts.NAME)
             model.set_experts_implementation(experts.NAME)
     report.notes += notes(model, report)
     return report
@@ -226,16 +226,36 @@ def asks_by_name(model: Any) -> bool:
     return getattr(getattr(model, "config", None), "_attn_implementation", None) == attention.NAME
 
 
+def remember(model: Any, what: str, ours: str) -> None:
+    """Keep for `restore` the names of the attention or the experts of a model and its parts, unless they are `ours`."""
+    config, name = model.config, f"_{what}_implementation"
+    parts = {key: getattr(config, key, None) for key in config.sub_configs}
+    if getattr(config, name) != ours:
+        names = {key: getattr(part, name) for key, part in parts.items() if part is not None}
+        setattr(model, f"{name}_before_cutelite", {"": getattr(config, name), **names})
+
+
 def restore(model: nn.Module) -> None:
-    """Give a model its old layers and its old attention again. Weights stay where they are in memory."""
+    """Give a model its old layers, and its old attention and experts again. Weights stay where they are in memory."""
     for _, layer in inner_first(model):
         if isinstance(layer, layers.DecoderLayer):
             layer.__dict__.pop("following", None)
-        layer.__class__ = getattr(type(layer), "_before_cutelite", type(layer))
-    if hasattr(model, "set_attn_implementation"):
-        model.set_attn_implementation(getattr(model, "_attention_before_cutelite", "sdpa"))
-    if any(experts.known(layer) for _, layer in inner_first(model)):
-        model.set_experts_implementation(None)
+        layer.__class__ = restored(type(layer))
+        for what in "attn", "experts":
+            names = layer.__dict__.pop(f"_{what}_implementation_before_cutelite", None)
+            if names is not None:
+                getattr(layer, f"set_{what}_implementation")(names)
+    if asks_by_name(model):  # a part of what was changed
+        model.set_attn_implementation("sdpa")
+
+
+def restored(kind: type) -> type:
+    """Return the class of a layer before it was changed; of one derived from ours later, such as by torch's
+    `parametrize` and `fully_shard`, an equal one that is derived from the layer's old class."""
+    if "_before_cutelite" in vars(kind) or not hasattr(kind, "_before_cutelite"):
+        return getattr(kind, "_before_cutelite", kind)
+    space = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+    return type(kind)(kind.__name__, tuple(map(restored, kind.__bases__)), space)
 
 
 def inner_first(model: nn.Module) -> Iterator[tuple[str, Any]]:

@@ -23,7 +23,7 @@ from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken
+from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken, wrapped
 from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, parts_of, written_out
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
@@ -156,6 +156,7 @@ def fits(
         (is_lengths(mask) or (mask is None and (few == 1 or few == many or not causal)))
         and not dropout
         and query.dtype in TYPES
+        and not wrapped(query, key, value)
         and more.get("position_bias") is None
         and more.get("cache") is None
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)

@@ -123,7 +123,13 @@ def taken(*tensors: Tensor) -> bool:
     """Tell whether the GEMMs take these tensors: all bf16 or all f16, no single vectors, and no wrappers such as
     quantised tensors."""
     alike = tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
-    return alike and not any(tensor.ndim < 2 or is_traceable_wrapper_subclass(tensor) for tensor in tensors)
+    return alike and not wrapped(*tensors) and all(tensor.ndim >= 2 for tensor in tensors)
+
+
+def wrapped(*tensors: Tensor | None) -> bool:
+    """Tell whether one is a wrapper, such as a quantised tensor or one of torch's `DTensor`s, which know torch's
+    operators only."""
+    return any(map(is_traceable_wrapper_subclass, tensors))
 
 
 HOOKS = {

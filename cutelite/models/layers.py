@@ -14,7 +14,7 @@ from torch import Tensor
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import rope_tables
 from cutelite.models.attention import Attention
-from cutelite.models.dense import plain
+from cutelite.models.dense import plain, wrapped
 from cutelite.models.mlps import GatedMLP
 from cutelite.models.norms import KINDS, normed_beside
 from cutelite.models.operators import lookup
@@ -29,7 +29,7 @@ class Embedding:
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows that `input` names."""
-        if self.weight.dtype in KINDS and needs_gradient(self.weight):
+        if self.weight.dtype in KINDS and needs_gradient(self.weight) and not wrapped(self.weight):
             return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
         return super().forward(input)  # type: ignore[misc]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
-from cutelite.models.dense import TYPES, plain
+from cutelite.models.dense import TYPES, plain, wrapped
 
 KINDS = *TYPES, torch.float32
 """Dtypes that kernels on rows take: norms, rotary embedding, activations."""
@@ -29,7 +29,7 @@ class RMSNorm:
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """Return ``x / sqrt(mean(x ** 2) + epsilon) * (offset + weight)``, computed in f32."""
-        if hidden_states.dtype not in KINDS or self.weight.dtype != hidden_states.dtype:
+        if not normalised(hidden_states, self.weight):
             return super().forward(hidden_states)  # type: ignore[misc]
         result: Tensor = norm_forward(hidden_states, self.weight, None, None, self.epsilon, self.offset, False)[0]
         return result
@@ -61,11 +61,16 @@ class LayerNorm:
 
     def forward(self, input: Tensor) -> Tensor:
         """Return ``(x - mean) / sqrt(variance + eps) * weight + bias``, computed in f32."""
-        kinds = {each.dtype for each in (input, self.weight, self.bias) if each is not None}
-        if input.dtype not in KINDS or len(kinds) > 1:
+        if not normalised(input, self.weight, self.bias):
             return super().forward(input)  # type: ignore[misc]
         result: Tensor = norm_forward(input, self.weight, self.bias, None, self.eps, 0.0, True)[0]
         return result
+
+
+def normalised(x: Tensor, *weights: Tensor | None) -> bool:
+    """Tell whether the kernels of norms take x and weights, some of which may be None: one dtype, no wrappers."""
+    alike = all(weight is None or weight.dtype == x.dtype for weight in weights)
+    return x.dtype in KINDS and alike and not wrapped(x, *weights)
 
 
 class Beside(torch.autograd.Function):  # type: ignore[misc]
@@ -95,7 +100,7 @@ class Beside(torch.autograd.Function):  # type: ignore[misc]
 
 def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
-    fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
+    fits = isinstance(norm, RMSNorm) and plain(norm) and normalised(x, norm.weight)
     if fits and needs_gradient(x) and needs_gradient(norm.weight):
         result, x, _ = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
         return result, x

@@ -20,8 +20,10 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from torch.utils._pytree import tree_map_only
 from transformers.integrations import moe
-from transformers.models.llama.modeling_llama import LlamaAttention
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRMSNorm
 from transformers.models.qwen2.modeling_qwen2 import Qwen2Attention
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
@@ -423,6 +425,7 @@ def test_experts_in_f32_are_asked_nothing_while_they_decode() -> None:
 
 def test_restored() -> None:
     model, ids = made("Qwen3Moe").eval(), tokens()
+    model.set_experts_implementation("eager")
     with torch.no_grad():
         own = model(ids).logits
         kinds = [type(layer) for layer in model.modules()]
@@ -430,7 +433,47 @@ def test_restored() -> None:
         assert accelerate(model).changed.keys() <= {"experts"}  # again: there is nothing left to change
         restore(model)
         assert [type(layer) for layer in model.modules()] == kinds
+        assert model.config._experts_implementation == "eager"
         assert torch.equal(model(ids).logits, own)
+    model.set_attn_implementation("eager")
+    restore(model)
+    assert model.config._attn_implementation == "eager"
+
+
+def test_names_of_attention_are_restored_in_parts_of_a_model() -> None:
+    names = {"": "sdpa", "text_config": "eager", "vision_config": "sdpa"}
+    small = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.LlavaConfig(
+        text_config=transformers.LlamaConfig(**small, vocab_size=32),
+        vision_config=transformers.CLIPVisionConfig(**small, image_size=8, patch_size=4, projection_dim=8),
+    )
+    model = transformers.LlavaForConditionalGeneration._from_config(config, attn_implementation=names)
+    accelerate(model)
+    assert {x._attn_implementation for x in (config, config.text_config, config.vision_config)} == {"cutelite"}
+    restore(model)
+    assert [config.text_config._attn_implementation, config.vision_config._attn_implementation] == ["eager", "sdpa"]
+    accelerate(model.model)
+    restore(model)
+    assert config.text_config._attn_implementation == "eager"
+
+
+def test_classes_that_others_derived_from_ours_are_restored_as_theirs() -> None:
+    """As torch derives one for each layer with a parametrized weight."""
+
+    class Halved(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, weight: Any) -> Any:
+            return weight / 2
+
+    model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.LayerNorm(8)).to(DEVICE, torch.bfloat16)
+    given, own = torch.ones((3, 16), device=DEVICE, dtype=torch.bfloat16), copy.deepcopy(model)
+    accelerate(model)
+    for each in (*model, *own):
+        torch.nn.utils.parametrize.register_parametrization(each, "weight", Halved())
+    with torch.no_grad():
+        assert off(model(given), own(given)) < 1e-2
+        restore(model)
+        assert torch.equal(model(given), own(given))
+    assert not any(type(each).__module__.startswith("cutelite") for each in model) and model[0].parametrizations
 
 
 @pytest.mark.parametrize("name", ["Llama", "Mistral in windows"])
@@ -636,6 +679,49 @@ class Adapted(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         return self.base(x) + self.up(self.down(x))
+
+
+class Held(torch.Tensor):  # type: ignore[misc]
+    """A weight that stands for another tensor, as distributed ones do: it knows torch's operators only."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, *_: Any) -> Any:
+        return Held(parts["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.namespace != "aten":
+            raise NotImplementedError(function)
+        found = function(*tree_map_only(Held, lambda x: x.inner, args), **(kwargs or {}))
+        return tree_map_only(torch.Tensor, Held, found)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        LlamaRMSNorm(16), GemmaRMSNorm(16), torch.nn.LayerNorm(16), torch.nn.Embedding(4, 16), torch.nn.Linear(16, 8),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)  # fmt: skip
+def test_weights_that_stand_for_others_are_torchs(layer: Any) -> None:
+    layer.to(DEVICE, torch.bfloat16)
+    x = torch.tensor([[1, 3]]) if isinstance(layer, torch.nn.Embedding) else torch.randn(1, 2, 16).bfloat16()
+    own, x = layer(x.to(DEVICE)), x.to(DEVICE)
+    accelerate(layer)
+    for name, parameter in layer.named_parameters():
+        setattr(layer, name, torch.nn.Parameter(Held(parameter.data)))
+    found = layer(x)
+    assert type(found) is Held and torch.equal(found.inner, own)
 
 
 class Narrow(torch.Tensor):  # type: ignore[misc]
