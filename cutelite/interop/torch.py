@@ -194,11 +194,22 @@ def library_op(
         made: Any = custom_op(
             name, function, mutates_args=mutates_args, checked=True, results=results, schema=schema, **how
         )
+        if not made._opoverload._schema.is_mutable:
+            made.register_autograd(functools.partial(refuse_derivative, made))  # until it is given one
         if out:
             made.into = out_form(made, function, *out)
         return made
 
     return decorate
+
+
+def refuse_derivative(operator: Any, *_: Any) -> None:
+    """Raise RuntimeError, as torch does, for the derivative of an operator of ours that has none."""
+    again = operator._name.endswith("_backward")
+    ways = (
+        "leave create_graph=True out: there are no derivatives of derivatives" if again else "detach what it is given"
+    )
+    raise RuntimeError(f"{operator._opoverload} has no derivative: {ways}")
 
 
 def symbols_of(args: Any) -> list[Any]:

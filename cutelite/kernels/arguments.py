@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -225,11 +226,14 @@ class Known:
             raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
 
 
-def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands: Any) -> list[Any]:
+def results(
+    out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], free: tuple[str, ...] = (), **operands: Any
+) -> list[Any]:
     """Return the arrays that results go to: those of `out`, or new ones of the library of the first operand.
 
     out       None; an array where one is wanted, else a sequence of them, without gaps
     wanted    shape and code of the dtype of each, by name
+    free      names of those that may have gaps, and modes in any order
     operands  arrays or None, which are still read when results are written
     Errors    `Misfit`, `ArrayError`: also for results that lie where operands or other results do, and, of `out`, for
               operands that need a gradient
@@ -244,7 +248,7 @@ def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands
     read = {name: rt.read(x) for name, x in operands.items() if x is not None}
     for i, (x, (name, (shape, kind))) in enumerate(zip(made, wanted.items(), strict=True)):
         called = "out" if len(wanted) == 1 else f"out[{i}], the {name},"
-        Arguments().array(called, x, kind, shape, written=True, dense=True)
+        Arguments().array(called, x, kind, shape, written=True, dense=name not in free)
         view = rt.read(x)
         check_apart(called, view, read)
         read[called] = view
@@ -405,6 +409,7 @@ def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl
     ]
     same = [name for name, x in parts if place is not None and start_of(x) == place]
     text = str(error).partition(f"argument `{error.name}` ")[2]
+    text = re.sub(r"\b\w+ is declared divisible by", "must be a multiple of", text)  # a dim of the kernel's
     return ArrayError(f"{' or '.join(same)} {text}") if same and text else error
 
 

@@ -139,6 +139,16 @@ def test_gradients_of_what_was_written_over_are_refused(name: str) -> None:
             kept.sum().backward()
 
 
+def test_derivatives_that_do_not_exist_are_told_in_our_words() -> None:
+    x = random(4, 16).requires_grad_()
+    (gradient,) = torch.autograd.grad(softmax.softmax(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"softmax_backward.default has no derivative: leave create_graph=True out"):
+        gradient.sum().backward()
+    mixed = moe.experts_alone(choices()[0].requires_grad_(), *choices()[1:])
+    with pytest.raises(RuntimeError, match=r"experts.default has no derivative: detach what it is given"):
+        mixed.sum().backward()
+
+
 def test_results_do_not_go_to_tensors_that_need_a_gradient() -> None:
     x, weight = random(4, 16), torch.zeros(4, 16, dtype=torch.bfloat16, device=DEVICE).requires_grad_()
     for out in weight, weight * 1:
@@ -252,6 +262,7 @@ def test_sizes_stay_symbols(name: str) -> None:
 def test_they_are_operators_to_torch() -> None:
     x = random(4, 24)
     torch.library.opcheck(torch.ops.cutelite.softmax.out, (x, False, torch.empty_like(x)))
+    torch.library.opcheck(torch.ops.cutelite.reduced.out, (x, "sum", 0, x[0].clone()))
     torch.library.opcheck(torch.ops.cutelite.gemm.out, (random(24, 32), random(32, 16), random(24, 16)))
 
 

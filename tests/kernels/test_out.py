@@ -14,6 +14,7 @@ from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_bac
 from cutelite.kernels.rows.elementwise import scale
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.reduce import reduced
@@ -61,6 +62,14 @@ def test_results_that_lie_where_operands_do_are_refused(function: Any) -> None:
     x = np.ones((4, 8), np.float32)
     with pytest.raises(cl.ArgumentError, match="out lies where x does"):
         function(x, out=x)
+
+
+def test_scales_are_written_again_in_the_order_in_which_they_were_made() -> None:
+    x = np.linspace(-3, 5, 5 * 144, dtype=np.float32).reshape(5, 144)
+    made = quantise(x, Narrow(block=128))
+    assert made.scale.strides == (4, 20)
+    again = quantise(x * 2, Narrow(block=128), out=made)
+    assert again.scale is made.scale and (made.scale == quantise(x * 2, Narrow(block=128)).scale).all()
 
 
 def test_two_results_do_not_share_an_array() -> None:

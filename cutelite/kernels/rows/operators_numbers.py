@@ -119,11 +119,11 @@ def sort_with(x: Tensor, values: Tensor | None, descending: bool) -> tuple[Tenso
 @library_op(
     "cutelite::reduced",
     out=("out",),
-    results=lambda x, _, mode: x.new_empty(() if mode is None else (x.shape[1 - mode % 2],)),
+    results=lambda x, _, dim: x.new_empty(() if dim is None else (x.shape[1 - dim % 2],)),
 )
-def reduced(x: Tensor, operation: str, mode: int | None, out: Any = None) -> Tensor:
+def reduced(x: Tensor, operation: str, dim: int | None, out: Any = None) -> Tensor:  # torch has other `mode`s
     """The 'sum', 'mean', 'max' or 'min' of all elements, or along a mode of a matrix."""
-    return reductions.reduced(x, operation, mode, out=out)
+    return reductions.reduced(x, operation, dim, out=out)
 
 
 def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

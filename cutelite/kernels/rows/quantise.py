@@ -102,7 +102,8 @@ def quantise(
     x, up   (..., n), of one dtype: bf16, f16 or f32
     narrow  the dtype, and which elements share a scale; default: e4m3, a scale for each row
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu', where there is `up`
-    out     q and scales to write to, row-major without gaps; by default new ones, scales of a matrix column-major
+    out     q and scales to write to, row-major without gaps, but scales of a matrix, which may have any strides; by
+            default new ones, scales of a matrix column-major
     how     the `Plan`: which threads work on a row; default: by its length. For blocks only its `threads` count
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
@@ -117,7 +118,7 @@ def quantise(
     else:
         shape, count = tuple(x.shape), -(-rows.n // narrow.block) if narrow.block > 1 else 1
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
-        q, scale = results(out, wanted, x=x, up=up)
+        q, scale = results(out, wanted, ("scale",) * (len(shape) == 2), x=x, up=up)
     results_rows = Rows(q, "q", kinds=RESULTS)
     access = Access.of([rows, more], [results_rows], narrow=narrow.block > 1)
     wide, each = ACCESS // rows.dtype.bytes, 32 if more is None else 16
