@@ -231,6 +231,8 @@ def _read_torch(tensor: Any) -> ArrayView:
         raise UnreadableArray(f"this torch tensor has no strided memory of its own: {problem}") from problem
     shape = tuple(tensor.shape)
     if not pointer and 0 not in shape:
+        if type(tensor).__module__.startswith("torch") and not tensor.untyped_storage().nbytes():
+            raise UnreadableArray(f"the memory of this {type(tensor).__name__} has been freed")  # as by FSDP
         raise UnreadableArray(f"this {type(tensor).__name__} has no memory of its own: pass the tensor it stands for")
     if tensor.is_neg():
         raise UnreadableArray("this torch tensor is a view with its sign yet to be flipped: call .resolve_neg() first")

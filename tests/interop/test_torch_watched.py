@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
+import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, decode
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.moe import experts, route
@@ -117,3 +118,11 @@ def test_traces_and_graphs_have_operators() -> None:
         traced = torch.jit.trace(lambda x: softmax(gemm(x, x.T)), (x,))
     for again in traced, make_fx(lambda x: softmax(gemm(x, x.T)))(x):
         assert torch.equal(again(y), softmax(gemm(y, y.T)))
+
+
+def test_tensors_whose_memory_was_freed_are_told_as_such() -> None:
+    """As FSDP frees that of parameters between uses."""
+    x = random(4, 16)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(cl.ArgumentError, match="^x cannot be read: the memory of this Tensor has been freed$"):
+        softmax(x)

@@ -247,9 +247,11 @@ def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
     if written:
         writable(f"{name}[{i}]", x)
     found = DTYPES.get(code_of(x))
-    if found is None or tuple(x.shape) != tuple(like.shape):
+    if found is None:
+        raise cl.ArgumentError(f"{name}[{i}] has dtype {x.dtype}, but must be {' or '.join(DTYPES)}")
+    if tuple(x.shape) != tuple(like.shape):
         there = f"parameters[{i}] is {tuple(like.shape)}"
-        raise cl.ArgumentError(f"{name}[{i}] is {x.dtype} {tuple(x.shape)}, and {there}")
+        raise cl.ArgumentError(f"{name}[{i}] is {tuple(x.shape)}, and {there}")
     return found
 
 
