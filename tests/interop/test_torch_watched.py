@@ -124,5 +124,5 @@ def test_tensors_whose_memory_was_freed_are_told_as_such() -> None:
     """As FSDP frees that of parameters between uses."""
     x = random(4, 16)
     x.untyped_storage().resize_(0)
-    with pytest.raises(cl.ArgumentError, match="^x cannot be read: the memory of this Tensor has been freed$"):
+    with pytest.raises(cl.ArgumentError, match=r"^x cannot be read: the memory of this Tensor has been freed$"):
         softmax(x)
