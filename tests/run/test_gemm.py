@@ -17,7 +17,7 @@ from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
 from cutelite.kernels.gemm.call import silu
-from cutelite.kernels.gemm.configs import Problem, swapped
+from cutelite.kernels.gemm.configs import Problem, beside, slim, swapped
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import Sizes, microseconds, table_of
 from cutelite.kernels.gemm.rates import AT_ONCE
@@ -135,6 +135,7 @@ IN_PARTS_OF_K = [
     Config((128, 160), True, (2, 1), 3, piece=32),
     Config((128, 96), cluster=(2, 1), stages=3, piece=32, buffers=1),
     swapped(96, 128, cluster=2),
+    beside(slim(96, 192, True), 4),
 ]
 
 
@@ -253,9 +254,10 @@ def test_batches_that_lie_apart(splits: int, n: int) -> None:
     assert np.isnan(to_numpy(d)[:, 40:]).all() and np.isnan(to_numpy(d)[:, :, n:]).all()
 
 
-@pytest.mark.parametrize("cluster", [(2, 2), (4, 2)])
+@pytest.mark.parametrize("cluster", [(2, 2), (4, 2), (2, 4)])
 def test_clusters_along_both_modes(cluster: tuple[int, int]) -> None:
     compare((520, 136, 200), config=Config((128, 128), True, cluster, stages=3))
+    compare((264, 136, 328), config=Config((64, 64), True, cluster, stages=3, piece=16, buffers=1, splits=2))
 
 
 def test_tiles_along_a_hilbert_curve() -> None:

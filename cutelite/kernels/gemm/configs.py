@@ -261,7 +261,7 @@ KINDS: list[tuple[int, bool, int, tuple[int, ...], Sequence[int], Sequence[int]]
     (128, False, 1, (4,), [*NARROW, *WIDE], BY_16),
     (128, False, 1, (5,), by_8((8, 32)), by_8((8, 32))),
     (128, False, 1, (8,), by_8((72, 160)), by_8((72, 160))),
-    (128, False, 2, (1,), by_8((8, 56), (72, 144), (160, 224), 240), SWAPPED),
+    (128, False, 2, (1,), by_8((8, 56), (72, 144), (160, 224), 240), [*SWAPPED, 232, 248]),
     (128, False, 4, (1,), [*NARROW, 224, 240, 256], by_8((8, 136), 224, 240, 256)),
     (128, True, 1, (1,), by_8((128, 208)), by_8((128, 208))),
     (128, True, 2, (1,), by_8((72, 120), 136, 144, 160, 168, 176), by_8(72, (88, 144), (160, 208))),
@@ -372,12 +372,12 @@ CONFIGS += [replace(make(columns, 128, True, 2), stream=2) for columns in range(
 """A few wide tiles more than a round has, and a deep K: blocks share the last two rounds."""
 
 
-def both(columns: int, high: int, pingpong: bool, along: int, turned: bool) -> Config:
-    """A tile in clusters of `along` blocks along its rows and two along its columns, which share both operands."""
+def both(columns: int, high: int, pingpong: bool, along: int, turned: bool, across: int = 2) -> Config:
+    """A tile in clusters of `along` blocks along its rows and `across` along its columns, which share both operands."""
     narrow = 16 if columns % 16 == 0 else 8
     deep = {piece: deepest(high, columns, piece) for piece in (columns, narrow)}
     piece, stages = max(deep.items(), key=lambda each: each[1])  # the narrow one if it leaves room for a stage more
-    return Config((high, columns), pingpong, (along, 2), stages, piece, buffers=1, swapped=turned)
+    return Config((high, columns), pingpong, (along, across), stages, piece, buffers=1, swapped=turned)
 
 
 CONFIGS += [
@@ -394,6 +394,26 @@ CONFIGS += [
     for turned in (False, True)
 ]
 """Two tiles across, and many along the other mode."""
+EIGHT = [
+    both(columns, 64, True, along, turned, 8 // along)
+    for columns in range(48, 128, 8)
+    for along in (2, 4)
+    for turned in (False, True)
+]
+CONFIGS += [config for config in EIGHT if config.cluster == (2, 4)]
+CONFIGS += [
+    replace(config, splits=splits, piece=16 if config.tile[1] % 16 == 0 else 8)
+    for config in EIGHT
+    for splits in (2, 3, 4, 6)
+]
+"""Small tiles of eight blocks that share both operands load as few bytes as large ones, also where others share K."""
+CONFIGS += [
+    beside(slim(columns, 192, True, turned=turned), along)
+    for columns in range(72, 144, 8)
+    for along in (2, 4)
+    for turned in (False, True)
+]
+"""A few hundred rows or columns, which two or four of these tiles fill: their blocks load 192 rows together."""
 CONFIGS += [
     *(beside(make(columns, 128, False, 2), 2) for columns in range(176, 264, 8) for make in (slim, swapped)),
     *(full(256, rows, (2, 2), True, 8) for rows in range(160, 192, 8)),

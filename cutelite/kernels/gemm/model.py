@@ -36,7 +36,6 @@ from cutelite.kernels.gemm.rates import (
     BROAD,
     DEEP,
     DRAM,
-    EVERY,
     FEW,
     FEWEST,
     FEWEST_SHARED,
@@ -49,7 +48,6 @@ from cutelite.kernels.gemm.rates import (
     MADE,
     MOVED,
     NUMBERS,
-    PLACED,
     PRODUCT,
     QUICKEST,
     RATES,
@@ -178,7 +176,8 @@ def table_of(configs: Sequence[Config]) -> Table:
     own = bm / 64
     for field in (cm, cn, together, splits, pingpong, swapped, stream):
         own = own * 32 + field
-    narrower, of_kind = (narrower_of(groups, bn, across, swapped) for groups in (splits > 1, own))
+    loosely = (splits > 1) + 2 * (np.minimum(cm, cn) > 1)
+    narrower, of_kind = (narrower_of(groups, bn, across, swapped) for groups in (loosely, own))
     lies = swapped == 0
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
@@ -291,7 +290,7 @@ def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     """Tell of each configuration whether its width fits: no narrower one needs as few tiles, and it is not too small.
 
-    A narrower one of the same kind, and of all kinds where one tile is enough: what it has to spare is loaded in vain.
+    A narrower one of the same kind, and of most kinds where one tile is enough: what it has to spare is loaded in vain.
     Tiles as they lie have all widths of `PLAIN`, whatever the columns.
     """
     t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
@@ -428,13 +427,11 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     of = filling_of(t, work, at_once)
     step, share = step_of(t, work, of)
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
-    drawn = np.where(t.together > 1, np.clip(of.filled, UNEVEN[0], 1.0) ** v.scant, 1.0)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks) / drawn
+    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
     beside = (of.rounds * of.each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
     tile = t.tile + work.functions
     burst = beside ** (1 / BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
-    burst *= 1.0 + v.whole * ((of.filled > EVERY) & (of.filled <= 1) & (t.blocks < PLACED))
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart

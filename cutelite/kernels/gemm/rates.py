@@ -14,10 +14,8 @@ class Numbers(NamedTuple):
 
     start                 of every GEMM; `half` more where it has more than half of the clusters that run at once:
                           the next GEMM's blocks find no room beside its own, and do not get ready meanwhile
-    whole                 the part by which one round takes longer that has all of these: each waits for its own places
     beyond                the part by which steps take longer, by the square of the share of rows brought that lie
                           beyond the result
-    scant                 blocks that share K draw less of DRAM's rate the fewer clusters run: to this power
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
@@ -40,9 +38,7 @@ class Numbers(NamedTuple):
 
     start: float = 0.9817
     half: float = 0.3
-    whole: float = 0.03
     beyond: float = 0.15
-    scant: float = 0.3
     l2: float = 2.249e-08
     hidden: float = 0.176
     partial: float = 0.5
@@ -84,10 +80,6 @@ QUICKEST = 0.1
 
 DEEP = 64
 """Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
-
-EVERY, PLACED = 0.985, 8
-"""The share of clusters beyond which a round has all that run at once, and the blocks of clusters that have their
-places whatever else runs."""
 
 FEWEST = 0.25
 """The share of clusters below which each loads no faster."""
@@ -145,12 +137,15 @@ RATES: dict[Kind, Rates] = {
     (128, True, (4, 1)): (0.2352, 9.21e-05, 0.298, 0.00978),
     (192, False, (1, 2)): ROWS_192,
     (192, False, (2, 1)): ROWS_192,
+    (192, True, (1, 2)): (0.28, 0.0006, 0.872, 0.0168),
+    (192, True, (1, 4)): (0.16, 0.0012, 0.872, 0.0168),
     (192, True, (2, 1)): (0.2336, 0.00171, 0.872, 0.0168),
     (256, False, (4, 1)): (0.37, 0.0007, 2.0, 0.00111),
     (256, False, (2, 2)): (0.36, 0.0008, 3.0, 0.00111),
     (64, True, (2, 2)): (0.1, 0.0005, 1.6, 0.0046),
+    (64, True, (2, 4)): (0.112, 0.0005, 1.6, 0.0046),
     (128, False, (2, 2)): (0.17, 0.0005, 1.2, 0.00558),
-    (192, True, (2, 2)): (0.25, 0.0006, 1.2, 0.0168),
+    (192, True, (2, 2)): (0.21, 0.0006, 1.2, 0.0168),
     (192, False, (2, 2)): (0.23, 0.00151, 1.2, 0.0066),
     (128, False, (1, 1), "full"): (0.37, 0.0016, 0.272, 0.00952),
     (128, False, (1, 2), "full"): (0.32, 0.0012, 0.879, 0.0124),
@@ -164,13 +159,15 @@ RATES: dict[Kind, Rates] = {
 """(rows of a tile, ping-pong, cluster) -> what tensor cores and loads do not set, by a tile's columns: a step takes a
 constant and so much for each column; a tile besides its steps a constant, and so much for each column. "full": tiles
 of 256 rows and more than `FULL` columns, by products at the limit of power (docs/lab/models.md), and those of 128 rows
-and more than 256 columns whose results leave 8 columns at a time. Clusters along both modes stand as (2, 2)."""
+and more than 256 columns whose results leave 8 columns at a time. Clusters along both modes but (2, 4) stand as
+(2, 2)."""
 FULL = 176
 
 
 def kind_of(config: Config) -> Kind:
-    """Return the key of `RATES`: clusters along both modes are of one kind, whatever their sizes."""
-    kind = config.tile[0], config.pingpong, config.cluster if 1 in config.cluster else (2, 2)
+    """Return the key of `RATES`: clusters along both modes are of one kind, but for (2, 4)."""
+    along = config.cluster if 1 in config.cluster or config.cluster == (2, 4) else (2, 2)
+    kind = config.tile[0], config.pingpong, along
     high, wide = config.tile
     full = wide > (FULL if high == 256 else 256) and (high == 256 or config.stages > 3)
     return (*kind, "full") if full and 1 in config.cluster else kind
