@@ -10,13 +10,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Open to anyone.
 LEAVES = {
-    "config", "diag", "layout", "options", "parsers", "records", "sass", "target", "threads", "together", "tuples",
+    "config", "diag", "graphs", "layout", "options", "parsers", "records", "sass", "target", "threads", "together",
+    "tuples",
 }  # fmt: skip
 MIDDLE = {"ops", "ir"}
 BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDLE}
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    **{leaf: {"tuples"} for leaf in ("diag", "parsers", "sass")},
+    **{leaf: {"tuples"} for leaf in ("diag", "parsers")},
+    "sass": {"graphs", "tuples"},
     "target": {"records", "threads", "tuples"},
     "options": {"parsers", "records", "tuples"},
     "config": {"options", "parsers", "records", "target", "tuples", "cutelite_rt"},

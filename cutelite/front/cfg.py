@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from cutelite import graphs
 from cutelite.diag import InternalError
 from cutelite.front.instructions import ENDS, JUMPS, Bytecode, Instr, stack_effect
 from cutelite.tuples import NamedTuple
@@ -293,12 +294,7 @@ def _loop_bodies(code: Bytecode, ways: Ways) -> dict[int, set[int]]:
     bodies: dict[int, set[int]] = {}
     for latch, header in _back_edges(ways):
         body = bodies.setdefault(header, {header})
-        pending = [latch]
-        while pending:
-            block = pending.pop()
-            if block not in body:
-                body.add(block)
-                pending += came_from[block]
+        body |= graphs.reached([latch], came_from.__getitem__, [header])
         if 0 in body:  # from the entry to the latch and not through the header
             raise InternalError("a loop has two entries", stage="cfg", op=f"loop at {header}", ir=str(code))
     return bodies
@@ -306,21 +302,8 @@ def _loop_bodies(code: Bytecode, ways: Ways) -> dict[int, set[int]]:
 
 def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
     """Yield the edges to a block that a depth-first walk is still inside of."""
-    inside = {0}
-    done: set[int] = set()
-    path = [(0, iter(ways[0]))]
-    while path:
-        block, following = path[-1]
-        way = next(following, None)
-        if way is None:
-            path.pop()
-            inside.discard(block)
-            done.add(block)
-        elif way in inside:
-            yield block, way
-        elif way not in done:
-            inside.add(way)
-            path.append((way, iter(ways[way])))
+    finished = {block: n for n, block in enumerate(graphs.postorder(0, ways.__getitem__))}
+    return ((block, way) for block in finished for way in ways[block] if finished[way] >= finished[block])
 
 
 def _arrange(region: set[int], first: int, ways: Ways, bodies: Mapping[int, set[int]]) -> list[int]:
@@ -458,69 +441,18 @@ def _live_in(code: Bytecode, successors: Successors, instrs: list[tuple[Instr, .
                 reads |= known - writes
         read.append(reads)
         written.append(writes)
-    live = [frozenset(reads) for reads in read]
-    loops = any(way <= block for block, following in enumerate(successors) for way in following)
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(range(len(live))):
-            behind = _NONE.union(*[live[way] for way in successors[block]])
-            before = live[block] | (behind - written[block])
-            changed |= loops and before != live[block]  # without a loop all blocks come before their successors
-            live[block] = before
-    return tuple(live)
-
-
-_NONE: frozenset[str] = frozenset()
+    order = range(len(instrs))
+    live = graphs.needed(order, successors.__getitem__, dict(enumerate(read)), dict(enumerate(written)))
+    return tuple(frozenset(live[block]) for block in order)
 
 
 def _post_dominators(successors: Successors, predecessors: Successors, returns: list[bool]) -> tuple[int | None, ...]:
-    """Return the immediate post-dominators: Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001).
-
-    It is applied to the reversed graph, whose root is a made-up block behind all that return.
-    """
+    """Return the immediate post-dominators: dominators in the reversed graph, from behind all blocks that return."""
     root = len(successors)
     backwards = (*predecessors, tuple(block for block in range(root) if returns[block]))
-    finished = _postorder(root, backwards)
-    rank = {block: n for n, block in enumerate(finished)}
-    nearest = {root: root}
-
-    def common(a: int, b: int) -> int:
-        while a != b:
-            while rank[a] < rank[b]:
-                a = nearest[a]
-            while rank[b] < rank[a]:
-                b = nearest[b]
-        return a
-
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(finished[:-1]):
-            following = [root] if returns[block] else [way for way in successors[block] if way in nearest]
-            found = following[0]
-            for way in following[1:]:
-                found = common(found, way)
-            changed |= nearest.get(block) != found
-            nearest[block] = found
+    ends = graphs.postorder(root, backwards.__getitem__)
+    nearest = graphs.dominators(ends, lambda block: (root,) if returns[block] else successors[block])
     return tuple(None if nearest.get(block, root) == root else nearest[block] for block in range(root))
-
-
-def _postorder(root: int, ways: Successors) -> list[int]:
-    """Return the blocks reached from `root`, each behind all that a depth-first walk reaches from it first."""
-    finished: list[int] = []
-    seen = {root}
-    path = [(root, iter(ways[root]))]
-    while path:
-        block, following = path[-1]
-        way = next(following, None)
-        if way is None:
-            path.pop()
-            finished.append(block)
-        elif way not in seen:
-            seen.add(way)
-            path.append((way, iter(ways[way])))
-    return finished
 
 
 # ---------------------------------------------------------------- as text

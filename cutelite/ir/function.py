@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from cutelite import graphs
 from cutelite.ir.op import Block as Block
 from cutelite.ir.op import Jump as Jump
 from cutelite.ir.op import Op
@@ -61,101 +62,27 @@ def reverse_postorder(entry: Block) -> list[Block]:
 
     Of two branches the first comes first, with all blocks that only it leads to, so a loop's body stays together.
     """
-    order: list[Block] = []
-    seen = {entry}
-    stack = [(entry, reversed(entry.successors))]
-    while stack:
-        block, successors = stack[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, reversed(successor.successors)))
-                break
-        else:
-            order.append(block)
-            stack.pop()
-    return order[::-1]
+    return graphs.postorder(entry, lambda block: reversed(block.successors))[::-1]
 
 
 def dominators(order: list[Block]) -> dict[Block, Block]:
-    """Return immediate dominators over a reverse postorder (Cooper, Harvey, Kennedy 2001); the entry's is itself."""
-    index = {block: i for i, block in enumerate(order)}
+    """Return immediate dominators over a reverse postorder; the entry's is itself."""
     before = predecessors(order)
-    idom = {order[0]: order[0]}
-    changed = True
-    while changed:
-        changed = False
-        for block in order[1:]:
-            new: Block | None = None
-            for source, _ in before[block]:
-                if source in idom:
-                    new = source if new is None else _common(source, new, idom, index)
-            if new is not None and idom.get(block) is not new:
-                idom[block] = new
-                changed = True
-    return idom
-
-
-def _common(a: Block, b: Block, idom: dict[Block, Block], index: dict[Block, int]) -> Block:
-    while a is not b:
-        while index[a] > index[b]:
-            a = idom[a]
-        while index[b] > index[a]:
-            b = idom[b]
-    return a
+    return graphs.dominators(order[::-1], lambda block: [source for source, _ in before[block]])
 
 
 def post_dominators(order: list[Block]) -> dict[Block, Block]:
     """Return the immediate post-dominator of each block that has one; blocks from which there is no way out have none.
 
-    Cooper, Harvey, Kennedy 2001, on the reversed graph with one exit (None) behind all blocks without successors.
+    The root of the reversed graph is None, behind all blocks without successors.
     """
     inside = set(order)
-    backwards: list[Block] = []
-    seen: set[Block] = set()
-    before = {block: [b for b, _ in found if b in inside] for block, found in predecessors(order).items()}
-    for end in (block for block in order if not block.successors):
-        stack = [(end, iter(before[end]))] if end not in seen else []
-        seen.add(end)
-        while stack:
-            block, sources = stack[-1]
-            following = next((source for source in sources if source not in seen), None)
-            if following is None:
-                backwards.append(block)
-                stack.pop()
-            else:
-                seen.add(following)
-                stack.append((following, iter(before[following])))
-    rank: dict[Block | None, int] = {block: i for i, block in enumerate(backwards)}
-    rank[None] = len(backwards)  # the exit: last in postorder of the reversed graph
-    parent: dict[Block | None, Block | None] = {None: None}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(backwards):
-            targets: list[Block | None] = [b for b in block.successors if b in parent] or []
-            if not block.successors:
-                targets = [None]
-            if not targets:
-                continue
-            new = targets[0]
-            for target in targets[1:]:
-                new = _common_end(new, target, parent, rank)
-            if block not in parent or parent[block] is not new:
-                parent[block] = new
-                changed = True
-    return {block: up for block, up in parent.items() if block is not None and up is not None}
-
-
-def _common_end(
-    a: Block | None, b: Block | None, parent: dict[Block | None, Block | None], rank: dict[Block | None, int]
-) -> Block | None:
-    while a is not b:
-        while rank[a] < rank[b]:
-            a = parent[a]
-        while rank[b] < rank[a]:
-            b = parent[b]
-    return a
+    backwards: dict[Block | None, list[Block]] = {None: [block for block in order if not block.successors]}
+    for block, found in predecessors(order).items():
+        backwards[block] = [source for source, _ in found if source in inside]
+    ends = graphs.postorder(None, backwards.__getitem__)
+    nearest = graphs.dominators(ends, lambda block: (block and block.successors) or (None,))
+    return {block: up for block, up in nearest.items() if block is not None and up is not None}
 
 
 Interval = tuple[int, int]

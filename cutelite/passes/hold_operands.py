@@ -17,6 +17,7 @@ Errors: `wgmma-operand` if they may be computed again first. Needs: `promote_rme
 from __future__ import annotations
 
 from cutelite.diag import CompileError, Mistake, Note
+from cutelite.graphs import reached
 from cutelite.ir.function import Block, Function, Value, dominated, dominates, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import InFlight, Vec
@@ -94,15 +95,11 @@ def _waits(product: Op, name: str, a: Value, block: Block, start: int) -> list[t
 
 def _makers(a: Value) -> set[Value]:
     """Return the values whose registers a vector consists of: those that vectors are made of take no instruction."""
-    found, left, seen = set(), [a], {a}
-    while left:
-        value = left.pop()
-        if value.op is None or not value.op.name.startswith("vec."):
-            found.add(value)
-            continue
-        left += [part for part in value.op.operands if part not in seen]
-        seen.update(left)
-    return {value for value in found if not isinstance(value.op, Const)}
+
+    def parts(value: Value) -> tuple[Value, ...]:
+        return value.op.operands if value.op is not None and value.op.name.startswith("vec.") else ()
+
+    return {value for value in reached([a], parts) if not isinstance(value.op, Const) and not parts(value)}
 
 
 def _written(name: str, product: Op, again: Op | None) -> CompileError:

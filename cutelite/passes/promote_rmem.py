@@ -14,6 +14,7 @@ Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
 
 from __future__ import annotations
 
+from cutelite import graphs
 from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Block, Function, Jump, Value, dominators, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -198,7 +199,7 @@ class _Placement:
                     writes[register].append(block)
                 if use is None or (use.write is not None and use.whole):
                     kills[block].add(register)
-        self.live = live = _live_in(order, needs, kills)
+        self.live = live = graphs.needed(order, lambda block: block.successors, needs, kills)
         frontier = _frontiers(order)
         for register in registers:
             work, placed = list(writes[register]), set()
@@ -208,21 +209,6 @@ class _Placement:
                         placed.add(join)
                         self.params[join].append(register)
                         work.append(join)
-
-
-def _live_in(
-    order: list[Block], needs: dict[Block, set[Register]], kills: dict[Block, set[Register]]
-) -> dict[Block, set[Register]]:
-    live = {block: set(needs[block]) for block in order}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(order):
-            after = set().union(*(live[successor] for successor in block.successors))
-            new = needs[block] | (after - kills[block])
-            if new != live[block]:
-                live[block], changed = new, True
-    return live
 
 
 def _frontiers(order: list[Block]) -> dict[Block, list[Block]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cutelite.graphs import dominators, postorder, reached
 from cutelite.sass.instruction import Instruction
 from cutelite.sass.kinds import KINDS
 
@@ -113,31 +114,23 @@ def blocks_of(instructions: Sequence[Instruction], entries: set[int]) -> list[Bl
             block.next.append(ordered[i + 1])
         if last.branches_to in found and found[last.branches_to] not in block.next:
             block.next.append(found[last.branches_to])
-    reached = _reached([found[address] for address in sorted(entries) if address in found])
+    alive = reached([found[address] for address in entries if address in found], lambda block: block.next)
     for block in ordered:
-        for after in block.next if block in reached else ():
+        for after in block.next if block in alive else ():
             after.before.append(block)
-    return [block for block in ordered if block in reached]
-
-
-def _reached(start: Sequence[Block]) -> set[Block]:
-    seen, work = set(start), list(start)
-    while work:
-        for after in work.pop().next:
-            if after not in seen:
-                seen.add(after)
-                work.append(after)
-    return seen
+    return [block for block in ordered if block in alive]
 
 
 def loops_of(blocks: Sequence[Block], entries: set[int]) -> list[Loop]:
     """Return the natural loops, by the address of their header; an outer loop comes before those inside it."""
-    dominators = _dominators(blocks, entries)
+    starts = [block for block in blocks if block.address in entries]
+    order = postorder(None, lambda block: block.next if block else starts)
+    nearest = dominators(order, lambda block: block.before if block and block.address not in entries else (None,))
     bodies: dict[Block, set[Block]] = {}
     for block in blocks:
-        for header in block.next:
-            if header in dominators[block]:  # a back edge
-                bodies.setdefault(header, {header}).update(_body(header, block))
+        above = reached([block], lambda each: (nearest[each],) if each else ())
+        for header in above.intersection(block.next):  # a back edge
+            bodies.setdefault(header, {header}).update(reached([block], lambda each: each.before, [header]))
     loops = [
         Loop(header, tuple(sorted(body, key=lambda block: block.address)))
         for header, body in sorted(bodies.items(), key=lambda item: (-len(item[1]), item[0].address))
@@ -148,30 +141,3 @@ def loops_of(blocks: Sequence[Block], entries: set[int]) -> list[Loop]:
             loop.outer = around[-1]
             around[-1].inner.append(loop)
     return sorted(loops, key=lambda loop: (loop.header.address, loop.depth))
-
-
-def _body(header: Block, end: Block) -> Iterator[Block]:
-    """Yield the blocks from which `end` is reached without going through the header."""
-    seen, work = {header}, [end]
-    while work:
-        block = work.pop()
-        if block not in seen:
-            seen.add(block)
-            yield block
-            work += block.before
-
-
-def _dominators(blocks: Sequence[Block], entries: set[int]) -> dict[Block, set[Block]]:
-    """Return the dominators of each block: the blocks that every path to it goes through."""
-    everything = set(blocks)
-    found = {block: {block} if block.address in entries else set(everything) for block in blocks}
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            if block.address in entries:
-                continue
-            new = set.intersection(*(found[before] for before in block.before)) | {block} if block.before else {block}
-            if new != found[block]:
-                found[block], changed = new, True
-    return found

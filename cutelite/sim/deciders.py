@@ -6,6 +6,7 @@ Out   for an op: whether what it reads can lead out of a loop that it is in
 
 from __future__ import annotations
 
+from cutelite.graphs import reached
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, dominated, dominates, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -57,11 +58,8 @@ def _bodies(order: list[Block]) -> dict[Block, set[Block]]:
     for block in order:
         for header in block.successors:
             if dominates(within[header], within[block]):
-                body, left = bodies.setdefault(header, {header}), [block]
-                while left:
-                    if (each := left.pop()) not in body:
-                        body.add(each)
-                        left += [above for above, _ in before[each]]
+                body = bodies.setdefault(header, {header})
+                body |= reached([block], lambda each: [above for above, _ in before[each]], [header])
     return bodies
 
 
@@ -94,11 +92,8 @@ def _leaves(block: Block, body: set[Block]) -> bool:
 
 def _chosen(block: Block, header: Block, body: set[Block]) -> set[Value]:
     """Return the parameters of blocks that get different values from the ways that part in `block`."""
-    sources, left = {block}, [each for each in block.successors if each in body and each is not header]
-    while left:
-        if (each := left.pop()) not in sources:
-            sources.add(each)
-            left += [after for after in each.successors if after in body and after is not header]
+    inside = body - {header}
+    sources = reached([block], lambda each: [after for after in each.successors if after in inside])
     given: dict[Value, set[Value]] = {}
     for source in sources:
         for jump in _jumps(source):

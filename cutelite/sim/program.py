@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
+from cutelite import graphs
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, post_dominators, reverse_postorder
 from cutelite.ir.op import Op
@@ -221,15 +222,4 @@ def liveness(order: list[Block], sums: Mapping[Op, Contracted]) -> dict[Block, s
             used.update(op.operands, sums[op].factors if op in sums else ())
             defined.update(op.results)
         uses[block], own[block] = used - defined, defined  # a value is used behind its definition only
-    live_in: dict[Block, set[Value]] = {block: set(uses[block]) for block in order}
-    live_out: dict[Block, set[Value]] = {block: set() for block in order}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(order):
-            out = set().union(*(live_in[after] for after in block.successors))
-            if out != live_out[block]:
-                live_out[block] = out
-                live_in[block] = uses[block] | (out - own[block])
-                changed = True
-    return live_in
+    return graphs.needed(order, lambda block: block.successors, uses, own)
