@@ -115,6 +115,8 @@ def check_tangents(*tensors: Any) -> None:
     """
     if forward_ad._current_level >= 0:
         for x in tensors:
+            while isinstance(x, torch.Tensor) and torch._C._functorch.is_batchedtensor(x):
+                x = torch._C._functorch.get_unwrapped(x)  # torch cannot ask a batch for its tangent
             if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
                 refuse_tangents()
 

@@ -243,3 +243,13 @@ def test_compiled_code_calls_attention_with_a_function() -> None:
 
     q = random(1, 8, 1, 16).bfloat16()
     torch.testing.assert_close(torch.compile(doubled, backend="eager")(q), doubled(q))
+
+
+def test_batches_within_forward_mode_derivatives() -> None:
+    """Torch cannot ask a batch for its tangent: those that have one are refused, and others are computed."""
+    x = random(4, 16)
+    for function in softmax, torch.vmap(softmax):
+        with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
+            torch.func.jvp(torch.vmap(function), (x.expand(2, 4, 16),), (x.expand(2, 4, 16),))
+    found, _ = torch.func.jvp(lambda t: torch.vmap(softmax)(x) * t, (x,), (x,))
+    torch.testing.assert_close(found, softmax(x) * x)
