@@ -40,7 +40,7 @@ from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
-from cutelite.kernels.attention.relative import LANES
+from cutelite.kernels.attention.relative import LANES, Terms
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.kernels.attention.tiles import Given
 
@@ -111,7 +111,7 @@ def gradients(plan: Plan) -> Any:
                 cl.prefetch_tensormap(t)
         storage, pipes, threads = Storage.allocate(), pipelines(plan), WORKERS * GROUP
         own, adding = plan.with_arrays(tables, ends=True), 0 if turns is None else 32 * plan.adders
-        terms = own.looked_up(LANES - adding)
+        terms = None if plan.wide else Terms.of(own.problem, plan.keys, plan.config.rows, 2, False, LANES - adding)
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None, spans),
             plan.tiles.count(), counter, plan.threads - GROUP + (adding if terms is None else LANES),

@@ -12,7 +12,6 @@ from cutelite.dispatch.asking import asked
 from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.relative import Terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, called
 from cutelite.kernels.functions import captured_types
 from cutelite.lang.biased import Biased, biased
@@ -166,10 +165,6 @@ class Plan(OfProblem):
         Those are beside a wide dk, and of 128 queries beside a `mask_mod`.
         """
         return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
-
-    def looked_up(self, lanes: int) -> Any:
-        """Return the ring of what so many threads look up for a `score_mod`, or None. Who: all threads of the block."""
-        return None if self.wide else Terms.of(self.problem, self.keys, self.config.rows, 2, False, lanes)
 
     @property
     def begins(self) -> bool:

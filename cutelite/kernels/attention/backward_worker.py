@@ -76,7 +76,7 @@ class Block:
 
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
-    terms     of a `score_mod` that goes by the distance of key and query, if they are looked up (`Plan.looked_up`)
+    terms     of a `score_mod` that goes by the distance of key and query, if they are looked up
 
     At a block of queries (`Worker.at_block`):
 
