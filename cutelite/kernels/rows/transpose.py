@@ -20,7 +20,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
-from cutelite.layout.access import LINE_BYTES, SECTOR_BYTES
+from cutelite.layout.access import LINE_BYTES
 from cutelite.lib.row_ends import between
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import WARP
@@ -29,6 +29,7 @@ M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
 STRIPS = TILE_M // STRIP
 ROW = 256  # bytes of a tile's row
+MANY_LINES = 16  # of memory: a result's rows that have as many are whole ones apart
 ACROSS = ROW // ACCESS  # threads that load a row
 
 
@@ -49,9 +50,8 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     (tile_n, threads), wide, out_wide = tile_of(dtype), ACCESS // dtype.bytes, ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
     pitch, loading = TILE_M + out_wide, between if to.bytes == dtype.bytes else cl.neighbours  # fewer registers
-    ways = [loading if elements < most else None for elements, most in ((vector, wide), (out_vector, out_wide))]
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
-    apart = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
+    woven = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
 
     @cl.kernel(block=threads, min_blocks=held // threads)
     def columns(
@@ -64,8 +64,8 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
         at_start, at_end = (first == 0) & (column == 0), (first + TILE_M == M) & (column + tile_n + wide > N)
         inner = whole & (not (at_start | at_end)) if vector < wide else whole  # in corners a vector may reach out
-        tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
-        greatest = bring(x, tile, first, column, inner, ways[0])
+        tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, woven, align=16)
+        greatest = bring(x, tile, first, column, inner, loading if vector < wide else None)
         if narrow is not None:
             tops = cl.shared(dtype, (threads // WARP, tile_n), align=16)
             greatest = max(greatest, cl.shuffle_xor(greatest, ACROSS))  # of the warp's two rows at a time
@@ -90,7 +90,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         for i in cl.static_range(2):
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
-        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole, ways[1])
+        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole)
         if narrow is not None and strip == 0:  # nobody waits for these
             there = cl.RowTile(column + pair * 2, N, each, 2 // each, threads=1)
             there.store(scale.reshape(there.shape), scales[None, cl.block_idx.x])
@@ -143,7 +143,7 @@ def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, loading: Any) 
     return greatest.load()
 
 
-def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any, loading: Any) -> None:
+def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any) -> None:
     """Write a tile that is transposed, `made`, by `stores` accesses of each thread; the rest is as for `bring`."""
     (n, m), wide, t, threads = y.shape, ACCESS // y.dtype.bytes, cl.thread_idx.x, cl.block_dim.x
     each = TILE_M // wide  # threads for a row
@@ -151,40 +151,19 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
         row, number = (i * threads + t) // each, (i * threads + t) % each
         part = made[row, None].tile((wide,), (number,))
         if whole:
-            if loading is not None:
-                store_sectors(made[row, None], y[column + row, None], first, number, loading)
-            else:
-                y[column + row, None].tile((wide,), (first // wide + number,)).store(part.load())
+            y[column + row, None].tile((wide,), (first // wide + number,)).store(part.load())
         elif column + row < n:
             tile = cl.RowTile(first + number * wide, m, wide, 1, threads=1)
             tile.store(part.load().reshape((wide, 1)), y[column + row, None])
-    if loading is not None and whole:
-        sector = SECTOR_BYTES // y.dtype.bytes
-        for i in cl.static_range(stores * wide * sector // TILE_M):
-            row, number = (i * threads + t) // sector, (i * threads + t) % sector
-            store_end(made[row, None], y[column + row, None], first, number)
 
 
-def store_sectors(line: Any, out: Any, first: Any, number: Any, loading: Any) -> None:
-    """Write vector `number` of the whole sectors of memory that a row of a tile has: from element `first` of `out` on.
+def apart(m: int, bytes: int) -> int:
+    """Return how far apart rows of `m` elements of a result begin: whole lines of memory, of short ones whole accesses.
 
-    L2 writes a sector in parts more slowly. At both ends the tile has sectors in parts, together one: `store_end`.
+    L2 writes a sector in parts more slowly; and other kernels read such rows by whole vectors, or by TMA.
     """
-    wide, sector = ACCESS // out.dtype.bytes, SECTOR_BYTES // out.dtype.bytes
-    cover, lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR_BYTES)
-    at = number * wide + (sector - lead) % sector
-    if at + wide <= TILE_M - lead:
-        cover = cl.make_tensor(cover, cl.make_layout((TILE_M + sector,)))
-        cover.tile((wide,), ((at + lead) // wide,)).store(loading(line, at, wide))
-
-
-def store_end(line: Any, out: Any, first: Any, number: Any) -> None:
-    """Write element `number` of those in the sectors that a row of a tile has in parts."""
-    sector = SECTOR_BYTES // out.dtype.bytes
-    lead = cl.aligned_down(cl.domain_offset((first,), out), SECTOR_BYTES)[1]
-    if lead > 0:
-        place = number + cl.where(number < sector - lead, 0, TILE_M - sector)
-        out[first + place] = line[place]
+    unit = (LINE_BYTES if m * bytes >= MANY_LINES * LINE_BYTES else ACCESS) // bytes
+    return -(-m // unit) * unit
 
 
 @untraced
@@ -195,7 +174,8 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     x       (m, n), bf16, f16 or f32
     to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``. What 8 bits do not hold, and inf, becomes their
             greatest number, where torch's casts give NaN or inf
-    Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
+    Gives   (n, m), with rows a multiple of 16 bytes apart, of 128 where they are long: so there may be gaps between
+            them. Of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
     is_array("x", x)
@@ -206,7 +186,9 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
         raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
     rows = Rows(x, "x", most=None)
-    y = empty(x, (rows.n, rows.m), kind.name)
+    pitch = apart(rows.m, kind.bytes)
+    y = empty(x, (rows.n, pitch), kind.name)
+    y = y if pitch == rows.m else y[:, : rows.m]
     scale = None if narrow is None else narrow.scales(y)
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
