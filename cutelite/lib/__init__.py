@@ -14,6 +14,7 @@ tensors     gathered, scattered, printed          derivative    of functions tha
 divmod      division by a number that stays       extern        functions that are not written in Python
 warp_sums   sums by products of matrices          row_ends      parts of vectors, and vectors that begin anywhere
                                                   row_wrapped   parts of rows whose ends are one vector
+                                                  row_planes    numbers of rows in shared memory, by columns
 
 Ordinary Python over `cutelite.lang`: what they do, a user's own function could do as well.
 """

@@ -14,14 +14,14 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.sync import nanosleep, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import maximum, minimum
+from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import combined
 from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies, brought, copied
 from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_ends import copy_vector
-from cutelite.lib.row_tile import RowTile
+from cutelite.lib.row_planes import RowPlanes
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
@@ -182,7 +182,8 @@ class RowStream:
         if is_copies(row):
             return lambda _: RowPart(part, row, 0, True, alike=False)
         if part.shift is not None and not part.steady:
-            return self.kept(row)
+            planes = RowPlanes.create(part, row)
+            return lambda _: planes
         begin = part.team.rank * part.chunk
         place = shared(row.dtype, (part.chunk,), align=128)
         if (bulk or self.bulk is not None) and (arrived := brought(part, row, place)) is not None:
@@ -196,18 +197,6 @@ class RowStream:
         if part.team.teams > 1:
             syncthreads()
         return lambda _: RowPart(part, place, 0, True, begin)
-
-    def kept(self, row: Any) -> Any:
-        """Do what `hold` does for rows that begin anywhere: shared memory has a sector more on each side."""
-        part = self.part
-        begin = maximum(part.team.rank * part.chunk - part.sector, 0)
-        size = part.chunk + 2 * part.sector
-        place = shared(row.dtype, (size,), align=128)
-        for at in static_range(0, size, part.team.threads * part.team.teams * part.vector):
-            tile = RowTile(begin + at, part.n, part.vector, 1)
-            RowTile(at, size, part.vector, 1).store(tile.load(row), place)
-        syncthreads()
-        return lambda _: RowPart(part, place, 0, True, begin, alike=False)
 
     def aside(self, row: Any, wanted: bool) -> Any:
         """Return what `hold` does, for teams that work on one row: each thread copies its part to shared memory.

@@ -18,6 +18,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
+from cutelite.lib.row_planes import RowPlanes
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -31,34 +32,50 @@ SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; 
 
 
 class Gathered(NamedTuple):
-    """A thread's sums over rows of dy * xhat and of dy, as `part_sums` makes them; None for what is not wanted."""
+    """A thread's sums over rows of dy * xhat and of dy: `OwnSums`, or `RowPlanes`; None for what is not wanted."""
 
     products: Any
     plain: Any
 
     @staticmethod
-    def create(part: Any, in_shared: int, dw: Any, db: Any) -> "Gathered":
-        """Begin with zeros for those of the matrices `dw` and `db` that are wanted; `in_shared` of them are there."""
+    def create(part: Any, in_shared: int, alike: bool, dw: Any, db: Any) -> "Gathered":
+        """Begin with zeros for those of the matrices `dw` and `db` that are wanted; `in_shared` of them are there.
+
+        alike  as for `OwnSums`
+        """
+        if part.shift is not None and not part.steady:
+            return Gathered(*(None if each is None else RowPlanes.zeros(part) for each in (dw, db)))
         return Gathered(
-            None if dw is None else part_sums(part, in_shared > 0),
-            None if db is None else part_sums(part, in_shared > (dw is not None)),
+            None if dw is None else OwnSums.zeros(part, in_shared > 0, alike),
+            None if db is None else OwnSums.zeros(part, in_shared > (dw is not None), alike),
         )
+
+    def of(self, some: Any) -> tuple[Any, ...]:
+        """Return the sums of a vector."""
+        return tuple(None if each is None else each.of(some) for each in self)
+
+    def add(self, some: Any, d: Any, xhat: Any, before: Any = None) -> None:
+        """Add a vector to the sums, which are `before`, or None: they are read."""
+        for sums, known, v in zip(self, before or self.of(some), (d * xhat, d), strict=True):
+            if sums is not None:
+                sums.put(some, known + v.reshape(known.shape))
 
     def clear(self) -> None:
         """Begin with zeros again."""
         for sums in self:
             if sums is not None:
-                cl.clear(sums[None, None, 0])
+                sums.clear()
 
-    def at(self, number: int) -> tuple[Any, ...]:
-        """Return the vectors of this number."""
-        return tuple(None if each is None else each[None, number, 0].load() for each in self)
-
-    def add(self, number: int, d: Any, xhat: Any, before: Any = None) -> None:
-        """Add a vector of this number to the sums, which are `before`, or None: they are read."""
-        for sums, known, v in zip(self, before or self.at(number), (d * xhat, d), strict=True):
+    def write(self, team: Any, kind: Any, *outs: Any) -> None:
+        """Write the team's sums over its rows of a kind to the matrices. Who: all threads of the cluster."""
+        by_columns = any(isinstance(each, RowPlanes) for each in self)
+        if by_columns:
+            cl.cluster_sync() if team.cluster > 1 else cl.syncthreads()
+        for sums, out in zip(self, outs, strict=True):
             if sums is not None:
-                sums[None, number, 0].store(known + v.reshape((v.n,)))
+                sums.write(out[team.number() // team.teams + kind, None])
+        if by_columns and team.cluster > 1:
+            cl.cluster_sync()
 
     def adding(self, norm: Norm, part: Any) -> Any:
         """Return the function that adds a row, as `meanwhile` of `each_reduced`."""
@@ -69,14 +86,14 @@ class Gathered(NamedTuple):
 
         def fetch(number: int) -> Any:
             some = part.piece(number)
-            return gs.of(some), xs.of(some), self.at(number)
+            return gs.of(some), xs.of(some), self.of(some)
 
         coming = fetch(0)
         for i in cl.static_range(part.pieces):
             d, x, before = coming
             coming = fetch(i + 1) if i + 1 < part.pieces else None
             if part.piece(i).reached:
-                self.add(i, widened(d), line.of(x), before)
+                self.add(part.piece(i), widened(d), line.of(x), before)
 
 
 @dataclass(frozen=True)
@@ -143,9 +160,7 @@ class Kinds:
 
     def write(self) -> None:
         """Write the sums over rows of the current kind."""
-        team = self.part.team
-        row = team.number() // team.teams + self.state[0]
-        write_sums(self.part, row, self.number == 1, *zip(self.gathered, self.outs, strict=True))
+        self.gathered.write(self.part.team, self.state[0], *self.outs)
 
     def end(self) -> None:
         """Write the sums over the team's last rows, and clear the row behind them if nobody has it."""
@@ -175,14 +190,14 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=True)
-        gathered = Gathered.create(part, p.shared_sums, dw, db)
+        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes)
+        gathered = Gathered.create(part, p.shared_sums, p.kinds == 1, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
-        wide = stream.outside and stream.bulk is not None and p.cluster > 1 and add is None
+        wide = stream.outside and stream.bulk is not None and (p.cluster > 1 or p.kept) and add is None
         keeps = wide and part.vector * part.pieces <= (KEPT if p.pairs else math.inf)  # g, in registers
         later = wide and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
-        held = weights_of(stream, w, piecewise(stream) or p.overlap)
+        held = weights_of(stream, w, piecewise(stream) or p.overlap or p.planes)
         kinds = Kinds.create(p.kinds, stream, gathered, (dw, db), w, held)
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
@@ -195,7 +210,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                     d, xhat = widened(gs.of(some)), normed.of(xs.of(some))
                     g = norm.weighted(d, kinds.scale(some))
                     if not later:
-                        gathered.add(some.start, d, xhat)
+                        gathered.add(some, d, xhat)
                     sums = with_sums(sums, g, xhat)
                 return sums, (*kept, g) if keeps else ()
 
@@ -299,51 +314,61 @@ def of_columns(norm: Norm, vector: int) -> Any:
     return norm_columns
 
 
-def part_sums(part: Any, in_shared: bool) -> Any:
-    """Zeros for a thread's part of a row, in registers or in shared memory, where no two threads meet in a bank.
+@dataclass(frozen=True)
+class OwnSums:
+    """A thread's sums over rows of its own elements, where all rows of a team begin as far into a vector.
 
-    Of shape (vector, pieces, teams): the last mode goes from this team to those behind it in shared memory.
+    part    how rows are distributed
+    memory  (vector, pieces, teams) in registers or in shared memory, where no two threads meet in a bank. The last mode
+            goes from this team to those behind it in shared memory
+    alike   as for `RowPartition.store`, of the rows that sums are written to
     """
-    width, team = min(part.vector, 4), part.team
-    if in_shared:
-        rest, each = part.vector // width, width * team.threads
-        size = each * rest * part.pieces
-        layout = cl.make_layout(((width, rest), part.pieces, team.teams), stride=((1, each), each * rest, size))
-        whole = cl.shared(f32, (size * team.teams,), align=16)
-        sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
-    else:
-        sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
-    cl.clear(sums[None, None, 0])
-    return sums
 
+    part: Any
+    memory: Any
+    alike: bool
 
-def write_sums(part: Any, row: Any, alike: bool, *pairs: Any) -> None:
-    """Write sums over rows to a row of the matrices that they go to: of all teams of a block, added up in order.
+    @staticmethod
+    def zeros(part: Any, in_shared: bool, alike: bool) -> "OwnSums":
+        """Begin with zeros."""
+        width, team = min(part.vector, 4), part.team
+        if in_shared:
+            rest, each = part.vector // width, width * team.threads
+            size = each * rest * part.pieces
+            layout = cl.make_layout(((width, rest), part.pieces, team.teams), stride=((1, each), each * rest, size))
+            whole = cl.shared(f32, (size * team.teams,), align=16)
+            sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
+        else:
+            sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
+        made = OwnSums(part, sums, alike)
+        made.clear()
+        return made
 
-    alike  as for `RowPartition.store`
-    pairs  of `part_sums` and a matrix; None and None for what is not wanted
-    """
-    team = part.team
-    wanted = [
-        (sums if team.teams == 1 else in_shared_memory(part, sums), out) for sums, out in pairs if out is not None
-    ]
-    if team.teams > 1:
-        cl.syncthreads()
-    if team.teams == 1 or team.index == 0:
-        for sums, out in wanted:
+    def clear(self) -> None:
+        """Begin with zeros again."""
+        cl.clear(self.memory[None, None, 0])
+
+    def of(self, some: Any) -> Any:
+        """Return the sums of a vector."""
+        return self.memory[None, some.start, 0].load()
+
+    def put(self, some: Any, v: Any) -> None:
+        """Replace the sums of a vector."""
+        self.memory[None, some.start, 0].store(v)
+
+    def write(self, row: Any) -> None:
+        """Write the sums to `row`: those of all teams of the block, added up in order. Who: the whole block."""
+        team, sums = self.part.team, self.memory
+        if team.teams > 1:
+            if sums.space != "smem":
+                sums = OwnSums.zeros(self.part, True, self.alike).memory
+                sums[None, None, 0].store(self.memory[None, None, 0].load())
+            cl.syncthreads()
+        if team.teams == 1 or team.index == 0:
             total = sums[None, None, 0].load()
             for i in cl.static_range(1, team.teams):
                 total = total + sums[None, None, i].load()
-            part.store(total, out[row, None], alike)
-
-
-def in_shared_memory(part: Any, sums: Any) -> Any:
-    """Return `part_sums` in shared memory: those given, or a copy of those in registers."""
-    if sums.space == "smem":
-        return sums
-    place = part_sums(part, True)
-    place[None, None, 0].store(sums[None, None, 0].load())
-    return place
+            self.part.store(total, row, self.alike)
 
 
 @cache

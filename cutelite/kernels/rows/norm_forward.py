@@ -158,7 +158,8 @@ class Norm:
         kept = [each[2] for each in found]
         if by_mma:
             return tuple(own_sums(each[0]) for each in found), kept
-        return tuple(each[:2] if at_once else each[0] for each in found), kept
+        known = [self.all_known(each[0]) for each in found]
+        return tuple((one, each[1]) if at_once else one for one, each in zip(known, found, strict=True)), kept
 
     def keeps_sums(self, stream: Any) -> bool:
         """Tell whether registers keep the sums of two arrays."""
@@ -206,13 +207,19 @@ class Norm:
             return None
         if self.by_mma(stream):
             return cl.full((4,), 0, f32)
-        return (f32(0), f32(0)) if self.center else f32(0)
+        squares = [f32(0)] * STRANDS
+        return (f32(0), squares) if self.center else squares
 
     def known(self, before: Any, v: Any) -> Any:
-        """Return the statistics of a thread's vectors, `before` and `v`: LayerNorm's sum, and the sum of squares."""
-        squares = (v * v).reduce("sum")
-        found = (v.reduce("sum"), squares) if self.center else squares
-        return found if before is None else add(before, found)
+        """Return the statistics of a thread's vectors, `before` and `v`: LayerNorm's sum, and strands of squares."""
+        if not self.center:
+            return strands(before, v, v)
+        total, squares = (v.reduce("sum"), None) if before is None else (before[0] + v.reduce("sum"), before[1])
+        return total, strands(squares, v, v)
+
+    def all_known(self, found: Any) -> Any:
+        """Return what `known` came to, with one sum of squares."""
+        return (found[0], merged(found[1])) if self.center else merged(found)
 
 
 def vectors_of(part: Any, some: Any) -> Any:
@@ -220,15 +227,27 @@ def vectors_of(part: Any, some: Any) -> Any:
     return None if part is None else part.of(some)
 
 
+def strands(before: Any, a: Any, b: Any) -> list[Any]:
+    """Return `STRANDS` sums of the products of two vectors, each a chain of multiply-adds that begins with `before`."""
+    a, b, sums = a.reshape((a.n,)), b.reshape((b.n,)), list(before or ())
+    for i in cl.static_range(a.n):
+        if len(sums) < STRANDS:
+            sums.append(a[i] * b[i])
+        else:
+            sums[i % STRANDS] = sums[i % STRANDS] + a[i] * b[i]
+    return sums
+
+
+def merged(sums: list[Any]) -> Any:
+    """Add up strands, in pairs."""
+    while len(sums) > 1:
+        sums = [x + y for x, y in zip(sums[::2], sums[1::2], strict=False)] + sums[len(sums) & ~1 :]
+    return sums[0]
+
+
 def dot(a: Any, b: Any) -> Any:
-    """Return the dot product of two vectors, in `STRANDS` independent chains of multiply-adds."""
-    a, b = a.reshape((a.n,)), b.reshape((b.n,))
-    strands = [a[i] * b[i] for i in range(min(STRANDS, a.n))]
-    for i in cl.static_range(STRANDS, a.n):
-        strands[i % STRANDS] = strands[i % STRANDS] + a[i] * b[i]
-    while len(strands) > 1:
-        strands = [x + y for x, y in zip(strands[::2], strands[1::2], strict=True)]
-    return strands[0]
+    """Return the dot product of two vectors."""
+    return merged(strands(None, a, b))
 
 
 def add(a: Any, b: Any) -> Any:

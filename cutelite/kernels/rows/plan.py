@@ -62,6 +62,10 @@ class Plan:
                   vectors are loaded of the one that lies as a row does
     kinds         with `shifted` and stages, for sums over rows: rows that begin alike are this many apart, and teams
                   work on all rows in the order of these kinds. Otherwise all rows of a team are of one kind
+    planes        with `shifted` and stages, for sums over rows: these and weights are in shared memory by columns
+                  (`RowPlanes`), so that a team has rows of all kinds, one after the other
+    kept          with stages, for derivatives: registers keep what comes of two inputs in the first pass; in clusters
+                  always
     """
 
     threads: int
@@ -90,6 +94,8 @@ class Plan:
     around: bool = False
     moved: bool = False
     kinds: int = 1
+    planes: bool = False
+    kept: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
