@@ -338,6 +338,9 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
     [
         (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, kinds=8), np.float32),
         (Plan(32, 1, 2, 8, 4, stages=2, overlap=True, shifted=True), BF16),
+        (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, planes=True), np.float32),
+        (Plan(32, 1, 2, 8, 2, stages=2, shifted=True, planes=True), BF16),
+        (Plan(64, 1, 1, 8, 2, stages=2, shifted=True, planes=True), BF16),
     ],
 )
 def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: Callable[[int], None]) -> None:

@@ -97,13 +97,21 @@ def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [Plan(32, 1, 2, 8, 3, moved=True), Plan(32, 2, 1, 8, 2, lead=1 << 20)], ids=["moved", "asked"]
+    "how",
+    [
+        Plan(32, 1, 2, 8, 3, moved=True),
+        Plan(32, 2, 1, 8, 2, lead=1 << 20),
+        Plan(32, 1, 2, 8, 3, stages=2),
+        Plan(32, 1, 1, 8, 2, stages=1, outside=False),
+    ],
+    ids=["moved", "asked", "outside", "held"],
 )
 def test_norms_that_quantise_rows_that_begin_anywhere(how: Plan, checked: Callable[[int], None]) -> None:
     checked(1)
-    x, w = random((3, 307), BF16), random((307,), BF16, 2)
-    made = norm.rms_norm(x, w, eps=1e-5, narrow=Narrow(), how=replace(how, shifted=True, around=True))
-    near(made.y, made.scale, normed(x.astype(np.float64), False, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
+    x, w = random((11, 307), BF16), random((307,), BF16, 2)
+    how = replace(how, shifted=True, around=True)
+    made = norm.rms_norm(x, w, eps=1e-5, narrow=Narrow(), offset=1.0, how=how)
+    near(made.y, made.scale, normed(x.astype(np.float64), False, 1e-5)[0] * (1 + w.astype(np.float64)), Narrow(), 1e-6)
 
 
 @pytest.mark.parametrize("how", [Plan(32, 1, 2, 8, 1, stages=1), Plan(64, 1, 1, 8, 1, stages=2)], ids=str)
@@ -159,6 +167,13 @@ def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
     narrow = Narrow(block=128)
     q, scale = transposed(x, narrow)
     near(q, scale, x.T.astype(np.float64), narrow, 1e-6)
+
+
+def test_rows_of_transposed_matrices_begin_with_whole_vectors() -> None:
+    for (m, to), pitch in {(1, "f32"): 4, (131, "bf16"): 136, (131, "e4m3"): 144, (1025, "bf16"): 1088}.items():
+        y = transposed(random((m, 5), BF16), to)
+        assert (y.shape, y.strides[0]) == ((5, m), pitch * y.itemsize)
+    assert transposed(random((256, 5), BF16), "e4m3").flags.c_contiguous
 
 
 def test_matrices_between_other_numbers_are_transposed() -> None:

@@ -180,8 +180,8 @@ def plan_for(
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         p = asking(p, n) if narrow is None and n > 2048 else p
         return replace(p, moved=shifted and weight + bias > 0 and not p.counted and rows.m * n >= MANY)
-    if norm.weighs_twice and not bias and (aligned < vector or shifted or not 16_384 < n <= 65_536):
-        p = plan_narrow(n, vector, aligned == vector, shifted)
+    if norm.weighs_twice and not bias and (aligned < vector or shifted or not 16_384 < n <= 65_536 or n & (n - 1)):
+        p = rows.planned(plan_narrow, n, vector, aligned == vector, shifted, norm.weight.bytes)
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
@@ -189,7 +189,7 @@ def plan_for(
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
-    p = replace(p, moved=shifted and some and not p.taken and rows.m * n >= MANY)
+    p = replace(p, moved=shifted and some and not p.taken and not (p.stages and p.held) and rows.m * n >= MANY)
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 
@@ -274,7 +274,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
 
     def count(p: Plan) -> int:
         teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
-        if not p.shifted or teams == rows.m or p.kinds > 1:
+        if not p.shifted or teams == rows.m or p.kinds > 1 or p.planes:
             return teams
         period = kinds(p)
         return 0 if p.teams > 1 else teams // period * period
@@ -285,7 +285,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
 
     def planned(**most: int) -> Plan:
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
-        if how is not None or not p.shifted or not p.stages or p.overlap:
+        if how is not None or not p.shifted or not p.stages or p.overlap or p.planes:
             return p
         each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
         return p if count(p) >= 0.95 * count(each) else each

@@ -17,6 +17,7 @@ SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
 SEVEN_WARPS = 7 * WARP  # threads
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
+ALL_SHARED, OWN_SHARED = 227_000, 1100  # bytes of a multiprocessor, and what each block has besides rows
 MOST_STAGES = 4  # rows that are copied ahead
 RESIDENT = 2048  # threads that a multiprocessor holds
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
@@ -250,26 +251,47 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     return replace(plan(n, vector, each=each, inputs=2), held=False)
 
 
-def plan_narrow(n: int, vector: int, whole: bool, shifted: bool) -> Plan:
+def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, most: int = LARGE) -> Plan:
     """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
 
     whole    rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     shifted  so do the vectors that cover rows, of which bulk copies take any number
+    weight   bytes of a weight
+    most     blocks of a cluster
     """
     if shifted and 2048 < n <= 6144:  # weights come with the row
         return asking(plan(n, vector, each=48, registers=128, alone=SMALL_BLOCK), n)
+    even = whole and n % vector == 0 and 8192 < n <= 131_072 and n != power_of_two(n)
+    if ((shifted and n > 6144) or even) and (p := plan_held(n, vector, 0 if shifted else weight, most)):
+        return p
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    copied = n + -n % vector if shifted else n
-    if whole and n > (16_384 if shifted else 65_536) and (p := ahead(wide, copied, 2, stages=2, rows=3)).stages:
+    if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
         return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
-    registers = 96 if shifted else 128  # 96 let one more row be under way
-    return asking(replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False), n)
+    return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
+
+
+def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
+    """Return the plan for rows of 16 bits beside their weights in shared memory; None where they do not fit.
+
+    Several blocks of a multiprocessor, of few threads with seven vectors, so that some have work while others wait.
+
+    weight  bytes of a weight; 0: they are f32, in planes for all vectors that threads may have
+    """
+    for pieces, cluster in ((each, 1 << i) for each in (7, 8) for i in range(most.bit_length())):
+        vectors = -(-n // (cluster * vector))
+        threads = -(-vectors // (pieces * WARP)) * WARP
+        weights = weight * vector * vectors or 4 * vector * threads * -(-vectors // threads)
+        for stages in (2, 1):
+            held = (ALL_SHARED // (weights + 2 * stages * vectors * vector + OWN_SHARED), REGISTERS // 112 // threads)
+            if min(held) > 1 and min(held) * threads >= 14 * WARP:
+                return Plan(threads, 1, cluster, vector, min(held), stages=stages, outside=stages > 1)
+    return None
 
 
 def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
@@ -351,16 +373,38 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
 
 def plan_odd_sums(n: int, vector: int, sums: int, few: bool) -> Plan | None:
     """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None."""
-    bytes, threads, blocks, stages = 2, -(-n // (3 * vector * WARP)) * WARP, 2, MOST_STAGES
+    light = sums < 2
+    threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
-        blocks, stages = 12 * WARP // threads, 2
-    elif threads >= SMALL_BLOCK:  # one on a multiprocessor, with as many rows as there is room for
-        threads, blocks, stages = SMALL_BLOCK, 1, min(MOST_STAGES, (SHARED // (bytes * n) - 2) // 2)
-    if (few and n <= 2048) or (blocks == 1 and (sums > 1 or n > 16_384)):
+        own = int(not light or threads == WARP)  # registers of a warp alone are few
+        return None if few else Plan(threads, 1, 1, vector, 12 * WARP // threads, stages=2, shared_sums=own)
+    if sums == 1 and (n <= 5376 or n > 8448) and (found := plan_columns(n, vector)):
+        return found
+    if n <= 5376:
+        p, stages = Plan(threads, 1, 1, vector, 2), MOST_STAGES
+    elif light and n <= 16_384:  # one block on a multiprocessor, with as many rows as there is room for
+        p, stages = Plan(SMALL_BLOCK, 1, 1, vector, 1), min(MOST_STAGES, (SHARED // (2 * n) - 2) // 2)
+    elif not light and 6144 < n < 8192:
+        p, stages = Plan(SMALL_BLOCK, 1, 1, vector, 2, kept=True), 2
+    elif not light and 8192 <= n <= 10_752:  # above 12 warps registers run out
+        p, stages = Plan(threads, 1, 1, vector, 1, kept=threads <= 12 * WARP), 3
+    else:
         return None
-    p = ahead(Plan(threads, 1, 1, vector, blocks), n, bytes, stages=stages, rows=blocks * (2 * stages + 2))
+    p = ahead(p, n, 2, stages=stages, rows=p.blocks * (2 * stages + 2))
     return replace(p, shared_sums=1) if p.stages else None
+
+
+def plan_columns(n: int, vector: int) -> Plan | None:
+    """Return the plan for one sum over rows of two 16-bit inputs that is kept by columns, as weights are; or None."""
+    for pieces in (3, 5):
+        threads = -(-n // (pieces * vector * WARP)) * WARP
+        blocks = max(1, min(3, 14 * WARP // threads))
+        left = (SHARED if blocks == 1 else SHARED * 7 // 8) // blocks - 8 * threads * pieces * vector
+        stages = min(3, left // (4 * n))
+        if stages > 1 and threads * blocks <= 14 * WARP:
+            return Plan(threads, 1, 1, vector, blocks, stages=stages, shared_sums=1, planes=True)
+    return None
 
 
 def plan_sums(
