@@ -180,7 +180,8 @@ def plan_for(
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         p = asking(p, n) if narrow is None and n > 2048 else p
         return replace(p, moved=shifted and weight + bias > 0 and not p.counted and rows.m * n >= MANY)
-    if norm.weighs_twice and not bias and (aligned < vector or shifted or not 16_384 < n <= 65_536 or n & (n - 1)):
+    even = n % vector == 0 and n % 8192 > 0
+    if norm.weighs_twice and not bias and (aligned < vector or shifted or not 16_384 < n <= 65_536 or even):
         p = rows.planned(plan_narrow, n, vector, aligned == vector, shifted, norm.weight.bytes)
         p = replace(p, rows=1) if shifted else p
     else:

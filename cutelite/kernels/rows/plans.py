@@ -263,7 +263,7 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
     """
     if shifted and 2048 < n <= 6144:  # weights come with the row
         return asking(plan(n, vector, each=48, registers=128, alone=SMALL_BLOCK), n)
-    even = whole and n % vector == 0 and 8192 < n <= 131_072 and n != power_of_two(n)
+    even = whole and n % vector == 0 and 9216 < n <= 65_536 and n % 8192 > 0
     if ((shifted and n > 6144) or even) and (p := plan_held(n, vector, 0 if shifted else weight, most)):
         return p
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
@@ -279,18 +279,20 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
 def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
     """Return the plan for rows of 16 bits beside their weights in shared memory; None where they do not fit.
 
-    Several blocks of a multiprocessor, of few threads with seven vectors, so that some have work while others wait.
+    Several blocks of a multiprocessor, of few threads with many vectors, so that some have work while others wait.
 
     weight  bytes of a weight; 0: they are f32, in planes for all vectors that threads may have
     """
-    for pieces, cluster in ((each, 1 << i) for each in (7, 8) for i in range(most.bit_length())):
+    ways = ((8, 102),) if weight else ((7, 112), (8, 102))  # vectors of a thread, and registers
+    for (pieces, registers), cluster in ((way, 1 << i) for way in ways for i in range(most.bit_length())):
         vectors = -(-n // (cluster * vector))
         threads = -(-vectors // (pieces * WARP)) * WARP
         weights = weight * vector * vectors or 4 * vector * threads * -(-vectors // threads)
         for stages in (2, 1):
-            held = (ALL_SHARED // (weights + 2 * stages * vectors * vector + OWN_SHARED), REGISTERS // 112 // threads)
-            if min(held) > 1 and min(held) * threads >= 14 * WARP:
-                return Plan(threads, 1, cluster, vector, min(held), stages=stages, outside=stages > 1)
+            room = ALL_SHARED // (weights + 2 * stages * vectors * vector + OWN_SHARED)
+            blocks = min(room, REGISTERS // registers // threads)
+            if blocks > 1 and blocks * threads >= 14 * WARP:
+                return Plan(threads, 1, cluster, vector, blocks, stages=stages, outside=stages > 1)
     return None
 
 
@@ -402,7 +404,7 @@ def plan_columns(n: int, vector: int) -> Plan | None:
         blocks = max(1, min(3, 14 * WARP // threads))
         left = (SHARED if blocks == 1 else SHARED * 7 // 8) // blocks - 8 * threads * pieces * vector
         stages = min(3, left // (4 * n))
-        if stages > 1 and threads * blocks <= 14 * WARP:
+        if stages > 1 and threads <= 14 * WARP and (blocks == 1 or blocks * threads >= 12 * WARP):
             return Plan(threads, 1, 1, vector, blocks, stages=stages, shared_sums=1, planes=True)
     return None
 
