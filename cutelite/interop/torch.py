@@ -53,7 +53,9 @@ def traced(*tensors: Any) -> bool:
         return True
     if left_out():
         return False
-    if torch.compiler.is_compiling() or torch._C._is_tracing() or get_proxy_mode() is not None:
+    if torch.compiler.is_compiling() or torch._C._is_tracing():
+        return True
+    if torch._C._len_torch_dispatch_stack() and get_proxy_mode() is not None:
         return True
     check_tangents(*tensors)
     return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
@@ -64,11 +66,12 @@ def watched(*tensors: Any) -> bool:
 
     Such a call goes to an operator if there is one, for it to be counted, distributed or kept like torch's.
     """
-    if left_out() or planning() or torch._C._dispatch_tls_is_dispatch_key_excluded(_PYTHON):
-        return False
     plain = (torch.Tensor, torch.nn.Parameter)
-    handled = (isinstance(x, torch.Tensor) and type(x) not in plain and _handles(x) for x in tensors)
-    return bool(torch._C._len_torch_dispatch_stack()) or any(handled)
+    if not torch._C._len_torch_dispatch_stack() and not any(
+        isinstance(x, torch.Tensor) and type(x) not in plain and _handles(x) for x in tensors
+    ):
+        return False
+    return not (left_out() or planning() or torch._C._dispatch_tls_is_dispatch_key_excluded(_PYTHON))
 
 
 _PYTHON = torch._C.DispatchKey.Python
