@@ -339,11 +339,11 @@ class _Reader:
         if self.here:
             parts.append(id(function.__globals__))
         else:
-            codes = list(_codes(function.__code__))
-            for name in sorted({name for code in codes for name, _ in _taken(code)}):
+            taken = [(code, list(_taken(code))) for code in _codes(function.__code__)]
+            for name in sorted({name for _, names in taken for name, _ in names}):
                 parts += self._global(function, name)
-            for code in codes:
-                for name, attribute in _taken(code):
+            for code, names in taken:
+                for name, attribute in names:
                     module = function.__globals__.get(name)
                     if isinstance(module, types.ModuleType):
                         self._asks(module.__name__, attribute)
@@ -534,18 +534,22 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
     """Yield the name of each global that code loads, and of the attribute that it takes next, or an empty text."""
-    data, extended, loaded = code.co_code, 0, None
-    for at in range(0, len(data), 2):
-        op, arg = data[at], data[at + 1] | extended
-        extended = arg << 8 if op == EXTENDED_ARG else 0
-        if op in (_CACHE, EXTENDED_ARG):
+    ops, args, names = code.co_code[::2], code.co_code[1::2], code.co_names
+
+    def argument(at: int) -> int:
+        more = argument(at - 1) << 8 if at and ops[at - 1] == EXTENDED_ARG else 0
+        return args[at] | more
+
+    for at, op in enumerate(ops):
+        if op not in _LOADS:
             continue
-        if loaded is not None:
-            yield loaded, code.co_names[arg >> _ATTR_SHIFT.get(op, 0)] if op in _ATTR_SHIFT else ""
+        following = at + 1
+        while following < len(ops) and ops[following] in (_CACHE, EXTENDED_ARG):
+            following += 1
+        shift = _ATTR_SHIFT.get(ops[following]) if following < len(ops) else None
+        attribute = "" if shift is None else names[argument(following) >> shift]
         # The lowest bit of LOAD_GLOBAL's argument says whether a NULL goes below it (CPython 3.11 to 3.13).
-        loaded = code.co_names[arg >> 1] if op == _LOAD_GLOBAL else code.co_names[arg] if op in _LOAD_NAME else None
-    if loaded is not None:
-        yield loaded, ""
+        yield names[argument(at) >> (op == _LOAD_GLOBAL)], attribute
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None, int]]:
@@ -569,7 +573,7 @@ _IMPORT_NAME, _CACHE = opmap["IMPORT_NAME"], opmap["CACHE"]
 _ATTR_SHIFT = (
     {opmap["LOAD_ATTR"]: 1} if sys.version_info >= (3, 12) else {opmap["LOAD_ATTR"]: 0, opmap["LOAD_METHOD"]: 0}
 )
-_LOAD_NAME = {opmap[name] for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
+_LOADS = {opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
 
 
 def content(cell: types.CellType) -> Any:

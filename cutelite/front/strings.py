@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from math import prod
-from string import Formatter
 from typing import Any
 
 from cutelite.diag import CompileError
@@ -165,6 +164,8 @@ def filled(args: list[Any]) -> list[Any]:
     """Return the arguments of `printf`: a format with replacement fields, ``"x = {}"``, as the line that it makes."""
     if len(args) < 2 or not isinstance(args[0], str) or "%" in args[0] or "{" not in args[0]:
         return args
+    from string import Formatter  # imported here: it compiles regular expressions, which few kernels need
+
     pieces: list[Any] = []
     try:
         fields = list(Formatter().parse(args[0]))
