@@ -34,6 +34,7 @@ class Here(NamedTuple):
 
     listed   of a `BlockMask`, or None
     terms    of a `score_mod` that goes by the distance of key and query (`relative`), or None
+    q        a warpgroup's queries of the tile that it computes
     """
 
     storage: Any
@@ -43,6 +44,7 @@ class Here(NamedTuple):
     given: Given
     listed: Any
     terms: Any = None
+    q: Any = None
 
 
 class Result(NamedTuple):
@@ -64,7 +66,8 @@ class Result(NamedTuple):
 class States(NamedTuple):
     """The places of a warpgroup in the pipelines of queries, keys and terms, and in the order of warpgroups.
 
-    Values are one block behind keys.
+    queries  the tile's place; within a tile None, since loops need not carry it
+    keys     that of values is one block behind
     """
 
     queries: Any
@@ -89,7 +92,7 @@ class Plan(OfScores):
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
         """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread."""
         storage = here.storage
-        sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
+        sq, sk, tiles = cl.PipelineState.producer(self.config.queries), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
             tile = tiles.place
             row, _, first, _ = self.tiles.lengths(tile)
@@ -99,7 +102,8 @@ class Plan(OfScores):
             if not self.problem.ragged or tile.end > 0:
                 sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
                 for g in cl.static_range(self.config.groups):
-                    sq = bring(q, storage.q, here.queries, sq, (batch, tile.head, row + g * ROWS, 0))
+                    bring(q, storage.q, here.queries, self.own(sq, g), (batch, tile.head, row + g * ROWS, 0))
+                sq = sq.advance()
                 for i in range(1, tile.end - tile.start):
                     following = first + self.tiles.key(tile.end - 1 - i, tile, here.listed)
                     sk = bring(k, storage.k, here.keys, sk, (batch, kv, following, 0))
@@ -110,27 +114,36 @@ class Plan(OfScores):
                 bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
             tiles = tiles.tell(ticket)
 
+    def own(self, state: Any, group: Any) -> Any:
+        """Return the place of a warpgroup's queries in their pipeline, from that of the tile."""
+        groups = self.config.groups
+        return cl.PipelineState(groups * self.config.queries, state.index * groups + group, state.phase)
+
     def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
         """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
         (wide, buffers), thread = self.piece, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
-        op, first = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.PipelineState(here.queries.stages, group, 0)
+        op, first = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.PipelineState.consumer(self.config.queries)
         ring = cl.ResultRing.create(pieces, op, thread, cl.NamedBarrier(1 + group, GROUP))
         terms = None if here.terms is None else here.terms.pipe.consumer_state()
         states = States(first, here.keys.consumer_state(), order, terms)
         tiles = tiles.advance()
         while tiles.is_valid():
             if not self.problem.ragged or tiles.place.end > 0:
+                turn, states = states.queries, states._replace(queries=None)
+                queries = self.own(turn, group)
+                at = here._replace(q=here.storage.q[None, None, queries.index])
+                here.queries.consumer_wait(queries)
                 if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
-                    p, softmax, states, long = self.begin(tiles.place, states, here, group)
-                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, here, group, long)
-                    here.queries.consumer_release(states.queries)
-                    out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
+                    p, softmax, states, long = self.begin(tiles.place, states, at, group)
+                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, at, group, long)
+                    here.queries.consumer_release(queries)
+                    out = cl.wgmma.wait_group(0, self.product(p, out, states, at))
                     here.values.consumer_release(states.keys.advance(-1))
                     self.finish(out, softmax, tiles.place, result, ring, group)
                 else:
-                    states = idle(self, tiles.place, states, here, group)
-                states = states._replace(queries=states.queries.advance(self.config.groups))
+                    states = idle(self, tiles.place, queries, states, at, group)
+                states = states._replace(queries=turn.advance())
             tiles = tiles.advance()
         ring.tail()
 
@@ -152,7 +165,6 @@ class Plan(OfScores):
 
     def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
         """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`."""
-        here.queries.consumer_wait(states.queries)
         here.keys.consumer_wait(states.keys)
         added, states = self.added(tile.end - 1, tile, states, here, group)
         s = self.scores(added, states, here)
@@ -166,7 +178,7 @@ class Plan(OfScores):
 
     def scores(self, added: Added | None, states: States, here: Here) -> Any:
         """Start the product of queries and the next block of keys, and what is added to it."""
-        q, k = here.storage.q[None, None, states.queries.index], here.storage.k[None, None, states.keys.index]
+        q, k = here.q, here.storage.k[None, None, states.keys.index]
         if added is None or added.start is None:
             s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
         else:
@@ -199,6 +211,7 @@ class Plan(OfScores):
 
         def step(j: Any, so_far: Any, masked: Any) -> Any:
             p, out, softmax, states = so_far
+            masked = (j >= high) | (j < low) if masked is None else masked
             added, states = self.added(j, tile, states, here, group)
             s, out, added, states = self.multiply(p, out, added, softmax, states, here)
             p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
@@ -209,18 +222,28 @@ class Plan(OfScores):
                 out = cl.scale_rows(out, ratio)
             return p, out, replace(softmax, total=total), states
 
-        so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 2
+        so_far, end = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 1
         low, high = self.tiles.clear(tile, here.given)
-        for i in range(last + 1 - (tile.start if long else high)):
-            so_far = step(last - i, so_far, (last - i >= high) | (last - i < low) if long else True)
-        if long:
-            return so_far
-        for i in cl.range(high - low, unroll=2 if self.config.pairs else 1):
-            so_far = step(high - 1 - i, so_far, False)
-        if self.problem.left:
-            for i in range(low - tile.start):
-                so_far = step(low - 1 - i, so_far, True)
+        for first, masked in self.runs(tile, low, high):
+            left, end = end - first, first
+            while left != 0:
+                left -= 1
+                so_far = step(first + left, so_far, masked)
+                if self.config.pairs and not long and masked is not True:  # by two, which saves copies of registers
+                    if left == 0:
+                        so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
+                        break
+                    left -= 1
+                    so_far = step(first + left, so_far, masked)
         return so_far
+
+    def runs(self, tile: Tile, low: Any, high: Any) -> list[tuple[Any, bool | None]]:
+        """Return runs of a tile's blocks, each with its first block, and whether they have masks; None: by a branch."""
+        if not self.tiles.masks:
+            return [(tile.start, False)]
+        if not self.capped:
+            return [(tile.start, None)]
+        return [(high, True), (low, False), *([(tile.start, True)] if self.problem.left else [])]
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
         """Write output and logsumexp of a tile."""

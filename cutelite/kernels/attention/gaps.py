@@ -25,13 +25,15 @@ def clear(block: Any, count: Any, thread: Any, threads: int) -> None:
             cl.local_tile(block[at // eights, None], (8,), (at % eights,)).store(cl.full((8,), 0.0, block.dtype))
 
 
-def idle(plan: Any, tile: Any, states: Any, here: Any, group: Any) -> Any:
-    """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there."""
+def idle(plan: Any, tile: Any, queries: Any, states: Any, here: Any, group: Any) -> Any:
+    """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there.
+
+    queries  their place, which this warpgroup has waited for
+    """
     barrier = cl.NamedBarrier(1 + group, GROUP)  # one thread releases for all, whom no product keeps together
-    here.queries.consumer_wait(states.queries)
     here.keys.consumer_wait(states.keys)
     barrier.sync()
-    here.queries.consumer_release(states.queries)
+    here.queries.consumer_release(queries)
     here.keys.consumer_release(states.keys)
     clear_behind(plan, tile, states.keys, here, group)
     states = skip_terms(states, here)

@@ -7,6 +7,7 @@ Out   scores, -inf where a query does not see the key
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
@@ -132,8 +133,7 @@ class Scores:
     @property
     def offsets(self) -> tuple[int, ...]:
         """Offsets of a thread's keys from the first one."""
-        rows, n = self.sight.at.n, self.products.n
-        return tuple(i // 2 * 8 + i % 2 if rows == 2 else i for i in range(n // rows))
+        return offsets(self.sight.at.n, self.products.n)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -225,6 +225,12 @@ class Scores:
             found = problem.mask_mod(self.batch, self.head, *self.places())
             sees = sees & given_by("mask_mod", found, sees, problem.mask_mod)
         return sees
+
+
+@lru_cache(maxsize=64)
+def offsets(rows: int, count: int) -> tuple[int, ...]:
+    """Return the offsets of a thread's keys from the first one, of so many scores in so many rows."""
+    return tuple(i // 2 * 8 + i % 2 if rows == 2 else i for i in range(count // rows))
 
 
 def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:

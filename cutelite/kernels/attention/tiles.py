@@ -200,6 +200,12 @@ class Tiles:
             start = min(end - 1, max(0, place - given.left) // BN)
         return start, end
 
+    @property
+    def masks(self) -> bool:
+        """Tell whether there may be blocks before a tile's last one that some of its rows do not see as a whole."""
+        problem = self.problem
+        return problem.left or problem.right or problem.blocks is not None or problem.mask_mod is not None
+
     def clear(self, tile: Tile, given: Given) -> tuple[Any, Any]:
         """Return the first and the end of the blocks, without the last one, that all rows of a tile see as a whole."""
         low, high, BN = tile.start, tile.end - 1, self.columns
