@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="are possible"):
         decode(q, k, v, table=np.broadcast_to(np.int32(0), (2, 1 << 26)))
     odd = np.zeros((2, 1, 2, 65), BF16)[..., :64]
-    with pytest.raises(cl.ArgumentError, match=r"^q has stride 130, .* but must be a multiple of 8$"):
+    with pytest.raises(cl.ArgumentError, match=r"\bq`? has stride 130, .* 8$"):
         decode(odd, k, v)
     with pytest.raises(cl.ArgumentError, match=r"\bk`? cannot be accessed by TMA"):
         decode(q, np.zeros((2, 32, 2, 65), BF16)[..., :64], v)
