@@ -29,6 +29,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "relu_of_one_half": ("max.s16",),
     "negated_second_of_three": ("min.s32", "max.s32", "relu.s32"),
+    "narrow_store_of_float": (".b8 ", ".b16 ", ".f64"),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
     "far_constants": ("wgmma.mma_async",),
