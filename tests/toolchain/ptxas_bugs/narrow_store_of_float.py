@@ -5,7 +5,9 @@ import re
 from tests.toolchain.ptxas_bugs.frames import OF_NUMBERS
 
 REWRITTEN = {
-    "add.f64 \t%rd2, %rd1, %rd1;\n\tst.global.b16 \t[%rd3+2], %rd2;": "mov.b64 low, %rd2; st.global.b16 \t[%rd3+2], low; }",
+    "add.f64 \t%rd2, %rd1, %rd1;\n\tst.global.b16 \t[%rd3+2], %rd2;": (
+        "mov.b64 low, %rd2; st.global.b16 \t[%rd3+2], low; }"
+    ),
     "selp.f32 %r2, %r1, %r1, %p1; @%p1 st.shared::cta.b8 [%r3], %r2;": "low, %r2; @%p1 st.shared::cta.b8 [%r3], low; }",
     "fma.rn.bf16 %rs2, %rs1, %rs1, %rs1; st.global.b8 [%rd1], %rs2;": "mov.b16 low, %rs2; st.global.b8 [%rd1], low; }",
 }
