@@ -126,9 +126,10 @@ def test_the_rest_of_warp() -> None:
     for wrong in (0, 1 << 32):
         with pytest.raises(CompileError, match="`members` has a bit for each of 32 lanes"):
             warp.syncwarp(wrong)
+    number: Any = 1.0
     for lane in (32, -1):
         with pytest.raises(CompileError, match=f"a warp has lanes 0 to 31, and none is lane {lane}"):
-            warp.shuffle(1.0, lane)
+            warp.shuffle(number, lane)
     with pytest.raises(CompileError, match="values are combined by one of add, mul"):
         simulate(lambda a: cl.warp_reduce(a[me()], "mean"), np.zeros(32, np.float32))
 
