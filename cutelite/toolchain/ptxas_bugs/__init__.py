@@ -39,6 +39,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """The files of the bugs, in the order of rewriting, each with words: PTX that shows the bug has one of them."""
 
+_AVOIDED = "// avoided bugs of ptxas: "
+
 
 @cache
 def _bug(name: str) -> Bug:
@@ -59,11 +61,20 @@ def bugs_of(version: Version | None) -> tuple[Bug, ...]:
 
 
 def avoid(ptx: str, bugs: Collection[Bug] | None = None) -> str:
-    """Return `ptx` rewritten to avoid `bugs`, or all. Call it once: it would rewrite its own result again."""
-    for name, words in WORDS.items():
-        if any(word in ptx for word in words) and (bugs is None or _bug(name) in bugs):
-            ptx = _bug(name).rewrite(ptx)
-    return ptx
+    """Return `ptx` rewritten to avoid `bugs`, or all, and if it changed with a comment that names these.
+
+    Bugs that a comment of an earlier call names are left out, so PTX of `compiled.ptx` may be compiled again: a
+    rewrite would take what it has written itself for the user's.
+    """
+    avoided = {name for comment in ptx.split(_AVOIDED)[1:] for name in comment.partition("\n")[0].split()}
+    changed = ptx
+    names = [name for name in WORDS if name not in avoided]
+    for name in names:
+        if any(word in changed for word in WORDS[name]) and (bugs is None or _bug(name) in bugs):
+            changed = _bug(name).rewrite(changed)
+    if changed == ptx:
+        return ptx
+    return f"{changed}\n{_AVOIDED}{' '.join(name for name in names if bugs is None or _bug(name) in bugs)}\n"
 
 
 __all__ = ["BUGS", "WORDS", "Bug", "Version", "avoid", "bugs_of"]
