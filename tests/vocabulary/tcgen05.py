@@ -151,8 +151,8 @@ ROWS = [
         [of(BAR), of(BAR, u16), of(BAR, u16, 2), of(BAR, None, 2)],
         refuses=[(of(REMOTE), "must be in this block's shared memory"), (of(BAR, u32), "must be u16")],
     ),
-    Row(tcgen05.FenceBefore, "cl.tcgen05.fence_before_thread_sync", [of()]),
-    Row(tcgen05.FenceAfter, "cl.tcgen05.fence_after_thread_sync", [of()]),
+    Row(tcgen05.FenceBefore, "cl.tcgen05.fence_before_thread_sync", [of()], tested="tests/blackwell/test_checks.py"),
+    Row(tcgen05.FenceAfter, "cl.tcgen05.fence_after_thread_sync", [of()], tested="tests/blackwell/test_checks.py"),
     Row(
         tcgen05.WaitLoad,
         "cl.tcgen05.wait_load",
