@@ -307,11 +307,13 @@ class Kernel:
         arch = self.default_arch if ordinal is None or (simulated and self.arch) else arch_of(ordinal)
         return bound, ordinal, environment.arch or arch
 
-    def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
+    def _blocks(
+        self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *, simulated: bool = False
+    ) -> Checked:
         """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
         if isinstance(launch, Launch) and launch.block is not None:
             extents(launch.block, "block")  # before arguments are bound: it may be one of them
-        checked = self._checked(launch, args, kwargs, simulated=what in ("check", "trace"))
+        checked = self._checked(launch, args, kwargs, simulated=simulated)
         if checked is None:
             raise LaunchError(f"a grid of no blocks has nothing to {what}")
         return checked
@@ -490,7 +492,7 @@ class Kernel:
         **kwargs: Any,
     ) -> CheckReport:
         """Check the launch that ``kernel[launch](*args)`` would be, as `check` does; if it has a seed, under that."""
-        checked = self._blocks("check", launch, args, kwargs)
+        checked = self._blocks("check", launch, args, kwargs, simulated=True)
         options: dict[str, Any] = {"blocks": blocks, "untouched": untouched, "ordered": ordered}
         report: CheckReport = _simulator().check(self, launch, checked, seeds, notes, **options)
         return report
@@ -503,7 +505,8 @@ class Kernel:
         written as by the launch; those on a GPU are copied to the host and back.
         Errors  as `launch`; `SimError`
         """
-        timeline: Timeline = _simulator().trace(self, launch, self._blocks("trace", launch, args, kwargs))
+        checked = self._blocks("trace", launch, args, kwargs, simulated=True)
+        timeline: Timeline = _simulator().trace(self, launch, checked)
         return timeline
 
     @named_by_kernel

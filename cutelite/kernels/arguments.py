@@ -452,8 +452,7 @@ def wants_operator(*operands: Any) -> bool:
 
     So it does where Python sees operators (`watched`).
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not any(isinstance(x, torch.Tensor) for x in operands):
+    if not any(map(is_torch, operands)):
         return False
     from cutelite.interop.torch import traced, watched  # late: it imports torch
 

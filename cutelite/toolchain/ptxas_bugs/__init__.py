@@ -67,14 +67,12 @@ def avoid(ptx: str, bugs: Collection[Bug] | None = None) -> str:
     rewrite would take what it has written itself for the user's.
     """
     avoided = {name for comment in ptx.split(_AVOIDED)[1:] for name in comment.partition("\n")[0].split()}
+    names = [name for name in WORDS if name not in avoided and (bugs is None or _bug(name) in bugs)]
     changed = ptx
-    names = [name for name in WORDS if name not in avoided]
     for name in names:
-        if any(word in changed for word in WORDS[name]) and (bugs is None or _bug(name) in bugs):
+        if any(word in changed for word in WORDS[name]):
             changed = _bug(name).rewrite(changed)
-    if changed == ptx:
-        return ptx
-    return f"{changed}\n{_AVOIDED}{' '.join(name for name in names if bugs is None or _bug(name) in bugs)}\n"
+    return ptx if changed == ptx else f"{changed}\n{_AVOIDED}{' '.join(names)}\n"
 
 
 __all__ = ["BUGS", "WORDS", "Bug", "Version", "avoid", "bugs_of"]
