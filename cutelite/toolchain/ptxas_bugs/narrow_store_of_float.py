@@ -12,23 +12,29 @@ from cutelite.toolchain.ptxas_bugs.bug import Bug
 from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
 _FLOAT = Pattern(r"\.b?f(?:16|32|64)\S*\s+(%\w+),")
-_STORE = Pattern(r"(@!?[%\w]+\s+)?\bst(?:\.[\w:]+)*\.b(8|16|32)\s+(\[[^\]]*\]),\s*(%(rs|rd|r)\d+);")
-_BITS = {"rs": 16, "r": 32, "rd": 64}  # of registers, by the names that LLVM gives them
+_STORED = Pattern(r"st\.(?:[\w:.]+\.)?b(8|16|32)\s+\[[^\]]*\],\s*(%(?:rs|rd|r)\d+);")  # found fast by its letters
+_STORE = Pattern(rf"(?:@!?[%\w]+\s+)?\b{_STORED.text}")
+_BITS = {"%rs": 16, "%r": 32, "%rd": 64}  # of registers, by the names that LLVM gives them
 
 
 def _rewrite(ptx: str) -> str:
-    floats = set(_FLOAT.compiled.findall(ptx))
+    narrow = {source for stored, source in _STORED.compiled.findall(ptx) if int(stored) < _bits(source)}
+    floats = narrow and narrow.intersection(_FLOAT.compiled.findall(ptx))
     if not floats:
         return ptx
 
     def copied(found: re.Match[str]) -> str:
-        stored, source, kind = int(found[2]), found[4], found[5]
-        bits = _BITS[kind]
-        if source not in floats or stored >= bits:
+        stored, source = found.groups()
+        bits = _bits(source)
+        if source not in floats or int(stored) >= bits:
             return found[0]
         return f"{{ .reg .b{bits} low; mov.b{bits} low, {source}; {found[0].replace(f'{source};', 'low;')} }}"
 
     return _STORE.compiled.sub(copied, ptx)
+
+
+def _bits(register: str) -> int:
+    return _BITS[register.rstrip("0123456789")]
 
 
 BUG = Bug("narrow-store-of-float", seen=((12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)
