@@ -98,7 +98,7 @@ class BulkCopies:
             fence_mbarrier_init()
         team.sync()
         for stage in static_range(stages):
-            made.bring(stage, stage)
+            made.bring(stage, stage, first=stage == 0)
         return made
 
     @property
@@ -163,8 +163,11 @@ class BulkCopies:
         self.bring(turn[0] % self.stages, self.stages)
         turn[0] = (turn[0] + 1) % (2 * self.stages)
 
-    def bring(self, stage: Any, later: int) -> None:
-        """Start the copy of the next row, if there is one, to a stage. With `taken` it is row ``known[later]``."""
+    def bring(self, stage: Any, later: int, first: bool = False) -> None:
+        """Start the copy of the next row, if there is one, to a stage. With `taken` it is row ``known[later]``.
+
+        first  it is the team's first row
+        """
         room, part = self.room, self.room.part
         row = self.coming.row if room.taken is None else room.taken.known[later]
         if part.team.lane == 0 and row < room.rows:
@@ -172,7 +175,7 @@ class BulkCopies:
             if part.shift is None:
                 begin, end = part.team.rank * part.chunk, part.end()
             else:
-                rows, begin, end = self.covers(rows, row, stage)
+                rows, begin, end = self.covers(rows, row, stage, first)
             bytes = (end - begin) * room.arrays[0].dtype.bytes
             self.full[stage].arrive_expect_tx(bytes * len(rows))
             if part.shift is None or begin < end:
@@ -185,17 +188,20 @@ class BulkCopies:
         if room.taken is None:
             self.coming.go_on()
 
-    def covers(self, rows: list[Any], row: Any, stage: Any) -> tuple[list[Any], Any, Any]:
+    def covers(self, rows: list[Any], row: Any, stage: Any, first: bool) -> tuple[list[Any], Any, Any]:
         """Return the vectors that cover a row of each array, and the first and last element of them to be copied.
 
         Vectors at the ends have elements of other rows too. Where these would lie outside of the array, its first and
         last rows, this thread copies the row's own elements, and zeros beside them.
+
+        first  it is the team's first row: only such a one is the array's first
         """
         room, part = self.room, self.room.part
         lead, begin, width = aligned_down(rows[0], part.unit * COPIED)[1], part.team.rank * part.chunk, part.vector
         covers, last = [part.cover(each, lead) for each in rows], lead + part.n
         end = minimum(begin + part.chunk, (last + width - 1) // width * width)
-        first_of_all, last_of_all = (row == 0) & (begin < lead), (row == room.rows - 1) & (last < end)
+        first_of_all = first and (row == 0) & (begin < lead)
+        last_of_all = (row == room.rows - 1) & (last < end)
         if first_of_all | last_of_all:
             for i in static_range(len(rows)):
                 for j in range(part.sector):
@@ -205,9 +211,10 @@ class BulkCopies:
                             if (at >= lead) & (at < last):
                                 found = covers[i][at]
                             room.memory[at - begin, stage, i] = found
-            fence_proxy_async("shared::cta")  # before copies to the same place
-        first = where(first_of_all, part.sector, begin)
-        return covers, first, maximum(where(last_of_all, end - width, end), first)
+            if first and not self.cleans:  # later copies come to the same place
+                fence_proxy_async("shared::cta")
+        begin = where(first_of_all, part.sector, begin)
+        return covers, begin, maximum(where(last_of_all, end - width, end), begin)
 
     def go_on(self, row: Any) -> None:
         """Do nothing: `refill` has made the next row current."""

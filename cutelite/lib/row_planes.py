@@ -59,14 +59,16 @@ class RowPlanes:
 
     @staticmethod
     def zeros(part: RowPartition) -> RowPlanes:
-        """Make planes of zeros, for sums over rows. Who: all threads of the block, which is one team."""
+        """Make planes of zeros, for sums over rows.
+
+        Who   all threads of the block, which is one team. They meet before one adds: where its stream is created
+        """
         made = RowPlanes.room(part)
         width, places = made.memory.shape
         for at in static_range(0, places, part.team.threads):
             for j in static_range(width):
                 if part.team.lane + at < places:
                     made.memory[j, part.team.lane + at] = 0.0
-        syncthreads()
         return made
 
     def put(self, some: RowVectors, v: Any) -> None:

@@ -623,9 +623,11 @@ def rows(name: str) -> None:
     x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
     many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
     short, targets = np.tile(many, 2).astype(bfloat16), np.arange(9) * 40 - 40
+    odd = np.tile(x, (2, 1)).ravel()[4 : 4 + 11 * 113].reshape(11, 113)  # the first row begins amid a sector of memory
     targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
     cases: dict[str, Callable[[], object]] = {
         "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
+        "ends": lambda: softmax.softmax(odd, how=Plan(32, 1, 2, 4, 1, stages=2, shifted=True)),
         "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
         "sums": lambda: norm.norm_backward(
             x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=1)
@@ -637,6 +639,12 @@ def rows(name: str) -> None:
             norm.Normed(None, np.tile(x[:, :128], (3, 1))[:12], None, np.ones(12, np.float32)),
             x[0, :128],
             how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1),
+        ),
+        "planes": lambda: norm.norm_backward(
+            odd,
+            norm.Normed(None, odd, None, np.ones(11, np.float32)),
+            odd[0],
+            how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1, shifted=True, planes=True),
         ),
         "loss": lambda: loss.cross_entropy_gradient(far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)),
         "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
@@ -685,8 +693,8 @@ def small_sort() -> None:
 
 
 ROWS_KERNELS = (
-    "ring queue sums scan top_k gradients loss loss_ahead loss_backward softmax_backward narrow_norm quantise sort "
-    "steps"
+    "ring ends queue sums scan top_k gradients planes loss loss_ahead loss_backward softmax_backward narrow_norm "
+    "quantise sort steps"
 )
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
 LARGE |= {name: plain.run for name, plain in PLAIN.items()}

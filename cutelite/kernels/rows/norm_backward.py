@@ -67,10 +67,13 @@ class Gathered(NamedTuple):
                 sums.clear()
 
     def write(self, team: Any, kind: Any, *outs: Any) -> None:
-        """Write the team's sums over its rows of a kind to the matrices. Who: all threads of the cluster."""
+        """Write the team's sums over its rows of a kind to the matrices.
+
+        Who  all threads of the cluster. By columns they have met since they added the last row (`Team.leave`)
+        """
         by_columns = any(isinstance(each, RowPlanes) for each in self)
-        if by_columns:
-            cl.cluster_sync() if team.cluster > 1 else cl.syncthreads()
+        if by_columns and team.cluster == 1:
+            cl.syncthreads()
         for sums, out in zip(self, outs, strict=True):
             if sums is not None:
                 sums.write(out[team.number() // team.teams + kind, None])
