@@ -18,7 +18,7 @@ from cutelite.lang.emit import Runtime, mistake, refuse_iteration
 from cutelite.lang.places import Places
 from cutelite.lang.promotion import is_number, to_dtype
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Vector, minimum, vector, where
+from cutelite.lang.values import Vector, maximum, minimum, vector, where
 from cutelite.records import dataclass
 
 UNSIGNED = {i32: u32, i64: u64}
@@ -34,7 +34,7 @@ class Table:
     Fewer indices than there are modes give a table of the other modes.
 
     given   the indices of the first modes
-    ends    vectors of indices may be too large, and then are those of the last element
+    ends    vectors of indices may be of no element, and then are those of some element
     """
 
     __slots__ = ("ends", "given", "tensor")
@@ -85,9 +85,14 @@ class Table:
         return found
 
     def _place(self, x: Vector, index: Any, extent: Any) -> Any:
-        """Return an element of the vector `x` as an index from the start, not behind the last one."""
+        """Return an element of the vector `x` as an index from the start, with `ends` of an element that is there."""
         found = _from_end(x, index, extent)
-        return minimum(found, extent - 1) if self.ends else found
+        if not self.ends:
+            return found
+        wide = UNSIGNED.get(found.dtype)
+        if wide is None:
+            return maximum(minimum(found, extent - 1), 0)
+        return to_dtype(minimum(to_dtype(found, wide), to_dtype(extent - 1, wide)), found.dtype)  # also those below 0
 
 
 def _from_end(x: Any, index: Any, extent: Any) -> Any:

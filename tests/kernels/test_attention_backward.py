@@ -213,6 +213,17 @@ def test_functions_that_add_to_scores_are_known(mod: Any, known: Any) -> None:
     assert not Plan.of(problem, 2.0**-29).extended  # logsumexps divided by it would leave f16's range
 
 
+@pytest.mark.parametrize(("sq", "sk", "dim"), [(2, 35, 64), (40, 35, 72), (2, 19, 128), (3, 70, 136)])
+def test_tables_end_where_queries_and_keys_do(sq: int, sk: int, dim: int) -> None:
+    """Nothing is read before an array, nor behind it, for those that fill up a tile."""
+    q, k, v, do = inputs(sq, sk, 2, 1, dim)
+    apart = np.random.default_rng(0).standard_normal((2, sq + sk - 1)).astype(np.float32)
+    turned, squares = np.asfortranarray(apart[:, ::-1]), np.random.default_rng(1).random((2, sq)).astype(np.float32)
+    compare(q, k, v, do, score_mod=lambda s, b, h, q_idx, kv_idx: s + apart[h, kv_idx - q_idx + sq - 1])
+    compare(q, k, v, do, score_mod=lambda s, b, h, q_idx, kv_idx: s * squares[h, sq - 1 - q_idx])
+    compare(q, k, v, do, mask_mod=lambda b, h, q_idx, kv_idx: turned[h, q_idx - kv_idx + sk - 1] < 0.5)
+
+
 @pytest.mark.parametrize("dim", [64, 128])
 def test_biases_may_be_infinite(dim: int) -> None:
     wall, (q, k, v, do) = np.where(np.arange(140) < 30, -np.inf, 0.0).astype(np.float32), inputs(70, 140, 2, 1, dim)
