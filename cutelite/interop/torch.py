@@ -23,6 +23,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
 from cutelite.interop.planned import planning
+from cutelite.interop.torch_flops import count_flops
 from cutelite.interop.torch_levels import (
     batch_one_by_one,
     check_tangents,
@@ -53,12 +54,15 @@ def traced(*tensors: Any) -> bool:
         return True
     if left_out():
         return False
-    if torch.compiler.is_compiling() or torch._C._is_tracing():
-        return True
-    if torch._C._len_torch_dispatch_stack() and get_proxy_mode() is not None:
+    if torch.compiler.is_compiling() or recorded():
         return True
     check_tangents(*tensors)
-    return in_levels() or any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+    return in_levels() or any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+
+
+def recorded() -> bool:
+    """Tell whether `torch.jit.trace` or `make_fx` records operators: what a launch writes is missing in a record."""
+    return bool(torch._C._is_tracing() or (torch._C._len_torch_dispatch_stack() and get_proxy_mode() is not None))
 
 
 def watched(*tensors: Any) -> bool:
@@ -83,10 +87,10 @@ def _handles(x: torch.Tensor) -> bool:
 
 def in_transform(*tensors: Any) -> bool:
     """Tell whether a transform of `torch.func` is under way, and one of these holds no data because of it."""
-    return in_levels() and any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+    return in_levels() and any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
 
-def _without_data(x: torch.Tensor) -> bool:
+def without_data(x: torch.Tensor) -> bool:
     try:
         if type(x) is torch.Tensor:  # a fake tensor, which is a subclass, warns
             return bool(x.is_meta or (not x.data_ptr() and x.numel() > 0))
@@ -176,13 +180,16 @@ def custom_op(
 
 
 def library_op(
-    name: str, *, results: Results, out: tuple[str, ...] = (), mutates_args: Iterable[str] = (), **how: Any
-) -> Callable[[Function], Any]:
+    name: str, *, results: Results, out: tuple[str, ...] = (), mutates_args: Iterable[str] = (),
+    flops: Callable[..., int] | None = None, **how: Any
+) -> Callable[[Function], Any]:  # fmt: skip
     """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`.
 
     results  not left out, but for what gives nothing: the functions compare extents, and some symbols have no number
     out      names of the tensors to write of an out= form, if there is one: `into` of the operator. The function has a
              keyword `out` then, which the operator has not
+    flops    of the operator's arguments: the floating-point operations that `torch.utils.flop_counter` counts. With an
+             out= form it may use those alone that are before the tensors to write
     """
 
     def decorate(function: Function) -> Any:
@@ -201,6 +208,8 @@ def library_op(
             made.register_autograd(functools.partial(refuse_derivative, made))  # until it is given one
         if out:
             made.into = out_form(made, function, *out)
+        if flops is not None:
+            count_flops(made._opoverload._overloadpacket, flops)
         return made
 
     return decorate

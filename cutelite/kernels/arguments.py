@@ -114,6 +114,7 @@ class Arguments:
 
     def __init__(self) -> None:
         self._known = Known.first()
+        self._missed = would_be_missed()
 
     def array(
         self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
@@ -128,9 +129,12 @@ class Arguments:
         dense    it is row-major, without gaps
         rows     it is contiguous along its last mode
         why      says where numbers among `modes` come from
-        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written
+        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written;
+                 `Misfit` for a tensor whose operators torch records
         """
         key: Any
+        if self._missed:
+            check_recorded(array)
         try:
             asked = name, kinds, modes, written, dense, rows
             strides = strides_of(array) if dense or rows or written else None
@@ -265,6 +269,25 @@ def result_like(x: Any, out: Any, **operands: Any) -> Any:
         return empty(x, tuple(x.shape))
     check_underived(x=x, **operands)
     return out
+
+
+def would_be_missed() -> bool:
+    """Tell whether torch records operators (`torch.jit.trace`, `make_fx`): it would record no launch of a kernel."""
+    torch = sys.modules.get("torch")
+    if torch is None or not (torch._C._is_tracing() or torch._C._len_torch_dispatch_stack()) or left_out():
+        return False
+    from cutelite.interop.torch import recorded  # late: it imports torch
+
+    return recorded()
+
+
+def check_recorded(array: Any) -> None:
+    """Check that torch, if it records operators, misses no launch of a kernel for this array. Errors: `Misfit`."""
+    if is_torch(array) and would_be_missed():
+        raise Misfit(
+            "torch.jit.trace and make_fx record operators of torch, and would miss this call: call one of "
+            "torch.ops.cutelite, or make an operator by cutelite.interop.torch.custom_op"
+        )
 
 
 def check_underived(what: str = "out=", /, **operands: Any) -> None:

@@ -10,6 +10,7 @@ and fills the GPU better. `beside` moves weights so that this is possible; each 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -69,6 +70,12 @@ def of_weights(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
 
 
+def flops_of_layers(x: Tensor, weights: Sequence[Tensor], *_: Any) -> int:
+    """Return the floating-point operations of the products of x, (..., K), and all rows of `weights`."""
+    rows, numbers = sum(len(weight) for weight in weights), int(prod(x.shape))
+    return 2 * numbers * rows
+
+
 def check_layers(x: Tensor, weights: Sequence[Tensor], gate: bool = False) -> None:
     """Check that x, (..., M, K), fits the matrices of layers; with `gate` those of a gate and of what it multiplies.
 
@@ -91,7 +98,7 @@ def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Te
     return out
 
 
-@library_op("cutelite::linear", results=_products)
+@library_op("cutelite::linear", results=_products, flops=flops_of_layers)
 def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
@@ -117,7 +124,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     return out
 
 
-@library_op("cutelite::gated_linear", results=lambda x, weights, _: of_weights(x, weights[:1]))
+@library_op("cutelite::gated_linear", results=lambda x, weights, _: of_weights(x, weights[:1]), flops=flops_of_layers)
 def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
     """Return ``activation(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
@@ -141,7 +148,7 @@ def _sums(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
     return x.new_empty((*lead, n)), x.new_empty((*lead, n)), squares
 
 
-@library_op("cutelite::summed_linear", results=_sums)
+@library_op("cutelite::summed_linear", results=_sums, flops=lambda x, weight, *_: flops_of_layers(x, [weight]))
 def summed_linear(
     x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -155,7 +162,7 @@ def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: f
     return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
 
 
-@library_op("cutelite::normed_linear", results=_normed)
+@library_op("cutelite::normed_linear", results=_normed, flops=lambda x, _, weights, *more: flops_of_layers(x, weights))
 def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
     """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
 
@@ -172,7 +179,9 @@ def _queries(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tenso
     return of_weights(x, weights[:1]).unflatten(-1, (-1, keys.shape[-1]))
 
 
-@library_op("cutelite::appended_linear", mutates_args={"keys", "values", "length"}, results=_queries)
+@library_op(
+    "cutelite::appended_linear", mutates_args={"keys", "values", "length"}, results=_queries, flops=flops_of_layers
+)  # fmt: skip
 def appended_linear(
     x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
     squares: Tensor | None, eps: float,
@@ -191,7 +200,7 @@ def appended_linear(
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 
-@library_op("cutelite::rotated_linear", results=lambda x, weights, *_: of_weights(x, weights))
+@library_op("cutelite::rotated_linear", results=lambda x, weights, *_: of_weights(x, weights), flops=flops_of_layers)
 def rotated_linear(
     x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int
 ) -> Tensor:  # fmt: skip
@@ -208,6 +217,7 @@ def rotated_linear(
 @library_op(
     "cutelite::rotated_linear_backward",
     results=lambda dq, dk, dv, x, weights, c, s, needs: unwritten(x, sum(map(len, weights)), needs),
+    flops=lambda dq, dk, dv, x, weights, c, s, needs: flops_of_layers(x, weights) * sum(needs),
 )
 def rotated_linear_backward(
     dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
@@ -228,6 +238,7 @@ def rotated_linear_backward(
 @library_op(
     "cutelite::linear_backward",
     results=lambda grad, x, weights, needs: unwritten(x, grad.shape[-1], needs),
+    flops=lambda grad, x, weights, needs: flops_of_layers(x, weights) * sum(needs),
 )
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
     """Return the gradients of x and of all weights, as one matrix; those that `needs` does not ask for are empty."""
@@ -275,7 +286,16 @@ def _gated(x: Tensor, weights: Sequence[Tensor], down: Tensor, *_: Any) -> tuple
     return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
 
 
-@library_op("cutelite::gated_mlp", results=_gated)
+def flops_of_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, needs: Sequence[int] = (1, 0, 1)) -> int:
+    """Return the floating-point operations of a gated MLP; of its derivatives those by x, weights and `down`."""
+    rows, numbers = int(prod(x.shape[:-1])), int(prod(down.shape))
+    return flops_of_layers(x, weights) * (needs[0] + needs[1]) + 2 * rows * numbers * needs[2]
+
+
+@library_op(
+    "cutelite::gated_mlp", results=_gated,
+    flops=lambda x, weights, down, *_: flops_of_mlp(x, weights, down),
+)  # fmt: skip
 def gated_mlp(
     x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
@@ -307,7 +327,12 @@ def _gradients(
     return [*unwritten(x, halves.shape[-1], needs[:2]), of_down]
 
 
-@library_op("cutelite::gated_mlp_backward", results=_gradients)
+@library_op(
+    "cutelite::gated_mlp_backward", results=_gradients,
+    flops=lambda grad, x, weights, down, halves, h, needs, _: flops_of_mlp(
+        x, weights, down, (needs[0], needs[1], needs[2] + (needs[0] or needs[1]))
+    ),
+)  # fmt: skip
 def gated_mlp_backward(
     grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
     activation: str,

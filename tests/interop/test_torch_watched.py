@@ -18,7 +18,10 @@ from torch.utils._pytree import tree_map_only
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, decode
 from cutelite.kernels.gemm import gemm
+from cutelite.kernels.gemm.grouped import gemm as grouped
 from cutelite.kernels.moe import experts, route
+from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.softmax import softmax
 
@@ -118,6 +121,26 @@ def test_traces_and_graphs_have_operators() -> None:
         traced = torch.jit.trace(lambda x: softmax(gemm(x, x.T)), (x,))
     for again in traced, make_fx(lambda x: softmax(gemm(x, x.T)))(x):
         assert torch.equal(again(y), softmax(gemm(y, y.T)))
+
+
+UNRECORDED: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: elementwise(lambda x: x * 2.0, (x,)),
+    "scale": lambda x: scale(x, torch.ones(1, device=DEVICE)),
+    "out": lambda x: softmax(x, out=torch.empty_like(x)),
+    "adamw": lambda x: adamw([x], [x.clone()], [x.clone()], [x.clone()], 1),
+    "grouped": lambda x: grouped(x, x.repeat(2, 1)[None], torch.tensor([4], dtype=torch.int32, device=DEVICE)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+@pytest.mark.parametrize("name", UNRECORDED)
+def test_calls_that_a_record_would_miss_are_refused(name: str) -> None:
+    x = random(4, 16)
+    UNRECORDED[name](x.clone())
+    records: Any = (lambda call: torch.jit.trace(call, (x,)), lambda call: make_fx(call)(x))
+    for record in records:
+        with pytest.raises(cl.ArgumentError, match="would miss this call: call one of"):
+            record(UNRECORDED[name])
 
 
 def test_tensors_whose_memory_was_freed_are_told_as_such() -> None:

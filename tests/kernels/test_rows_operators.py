@@ -8,6 +8,7 @@ import cutelite as cl
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, activated_backward, gated, gated_backward
+from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm import Normed, layer_norm, norm_backward, rms_norm
 from cutelite.kernels.rows.quantise import quantise
@@ -20,6 +21,7 @@ from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.softmax import log_softmax, softmax, softmax_backward
 from cutelite.kernels.rows.sort import sort
+from cutelite.kernels.rows.transpose import transposed
 
 torch = pytest.importorskip("torch")
 made = pytest.importorskip("cutelite.kernels.rows.operators_elements")
@@ -211,6 +213,61 @@ def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
         torch.use_deterministic_algorithms(False)
 
 
+SWISH = made.elementwise("cutelite_tests::swish", lambda x: x / (1.0 + cl.math.exp(-x)))
+BOTH = made.elementwise("cutelite_tests::both", lambda x, y: (x * y + 1.0, 2.0 * y), dtypes=("f32", "f16"))
+BYTES = made.elementwise("cutelite_tests::bytes", lambda x: x * 2.0, dtypes=("e4m3",))
+
+
+def test_functions_of_elements_become_operators_with_derivatives() -> None:
+    x, y = tensors((3, 33), (3, 33))
+    compare(SWISH, (x,), F.silu)
+    torch.library.opcheck(BOTH, (x, y))
+    half = y.detach().bfloat16().requires_grad_()
+    product, doubled = BOTH(x, half)
+    assert (product.dtype, doubled.dtype) == (torch.float32, torch.float16)
+    for_x, for_half = torch.autograd.grad(product.sum() + 3 * doubled.float().sum(), (x, half))
+    torch.testing.assert_close(for_x, half.float().detach())
+    torch.testing.assert_close(for_half, (x.detach() + 6).bfloat16())
+    assert torch.autograd.grad(BOTH(x, y)[1].float().sum(), (x, y))[0].eq(0).all()
+    torch.library.opcheck(BYTES, (x.detach(),))
+    with pytest.raises(RuntimeError, match=r"bytes.default has no derivative: detach what it is given"):
+        BYTES(x).float().sum().backward()
+    out = torch.empty_like(x)
+    SWISH.into(x.detach(), out)
+    torch.testing.assert_close(out, F.silu(x.detach()))
+    torch.testing.assert_close(torch.vmap(SWISH)(x.detach()), out)
+    for function, dtypes, said in (max, (), "but must be one of 1 to 4"), (F.silu, ("f9",), "dtypes is 'f9'"):
+        with pytest.raises(cl.ArgumentError, match=said):
+            made.elementwise("cutelite_tests::wrong", function, dtypes)
+    with pytest.raises(cl.ArgumentError, match=r"y is \(3, 8\), but must be \(3, 33\), as x"):
+        BOTH(x, y[:, :8])
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (200, 70), (1, 1)])
+def test_counts_and_transposes(shape: tuple[int, int]) -> None:
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    (x,) = tensors(shape)
+    compare(numbers.transposed, (x, "f32"), lambda x: x.T)
+    torch.library.opcheck(numbers.transposed, (x.detach(), "e4m3"))
+    torch.library.opcheck(numbers.transposed_blocks, (x.detach(), "e5m2"))
+    torch.library.opcheck(numbers.histogram, (x.detach(), 8, -1.0, 1.0))
+    half = transposed(x, "f16")
+    (gradient,) = torch.autograd.grad(half.sum(), x)
+    assert half.dtype == torch.float16 and gradient.eq(1).all()
+    q, scale = transposed(x.detach(), Narrow(block=128))
+    wide = q.float() * scale.repeat_interleave(128, 1)[:, : shape[0]]
+    torch.testing.assert_close(wide, x.detach().T, rtol=0.07, atol=0.01)
+    for to in "e4m3", Narrow(block=128):
+        with pytest.raises(cl.ArgumentError, match="has no derivative, and x needs a gradient"):
+            transposed(x, to)
+    with pytest.raises(cl.ArgumentError, match="histogram has no derivative, and x needs a gradient"):
+        histogram(x, 4)
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: (histogram(x, 8), transposed(x, "bf16")), fullgraph=True, backend="aot_eager")
+    for mine, exact in zip(compiled(x.detach()), (histogram(x.detach(), 8), x.detach().bfloat16().T), strict=True):
+        assert torch.equal(mine, exact)
+
+
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "softmax": (softmax, lambda x, w: F.softmax(x, -1)),
     "log_softmax": (log_softmax, lambda x, w: F.log_softmax(x, -1)),
@@ -227,6 +284,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "values": (lambda x, w: sort(x[0], x[1])[1], lambda x, w: x[1][x[0].sort()[1]]),
     "cumsum": (lambda x, w: cumsum(x), lambda x, w: x.cumsum(1)),
     "reduced": (lambda x, w: reduced(x, "mean", 1), lambda x, w: x.mean(1)),
+    "transposed": (lambda x, w: transposed(x, "f32"), lambda x, w: x.T),
     "rope": (lambda x, w: rope(x[:, None], x[:, None], x[:, :8].detach(), x[:, 8:].detach())[1], None),
     "rope of queries": (lambda x, w: rope(x[:, None], None, x[:, :8].detach(), x[:, 8:].detach())[0], None),
 }

@@ -26,6 +26,7 @@ backward_plan.py   configurations                 backward_tiles.py  tiles: plac
 model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share
 operators.py       `attention` and its derivative as operators of torch
+flops.py           their floating-point operations, as torch counts them
 on_jax.py          `attention` and its derivative, and `decode`, within JAX's transforms
 
     from cutelite.kernels.attention import attention

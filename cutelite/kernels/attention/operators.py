@@ -29,7 +29,7 @@ from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, wants_operator
-from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
+from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import check_detached
 from cutelite.tuples import NamedTuple
@@ -119,7 +119,9 @@ def attended(q: Tensor, v: Tensor | int, layout: str = "bshd", dtype: Any = None
     return q.new_empty((*q.shape[:-1], columns), dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
 
-@library_op("cutelite::attention", results=lambda q, k, v, *how: attended(q, v, how[-1]), out=("out",))
+@library_op(
+    "cutelite::attention", results=lambda q, k, v, *how: attended(q, v, how[-1]), out=("out",), flops=flops.of_forward
+)
 def attention(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, causal: str, left: int | None, right: int | None,
     softcap: float | None, scale: float | None, layout: str, out: Any = None,
@@ -128,7 +130,7 @@ def attention(
     return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None), out, sinks)
 
 
-@library_op("cutelite::attention_backward", results=("q", "k", "v"))
+@library_op("cutelite::attention_backward", results=("q", "k", "v"), flops=flops.of_backward)
 def attention_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
@@ -138,7 +140,9 @@ def attention_backward(
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
 
 
-@library_op("cutelite::attention_varlen", results=lambda q, k, v, *_: attended(q, v), out=("out",))
+@library_op(
+    "cutelite::attention_varlen", results=lambda q, k, v, *_: attended(q, v), out=("out",), flops=flops.of_sequences
+)
 def attention_varlen(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str,
     left: int | None, right: int | None, softcap: float | None, scale: float | None, out: Any = None,
@@ -148,7 +152,7 @@ def attention_varlen(
     return forward(tensors, how, (None, None), out, sinks)
 
 
-@library_op("cutelite::attention_varlen_backward", results=("q", "k", "v"))
+@library_op("cutelite::attention_varlen_backward", results=("q", "k", "v"), flops=flops.of_sequences_backward)
 def attention_varlen_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
@@ -159,7 +163,7 @@ def attention_varlen_backward(
     return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
-@library_op("cutelite::decode", results=lambda q, k, v, *_: attended(q, v), out=("out",))
+@library_op("cutelite::decode", results=lambda q, k, v, *_: attended(q, v), out=("out",), flops=flops.of_decode)
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
@@ -172,7 +176,10 @@ def decode(
     )  # fmt: skip
 
 
-@library_op("cutelite::decode_latent", results=lambda q, a, lengths, table, dim_v, *_: attended(q, dim_v), out=("out",))
+@library_op(
+    "cutelite::decode_latent", results=lambda q, a, lengths, table, dim_v, *_: attended(q, dim_v), out=("out",),
+    flops=flops.of_latent,
+)  # fmt: skip
 def decode_latent(
     q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
     scale: float | None, splits: int | None = None, out: Any = None,
@@ -185,8 +192,9 @@ def decode_latent(
 
 
 @library_op(
-    "cutelite::attention_fp8", results=lambda q, k, v, *how: attended(q, v, how[-1], torch.bfloat16), out=("out",)
-)
+    "cutelite::attention_fp8", results=lambda q, k, v, *how: attended(q, v, how[-1], torch.bfloat16), out=("out",),
+    flops=flops.of_forward,
+)  # fmt: skip
 def attention_fp8(
     q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, v_scale: Tensor, causal: str, left: int | None,
     right: int | None, scale: float | None, layout: str, out: Any = None,

@@ -73,7 +73,13 @@ def _product(a: Tensor, b: Tensor, *_: Any) -> Tensor:
     return empty(b, shape, DEFAULTS.get(code_of(a)))
 
 
-@library_op("cutelite::gemm", results=_product, out=("out",))
+def flops_of(a: Tensor, b: Tensor, *_: Any) -> int:
+    """Return the floating-point operations of ``a @ b``."""
+    extents: tuple[int, ...] = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:], b.shape[-1]
+    return 2 * prod(extents)
+
+
+@library_op("cutelite::gemm", results=_product, out=("out",), flops=flops_of)
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
@@ -24,7 +25,12 @@ def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Te
     return experts_alone(x, gate_up, down, index, weights)
 
 
-@library_op("cutelite::experts", results="x", out=("out",))
+def flops_of(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, *_: Any) -> int:
+    """Return the floating-point operations of the products of all chosen experts."""
+    return 2 * prod(index.shape) * x.shape[1] * (gate_up.shape[1] + down.shape[2])
+
+
+@library_op("cutelite::experts", results="x", out=("out",), flops=flops_of)
 def experts_alone(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, out: Any = None
 ) -> Tensor:  # fmt: skip
@@ -39,7 +45,7 @@ def _kept(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tens
     return x.new_empty(x.shape), x.new_empty((pairs, 2 * down.shape[2])), *order
 
 
-@library_op("cutelite::experts_kept", results=_kept)
+@library_op("cutelite::experts_kept", results=_kept, flops=flops_of)
 def experts_kept(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -55,7 +61,12 @@ def _gradients(gradient: Tensor, *given: Any) -> tuple[Tensor, ...]:
     return x.new_empty(x.shape), *of_matrices, x.new_empty(place.shape, dtype=torch.float32)
 
 
-@library_op("cutelite::experts_backward", results=_gradients)
+def _flops_of_gradients(gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, *given: Any) -> int:
+    *_, place, _, matrices = given
+    return flops_of(x, gate_up, down, place) * (2 if matrices else 1)
+
+
+@library_op("cutelite::experts_backward", results=_gradients, flops=_flops_of_gradients)
 def experts_backward(
     gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, weights: Tensor, sums: Tensor, rows: Tensor,
     place: Tensor, ends: Tensor, matrices: bool,
@@ -84,7 +95,10 @@ for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
 
 
-@library_op("cutelite::narrow_experts", results="x", out=("out",))
+@library_op(
+    "cutelite::narrow_experts", results="x", out=("out",),
+    flops=lambda x, gate_up, down, index, weights, kind, inner, *_: 6 * prod(index.shape) * x.shape[1] * inner,
+)  # fmt: skip
 def narrow_experts(
     x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int,
     out: Any = None,
@@ -93,7 +107,10 @@ def narrow_experts(
     return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner, out=out)
 
 
-@library_op("cutelite::scaled_experts", results="x", out=("out",))
+@library_op(
+    "cutelite::scaled_experts", results="x", out=("out",),
+    flops=lambda x, gate_up, _, down, scale, index, *more: flops_of(x, gate_up, down, index),
+)  # fmt: skip
 def scaled_experts(
     x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor,
     out: Any = None,

@@ -17,7 +17,15 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Misfit, as_number, changing, in_words_of_caller, is_array, writable
+from cutelite.kernels.arguments import (
+    Misfit,
+    as_number,
+    changing,
+    check_recorded,
+    in_words_of_caller,
+    is_array,
+    writable,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -244,6 +252,7 @@ def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[Any
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
     """Return the dtype of a tensor. Errors: `cl.ArgumentError` for another dtype or shape."""
     is_array(f"{name}[{i}]", x)
+    check_recorded(x)
     if written:
         writable(f"{name}[{i}]", x)
     found = DTYPES.get(code_of(x))

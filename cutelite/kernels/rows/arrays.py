@@ -12,6 +12,7 @@ import cutelite_rt as rt
 from cutelite.kernels.arguments import (
     check_in_place,
     check_levels,
+    check_recorded,
     contiguous,
     instance,
     is_array,
@@ -70,6 +71,7 @@ class Rows:
         written: bool = False,
     ) -> None:
         is_array(name, array)
+        check_recorded(array)
         if written:
             writable(name, array)
         found = kinds.get(code_of(array))
@@ -214,6 +216,7 @@ def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
 
 
 def flat(array: Any, n: int) -> Any:
-    """Return an array as a contiguous vector of `n` elements."""
+    """Return an array as a contiguous vector of `n` elements. Errors: `Misfit` where torch records its operators."""
+    check_recorded(array)
     made = array.reshape((n,))
     return made if n == 1 or rt.read(made).strides[0] == 1 else contiguous(made)

@@ -11,10 +11,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import as_number, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.rows.arrays import DTYPES, flat
+from cutelite.kernels.rows.arrays import DTYPES, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, width
 from cutelite.lang.promotion import LARGEST
 
@@ -59,7 +58,6 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
     return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), x >= low and x <= high
 
 
-@untraced
 @underived()
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     """Count numbers.
@@ -70,6 +68,8 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     Gives      (bins,), i32
     Errors     `cl.ArgumentError` for other arrays and bins
     """
+    if (made := derived(x)) is not None:
+        return made.histogram(x, bins, float(low), float(high))
     is_array("x", x)
     dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
     low, high, bins = as_number("low", low), as_number("high", high), as_number("bins", bins, whole=True)

@@ -23,6 +23,7 @@ from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.operators_elements import (
     activated,
     activated_backward,
+    elementwise,
     gated,
     gated_backward,
     gated_halves,
@@ -37,19 +38,22 @@ from cutelite.kernels.rows.operators_numbers import (
     cumsum,
     embedding,
     embedding_backward,
+    histogram,
     quantise,
     reduced,
     sample,
     sort,
     sort_with,
     top_k,
+    transposed,
+    transposed_blocks,
 )
 
 __all__ = [
-    "activated", "activated_backward", "argmax", "cross_entropy", "cross_entropy_backward", "cumsum", "embedding",
-    "embedding_backward", "gated", "gated_backward", "gated_halves", "linear_cross_entropy", "norm_backward",
-    "norm_forward", "quantise", "reduced", "rope", "rope_", "rope_append", "rope_tables", "sample", "softmax",
-    "softmax_backward", "sort", "sort_with", "top_k",
+    "activated", "activated_backward", "argmax", "cross_entropy", "cross_entropy_backward", "cumsum", "elementwise",
+    "embedding", "embedding_backward", "gated", "gated_backward", "gated_halves", "histogram", "linear_cross_entropy",
+    "norm_backward", "norm_forward", "quantise", "reduced", "rope", "rope_", "rope_append", "rope_tables", "sample",
+    "softmax", "softmax_backward", "sort", "sort_with", "top_k", "transposed", "transposed_blocks",
 ]  # fmt: skip
 
 

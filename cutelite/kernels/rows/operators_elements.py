@@ -1,5 +1,7 @@
 """Activations, gates and rotary embedding as operators of torch, with derivatives: `torch.ops.cutelite.gated`.
 
+`elementwise` makes an operator of a function of elements.
+
 `cutelite.kernels.rows.operators` imports this module.
 """
 
@@ -8,18 +10,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor
 
+import cutelite as cl
 from cutelite.interop.torch import library_op
-from cutelite.kernels.arguments import ArrayError
-from cutelite.kernels.arrays import code_of
+from cutelite.interop.torch_transforms import batched
+from cutelite.kernels.arguments import ArrayError, one_of
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
+from cutelite.kernels.rows.arrays import DTYPES, RESULTS
 
 
 @library_op("cutelite::activated", results="x", out=("out",))
@@ -141,3 +150,101 @@ def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scal
 def whole(x: Tensor) -> Tensor:
     """The tensor with elements of a head side by side: gradients of sums have strides of 0."""
     return x if x.stride()[-1:] == (1,) else x.contiguous()
+
+
+def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] = ()) -> Any:
+    """Make an operator of a function of elements, as `cutelite.kernels.rows.elementwise.elementwise` takes it.
+
+        swish = elementwise("mylib::swish", lambda x: x / (1.0 + cl.math.exp(-x)))
+        y = swish(x)       # or torch.ops.mylib.swish, within torch.compile too
+
+    name      'namespace::name', by which torch.ops has it
+    function  of one to four vectors, whose names the operator's arguments get
+    dtypes    codes of the results' dtypes; default: one result, of the dtype of the first argument
+    Gives     torch's `CustomOpDef`. It has derivatives (`cl.value_and_derivative`) unless a result has 8 bits, or the
+              arguments are more than three or with the results more than four
+    Errors    `cl.ArgumentError` for other functions and dtypes
+    """
+    names = _parameters(function)
+    elements.check_count("dtypes", dtypes or ("",), elements.MOST_OUTPUTS)
+    for kind in dtypes:
+        one_of("dtypes", kind, RESULTS)
+    count = len(dtypes) or 1
+
+    def results(*given: Tensor) -> Any:
+        made = tuple(empty(given[0], tuple(given[0].shape), kind) for kind in dtypes or (None,))
+        return made if count > 1 else made[0]
+
+    def computed(*given: Tensor, out: Any = None) -> Any:
+        to = out if out is None or count > 1 else (out,)
+        made = elements.elementwise(function, given, out=to, dtypes=dtypes, names=(*names, *outs))
+        return made if count > 1 else made[0]
+
+    outs = tuple(f"out{i}" for i in range(count)) if count > 1 else ("out",)
+    computed.__signature__ = _takes(names, count, out=True)  # type: ignore[attr-defined]
+    made = library_op(name, results=results, out=outs)(computed)
+    batched(made, *names)
+    if len(names) + count <= elements.MOST_INPUTS and all(kind in DTYPES for kind in dtypes):
+        _differentiable(made, function, names, count)
+    return made
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    """Return the names of a function's arguments. Errors: `cl.ArgumentError` unless they are one to four, by place."""
+    taken: list[inspect.Parameter] = []
+    with suppress(TypeError, ValueError):  # what is no function, and what has no signature
+        taken += inspect.signature(function).parameters.values()
+    names = tuple(x.name for x in taken if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD))
+    if not 1 <= len(names) <= elements.MOST_INPUTS or len(names) < len(taken):
+        raise cl.ArgumentError(f"function is {function!r}, but must be one of 1 to {elements.MOST_INPUTS} vectors")
+    return names
+
+
+def _takes(names: Sequence[str], results: int, out: bool = False) -> inspect.Signature:
+    """Return the signature of a function of tensors with these names."""
+    taken = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Tensor) for name in names]
+    if out:
+        taken.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any))
+    gives = Tensor if results == 1 else tuple[(Tensor,) * results]  # type: ignore[misc]
+    return inspect.Signature(taken, return_annotation=gives)
+
+
+def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[str, ...], count: int) -> None:
+    """Give an operator of `elementwise` its derivative, an operator too."""
+
+    def slopes(*given: Any) -> Any:
+        gradients, x = given[:count], given[count:]
+        found = []
+        for i in cl.static_range(len(x)):
+            each = [cl.full_like(x[i], 0.0)]
+            for j in cl.static_range(count):
+                slope = _slope(function, x, i, j)
+                if slope is not None:
+                    each.append(gradients[j] * slope)
+            found.append(sum(each[1:], each[0]) if len(each) > 1 else each[0])
+        return tuple(found)
+
+    def backward(*given: Tensor) -> Any:
+        kinds = tuple(code_of(x) for x in given[count:])
+        made = elements.elementwise(slopes, given, dtypes=kinds, names=(*of_results, *names, *of_names))
+        return made if len(names) > 1 else made[0]
+
+    of_results, of_names = (tuple(f"d{each}" for each in every) for every in (map(str, range(count)), names))
+    backward.__signature__ = _takes((*of_results, *names), len(names))  # type: ignore[attr-defined]
+    derived = library_op(f"{operator._qualname}_backward", results=names if len(names) > 1 else names[0])(backward)
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    operator.register_autograd(lambda ctx, *dy: derived(*dy, *ctx.saved_tensors), setup_context=keep)
+
+
+def _slope(function: Callable[..., Any], x: Sequence[Any], i: int, j: int) -> Any:
+    """Return the derivative of the result `j` of a function by its argument `i`; None where that is nothing."""
+
+    def of_one(v: Any) -> Any:
+        found = function(*x[:i], v, *x[i + 1 :])
+        return found[j] if isinstance(found, tuple) else found
+
+    slope = cl.value_and_derivative(of_one, x[i])[1]
+    return None if isinstance(slope, float) and slope == 0.0 else slope

@@ -19,6 +19,7 @@ from cutelite.interop.torch import library_op
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient, one_of
 from cutelite.kernels.arrays import code_of
+from cutelite.kernels.gemm.operators import flops_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 from cutelite.kernels.rows.elementwise import scale
 
@@ -58,7 +59,11 @@ def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any
     return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
-@library_op("cutelite::linear_cross_entropy", results=_losses)
+def _flops_of_losses(x: Tensor, weight: Tensor, *how: Any) -> int:
+    return flops_of(x, weight.mT) * (3 if how[-1] else 1)
+
+
+@library_op("cutelite::linear_cross_entropy", results=_losses, flops=_flops_of_losses)
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
@@ -75,7 +80,10 @@ def linear_loss(
     return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
 
 
-@library_op("cutelite::linear_cross_entropy_backward", results=("x", "weight"))
+@library_op(
+    "cutelite::linear_cross_entropy_backward", results=("x", "weight"),
+    flops=lambda gradient, x, weight, *_: 3 * flops_of(x, weight.mT),
+)  # fmt: skip
 def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
     rows: int | None,

@@ -1,4 +1,4 @@
-"""Embeddings, choices, sorts, sums and 8 bits as operators of torch, with derivatives: `torch.ops.cutelite.embedding`.
+"""Embeddings, choices, sorts, sums, counts, transposes and 8 bits as operators of torch, with derivatives.
 
 `cutelite.kernels.rows.operators` imports this module.
 """
@@ -14,14 +14,17 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import check_places, library_op
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arguments import Misfit
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows import embedding as tables
+from cutelite.kernels.rows import histogram as counts
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
-from cutelite.kernels.rows.arrays import RESULTS
+from cutelite.kernels.rows import transpose as transposes
+from cutelite.kernels.rows.arrays import DTYPES, RESULTS
 from cutelite.kernels.rows.narrow import Narrow
 
 
@@ -183,3 +186,35 @@ def quantise(
     """Rows of x, or of activation(x) * up, in 8 bits, and scales: one for each row (block 1) or 128 elements."""
     narrow = Narrow(RESULTS.get(dtype), block)
     return tuple(by_8_bits.quantise(x, narrow, up=up, activation=activation, out=out))
+
+
+@library_op("cutelite::histogram", results=lambda x, bins, *_: x.new_empty((bins,), dtype=torch.int32))
+def histogram(x: Tensor, bins: int, low: float, high: float) -> Tensor:
+    """Count numbers by bins. It has no derivative."""
+    return counts.histogram(x, bins, low, high)
+
+
+@library_op("cutelite::transposed", results=lambda x, to: transposes.room(x, RESULTS[to]))
+def transposed(x: Tensor, to: str) -> Tensor:
+    """A matrix, transposed and cast to the dtype of a code, whose rows may have gaps."""
+    return transposes.transposed(x, to)
+
+
+def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    if inputs[1] not in DTYPES:
+        raise Misfit(f"to {inputs[1]} there is no derivative: detach x")
+    ctx.code = code_of(inputs[0])
+
+
+transposed.register_autograd(lambda ctx, dy: (transposed(dy, ctx.code), None), setup_context=_keep_dtype)
+
+
+def _transposed_blocks(x: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
+    m, n = x.shape
+    return transposes.room(x, RESULTS[dtype]), Narrow(RESULTS[dtype], transposes.TILE_M).scales(x.new_empty((n, m)))
+
+
+@library_op("cutelite::transposed_blocks", results=_transposed_blocks)
+def transposed_blocks(x: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
+    """A matrix, transposed and quantised in blocks of 128, and its scales. It has no derivative."""
+    return tuple(transposes.transposed(x, Narrow(RESULTS.get(dtype), transposes.TILE_M)))

@@ -13,10 +13,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import is_array, one_of, underived
+from cutelite.kernels.arguments import check_underived, in_words_of_caller, is_array, one_of
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import RESULTS, Rows
+from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
@@ -166,8 +165,13 @@ def apart(m: int, bytes: int) -> int:
     return -(-m // unit) * unit
 
 
-@untraced
-@underived()
+def room(x: Any, kind: Any) -> Any:
+    """Return an array for the transposed of x, of a dtype."""
+    m, n = x.shape
+    return empty(x, (n, apart(m, kind.bytes)), kind.name)[:, :m]
+
+
+@in_words_of_caller
 def transposed(x: Any, to: str | Narrow) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
@@ -178,17 +182,21 @@ def transposed(x: Any, to: str | Narrow) -> Any:
             them. Of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
-    is_array("x", x)
-    narrow = to if isinstance(to, Narrow) else None
+    narrow: Narrow | None = to if isinstance(to, Narrow) else None
     if narrow is None:
         one_of("to", to, RESULTS)
-    kind = to.dtype if isinstance(to, Narrow) else RESULTS.get(to)
-    if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
-        raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
+    elif narrow.block != TILE_M:
+        raise cl.ArgumentError(f"columns are quantised in blocks of {TILE_M}: to is {to!r}")
+    if narrow is not None or to not in DTYPES:
+        check_underived(f"to={to!r}", x=x)
+    if (made := derived(x)) is not None:
+        return Quantised(*made.transposed_blocks(x, narrow.dtype.name)) if narrow else made.transposed(x, to)
+    is_array("x", x)
+    if len(x.shape) != 2:
+        raise cl.ArgumentError(f"x has shape {tuple(x.shape)}, but must be a matrix")
     rows = Rows(x, "x", most=None)
-    pitch = apart(rows.m, kind.bytes)
-    y = empty(x, (rows.n, pitch), kind.name)
-    y = y if pitch == rows.m else y[:, : rows.m]
+    kind = RESULTS[to] if narrow is None else narrow.dtype
+    y = room(x, kind)
     scale = None if narrow is None else narrow.scales(y)
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
