@@ -33,34 +33,13 @@ from cutelite.lang.values import Scalar
 from cutelite.lang.wgmma import static_extent
 from cutelite.layout import Layout, is_static
 from cutelite.ops import tcgen05 as ops
+from cutelite.ops import tcgen05_layouts as layouts
 from cutelite.ops import tcgen05_mma as ops_mma
 from cutelite.ops import tensor as tensors
-from cutelite.ops.tcgen05_layouts import (
-    CELL_BITS,
-    COPIES,
-    DEEP_BYTES,
-    LANE_SHIFT,
-    LANES,
-    SHAPES,
-    STEP_BYTES,
-    WARP_LANES,
-    accumulator_layout,
-    cells_of_layout,
-    compressed_rows,
-    copied_blocks,
-    folds_of,
-    interleaved,
-    metadata_layout,
-    per_cell,
-    scales_layout,
-    tmem_layout,
-    tmem_problem,
-)
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor as InstructionDescriptor
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor as ScaledDescriptor
 from cutelite.ops.tcgen05_layouts import SmemDescriptor as SmemDescriptor
 from cutelite.ops.tcgen05_layouts import ZeroColumnMask as ZeroColumnMask
-from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
 from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
 
 BLOCK_BYTES = 128  # bytes along K within which a swizzle of 128 bytes moves elements
@@ -105,7 +84,7 @@ def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
     Errors   `tensor-memory` for a layout that reaches beyond 128 lanes or 512 columns
     """
     found = TensorType(dtype, "tmem", layout if isinstance(layout, Layout) else Layout(*layout), dtype.bytes)
-    if problem := tmem_problem(found):
+    if problem := layouts.tmem_problem(found):
         raise mistake("tensor-memory", problem)
     return emit(ops.TmemTensor(as_value(address, u32), found))  # type: ignore[no-any-return]
 
@@ -119,7 +98,7 @@ def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
     known = builder_here().owned.setdefault(slot.value, [])
     if any(asked == other for other, _ in known):
         return
-    cells = cells_of_layout(layout, dtype, column)
+    cells = layouts.cells_of_layout(layout, dtype, column)
     for (its, elem, first), held in known:
         if (cells & held).any():
             text = f"{layout} of {dtype} from column {column} on has cells of another tensor of the allocation"
@@ -130,7 +109,7 @@ def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
 
 def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:
     """Return the layout (lanes, extent) of `extent` neighbours in each lane, packed if narrower than 32 bits."""
-    return tmem_layout(lanes, extent, dtype)
+    return layouts.tmem_layout(lanes, extent, dtype)
 
 
 def accumulator(
@@ -141,7 +120,7 @@ def accumulator(
     ws      for `mma_ws`: all lanes are used, those from `m` on for further columns
     sparse  for a sparse A: the 64 rows of each block of a pair lie like those of a single block
     """
-    return accumulator_layout(m, n, dtype, cta_group, ws, sparse)
+    return layouts.accumulator_layout(m, n, dtype, cta_group, ws, sparse)
 
 
 # Products.
@@ -261,8 +240,8 @@ def _product(
     along = _along_k(left, right, steps)
     descriptor: Any = ops.Descriptor
     if fields.get("deep"):
-        descriptor, count = ops.DeepDescriptor, static_extent(a, 1) // DEEP_BYTES
-        along = tuple((a.layout[1](DEEP_BYTES * i), b.layout[1](DEEP_BYTES * i)) for i in range(count))
+        descriptor, count = ops.DeepDescriptor, static_extent(a, 1) // layouts.DEEP_BYTES
+        along = tuple((a.layout[1](layouts.DEEP_BYTES * i), b.layout[1](layouts.DEEP_BYTES * i)) for i in range(count))
     if metadata is not None:
         if along != _along_k(left, right, slice(None)):
             raise mistake("tcgen05-operand", "a product with a sparse A takes all its steps along K")
@@ -352,13 +331,13 @@ def _beside(t: Tensor) -> int:
 
 
 def _check_metadata(t: Any, a: Tensor, steps: int, folds: int) -> None:
-    wanted = metadata_layout(a.dtype, steps, rows=static_extent(a, 0), folds=folds)
+    wanted = layouts.metadata_layout(a.dtype, steps, rows=static_extent(a, 0), folds=folds)
     if not isinstance(t, Tensor) or t.space != "tmem" or t.dtype != u8 or not ops.same_cells(t.layout, wanted):
         text = f"`metadata` is {describe(t)}, and A of {a.dtype} takes u8 in tensor memory, {wanted}"
         raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K, rows)`")
 
 
-def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
+def metadata(dtype: Any, k: int, rows: int = layouts.LANES, ws: bool = False) -> Layout:
     """Return the layout (rows, bytes) of u8 in tensor memory for the metadata of a sparse A of `k` elements.
 
     dtype  the dtype of A, whose K is a multiple of 64 bytes. For two e2m1 in a byte: u8, and `k` is half their number
@@ -368,10 +347,10 @@ def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
     if rows not in ((32, 64, 128) if ws else (64, 128)):
         known = "32, 64 or 128 with `ws`" if ws else "64 or 128 of a sparse A"
         raise mistake("tensor-memory", f"metadata of {rows} rows: a block has {known}")
-    return metadata_layout(dtype, _steps_of(dtype, k), rows=rows, folds=folds_of(rows, ws=ws))
+    return layouts.metadata_layout(dtype, _steps_of(dtype, k), rows=rows, folds=layouts.folds_of(rows, ws=ws))
 
 
-def metadata_in_smem(dtype: Any, k: int, rows: int = LANES) -> Layout:
+def metadata_in_smem(dtype: Any, k: int, rows: int = layouts.LANES) -> Layout:
     """Return the layout (rows, bytes) of u8 in shared memory that `copy_metadata` copies to tensor memory.
 
     For a block with 64 rows (not `ws`), row r of A is row ``r % 16 + r // 16 * 32`` of the 128; the others are unused.
@@ -379,18 +358,18 @@ def metadata_in_smem(dtype: Any, k: int, rows: int = LANES) -> Layout:
     k     K of A: a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones, which makes rows of 16 bytes
     rows  128; for `mma_ws` the rows of A: 32, 64 or 128
     """
-    steps, per = _steps_of(dtype, k), 4 if interleaved(dtype) else 2
+    steps, per = _steps_of(dtype, k), 4 if layouts.interleaved(dtype) else 2
     if steps % per:
-        whole = per * 2 * STEP_BYTES // dtype.bytes
+        whole = per * 2 * layouts.STEP_BYTES // dtype.bytes
         raise mistake("tensor-memory", f"metadata of {k} elements of {dtype}: copies take those of {whole}")
-    one = metadata_layout(dtype, per, 16, rows, folds_of(rows, ws=True))
+    one = layouts.metadata_layout(dtype, per, 16, rows, layouts.folds_of(rows, ws=True))
     return Layout((one.shape[0], (one.shape[1], steps // per)), (one.stride[0], (one.stride[1], rows * 16)))
 
 
 def _steps_of(dtype: DType, k: int) -> int:
-    if k <= 0 or k * dtype.bytes % (2 * STEP_BYTES):
+    if k <= 0 or k * dtype.bytes % (2 * layouts.STEP_BYTES):
         raise mistake("tensor-memory", f"a sparse A of {k} elements of {dtype} is no multiple of 64 bytes along K")
-    return k * dtype.bytes // (2 * STEP_BYTES)
+    return k * dtype.bytes // (2 * layouts.STEP_BYTES)
 
 
 def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> None:
@@ -403,10 +382,13 @@ def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> N
     Who    the thread that starts the products; a commit covers it
     Source PTX ISA: tcgen05.cp
     """
-    each = 4 if interleaved(dtype) else 8
-    k = static_extent(dst, 1) // each * 2 * STEP_BYTES // dtype.bytes
+    each = 4 if layouts.interleaved(dtype) else 8
+    k = static_extent(dst, 1) // each * 2 * layouts.STEP_BYTES // dtype.bytes
     rows, held = static_extent(dst, 0), static_extent(src, 0)
-    wanted = metadata(dtype, k, rows, ws=held == rows), metadata_in_smem(dtype, k, held if held in COPIED else LANES)
+    wanted = (
+        metadata(dtype, k, rows, ws=held == rows),
+        metadata_in_smem(dtype, k, held if held in COPIED else layouts.LANES),
+    )
     if (dst.layout, src.layout) != wanted or {dst.dtype, src.dtype} != {u8}:
         text = f"from `metadata_in_smem` to `metadata`, of u8, not from {describe(src)} to {describe(dst)}"
         raise mistake("tcgen05-operand", f"metadata of {dtype} are copied {text}")
@@ -426,7 +408,7 @@ def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
     Result   (M, K / 2) like `a`, and u8 (M, bytes): for 64 bytes of a row 4 bytes, or 8 if elements have 8 bits or less
     Errors   ValueError that names the row and the columns where too many are not zero
     """
-    return compressed_rows(a, dtype)
+    return layouts.compressed_rows(a, dtype)
 
 
 def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = False) -> None:
@@ -434,14 +416,14 @@ def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = Fals
     if not isinstance(t, Tensor) or t.space != "tmem":
         raise mistake("tcgen05-operand", f"`{name}` is a tensor in tensor memory, not {describe(t)}")
     whole, word = -(-blocks // 4) * 4, ", halves=True" if halves else ""
-    if t.dtype != u8 or rows % _scaled_rows(halves) or t.layout != scales_layout(rows, whole, halves):
+    if t.dtype != u8 or rows % _scaled_rows(halves) or t.layout != layouts.scales_layout(rows, whole, halves):
         text = f"`{name}` is {t.layout} of {t.dtype}, and its operand has {rows} rows of {blocks} blocks"
         raise mistake("tcgen05-operand", text, help=f"a tensor of `cl.tcgen05.scales({rows}, {whole}{word})`, of cl.u8")
 
 
 def _scaled_rows(halves: bool) -> int:
     """Return the number of which the number of rows with scales must be a multiple."""
-    return 2 * WARP_LANES if halves else WARP_LANES
+    return 2 * layouts.WARP_LANES if halves else layouts.WARP_LANES
 
 
 def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
@@ -454,7 +436,7 @@ def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
     if rows % _scaled_rows(halves) or blocks % 4:
         text = f"scales of {rows} rows and {blocks} blocks: multiples of {_scaled_rows(halves)} and of 4"
         raise mistake("tensor-memory", text)
-    return scales_layout(rows, blocks, halves)
+    return layouts.scales_layout(rows, blocks, halves)
 
 
 def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
@@ -465,12 +447,12 @@ def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
             sixteens
     halves  as in `scales`
     """
-    whole = copied_blocks(rows, halves)
+    whole = layouts.copied_blocks(rows, halves)
     if not whole or blocks % whole:
         known = "64, 128 or 256 rows" if halves else "32, 64 or a multiple of 128 rows"
         text = f"scales of {rows} rows and {blocks} blocks: copies bring those of {known}"
         raise mistake("tensor-memory", f"{text} and {f'a multiple of {whole}' if whole else 'their'} blocks")
-    return _scales_in_smem(rows, blocks, halves)
+    return layouts.scales_in_smem(rows, blocks, halves)
 
 
 def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | None = None, cta_group: int = 1) -> None:
@@ -486,16 +468,16 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | Non
     Who      the thread that starts the products; a commit covers it
     Source   PTX ISA: tcgen05.cp
     """
-    if shape not in COPIES:
-        raise mistake("tcgen05-operand", f"{shape!r} is none of {', '.join(COPIES)}")
-    one = COPIES[shape]
+    if shape not in layouts.COPIES:
+        raise mistake("tcgen05-operand", f"{shape!r} is none of {', '.join(layouts.COPIES)}")
+    one = layouts.COPIES[shape]
     for name, t, space in (("dst", dst, "tmem"), ("src", src, "smem")):
-        if not isinstance(t, Tensor) or t.space != space or t.dtype.bits != CELL_BITS:
+        if not isinstance(t, Tensor) or t.space != space or t.dtype.bits != layouts.CELL_BITS:
             raise mistake("tcgen05-operand", f"`{name}` is a tensor of 32 bits in {space}, not {describe(t)}")
     rows = max(one.rows, 8)  # a descriptor covers whole groups of 8 rows
     if (static_extent(src, 0), static_extent(src, 1)) != (rows, one.bytes // 4):
         raise mistake("tcgen05-operand", f"{shape} copies {rows} rows of {one.bytes // 4} columns, not {src.shape}")
-    if one.bytes == STEP_BYTES:
+    if one.bytes == layouts.STEP_BYTES:
         _matrix(src, "src")
         word = emit(ops.Descriptor(src.value))
     elif src._type.swizzle is None and src.layout == Layout((one.rows, 4), (4, 1)):
@@ -518,7 +500,11 @@ def shift(t: Tensor, cta_group: int = 1) -> None:
     Source   PTX ISA: tcgen05.shift
     """
     shape = (static_extent(t, 0), static_extent(t, 1)) if isinstance(t, Tensor) and t.space == "tmem" else ()
-    if shape != (WARP_LANES, 8) or t.dtype.bits != CELL_BITS or t.layout != lanes_layout(*shape, t.dtype):
+    if (
+        shape != (layouts.WARP_LANES, 8)
+        or t.dtype.bits != layouts.CELL_BITS
+        or t.layout != lanes_layout(*shape, t.dtype)
+    ):
         raise mistake("tcgen05-operand", f"`shift` moves (32, 8) of 32 bits in tensor memory, not {describe(t)}")
     emit(ops.Shift(t.value, cta_group))
 
@@ -543,16 +529,18 @@ def copy_scales(dst: Tensor, src: Tensor, cta_group: int = 1) -> None:
     found = (
         (halves, whole)
         for halves in (False, True)
-        if (whole := copied_blocks(rows, halves)) and blocks % whole == 0
-        and (dst.layout, src.layout) == (scales_layout(rows, blocks, halves), _scales_in_smem(rows, blocks, halves))
-    )  # fmt: skip
+        if (whole := layouts.copied_blocks(rows, halves))
+        and blocks % whole == 0
+        and dst.layout == layouts.scales_layout(rows, blocks, halves)
+        and src.layout == layouts.scales_in_smem(rows, blocks, halves)
+    )
     halves, whole = next(found, (False, 0))
     if not whole or (dst.space, dst.dtype, src.space, src.dtype) != ("tmem", u8, "smem", u8):
         text = (
             f"scales are copied from `scales_in_smem` to `scales`, of u8, not from {describe(src)} to {describe(dst)}"
         )
         raise mistake("tcgen05-operand", text)
-    for group in range(0, rows // 2 if halves else rows, LANES):
+    for group in range(0, rows // 2 if halves else rows, layouts.LANES):
         for block in range(0, blocks, whole):
             _copy_part(dst, (group, block), src, (group, block), SCALES_COPIED[halves], cta_group)
 
@@ -593,7 +581,7 @@ def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
 
 def _folds(d: Any, cta_group: int, ws: bool, sparse: bool) -> int:
     """Return the number of parts into which an accumulator's columns are split, each in lanes of its own."""
-    return folds_of(static_extent(d, 0) * cta_group, cta_group, ws, sparse) if isinstance(d, Tensor) else 1
+    return layouts.folds_of(static_extent(d, 0) * cta_group, cta_group, ws, sparse) if isinstance(d, Tensor) else 1
 
 
 def _operands(d: Any, a: Any, b: Any, sparse: bool, folds: int = 1) -> tuple[SmemMatrix | None, SmemMatrix]:
@@ -616,7 +604,7 @@ def _operands(d: Any, a: Any, b: Any, sparse: bool, folds: int = 1) -> tuple[Sme
 
 def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice) -> tuple[tuple[int, int], ...]:
     """Return the steps of both operands along K that `steps` selects."""
-    columns = STEP_BYTES * 8 // CELL_BITS
+    columns = layouts.STEP_BYTES * 8 // layouts.CELL_BITS
     steps_a = left.steps if left else tuple(i * columns for i in range(len(right.steps)))
     along_k = tuple(zip(steps_a, right.steps, strict=True))[steps]
     if not along_k:
@@ -636,8 +624,8 @@ def _matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
 
 def _check_tmem_a(a: Tensor, folds: int) -> None:
     rows, k = static_extent(a, 0), static_extent(a, 1)
-    wanted = accumulator_layout(rows if folds == 1 else LANES, k // per_cell(a.dtype), f32)[0]
-    per = per_cell(a.dtype)
+    wanted = layouts.accumulator_layout(rows if folds == 1 else layouts.LANES, k // layouts.per_cell(a.dtype), f32)[0]
+    per = layouts.per_cell(a.dtype)
     if any(a.layout[1](i) != i for i in range(k)) or any(a.layout[0](i) != per * wanted(i) for i in range(rows)):
         text = f"A in tensor memory is {a.layout}: it has a lane for each row, and K is contiguous"
         raise mistake("tcgen05-operand", text, help="`cl.tcgen05.lanes_layout(rows, k, dtype)`")
@@ -731,7 +719,7 @@ def store(t: Tensor, x: Any, shape: Shape = "32x32b", narrow: bool = False, spli
     Source   PTX ISA: tcgen05.st
     """
     place, repeats = _transfer(t, shape, narrow, split)
-    count = SHAPES[shape].registers * repeats * CELL_BITS // t.dtype.bits
+    count = layouts.SHAPES[shape].registers * repeats * layouts.CELL_BITS // t.dtype.bits
     emit(ops.Store(place.value, shape, repeats, narrow, split, a=as_value(x, Vec(t.dtype, count))))
 
 
@@ -746,14 +734,14 @@ def _transfer(t: Any, shape: str, narrow: bool, split: int) -> tuple[Tensor, int
         raise in_flight(t.value)
     if not isinstance(t, Tensor) or t.space != "tmem":
         raise mistake("tmem-load", f"a tensor in tensor memory is needed here, not {describe(t)}")
-    if shape not in SHAPES:
-        raise mistake("tmem-load", f"{shape!r} is none of {', '.join(SHAPES)}")
-    one = SHAPES[shape]
+    if shape not in layouts.SHAPES:
+        raise mistake("tmem-load", f"{shape!r} is none of {', '.join(layouts.SHAPES)}")
+    one = layouts.SHAPES[shape]
     if t.ndim != 2 or not is_static(t.layout):
         raise mistake("tmem-load", f"loads and stores are of (rows, columns), and this is {t.shape}")
     rows, extent = static_extent(t, 0), static_extent(t, 1)
-    per = 1 if narrow else per_cell(t.dtype)
-    pitch = per_cell(t.dtype) if narrow else 1
+    per = 1 if narrow else layouts.per_cell(t.dtype)
+    pitch = layouts.per_cell(t.dtype) if narrow else 1
     if any(t.layout[1](i) != i * pitch for i in range(extent)):
         text = f"neighbours along the columns of {t.layout} are not neighbours in tensor memory"
         raise mistake("tmem-load", text, help="16 bits to a column are loaded with `narrow=True`")
@@ -770,10 +758,10 @@ def _transfer(t: Any, shape: str, narrow: bool, split: int) -> tuple[Tensor, int
 
 def _own_lanes(t: Tensor, rows: int) -> Tensor:
     """Return a view of `t` from the first lane of this warp on; `t` itself, if it has one warp's lanes."""
-    lane = per_cell(t.dtype) << LANE_SHIFT
-    if rows <= WARP_LANES:
+    lane = layouts.per_cell(t.dtype) << layouts.LANE_SHIFT
+    if rows <= layouts.WARP_LANES:
         return t
-    if rows % 4 or t.layout[0](rows // 4) != WARP_LANES * lane:
+    if rows % 4 or t.layout[0](rows // 4) != layouts.WARP_LANES * lane:
         raise mistake("tmem-load", f"{rows} rows of {t.layout} are not those of one warp, nor of four")
-    warp = linear_thread_idx() // WARP_LANES % 4
-    return emit(tensors.TensorView(t.value, t._type, as_value(warp * (WARP_LANES * lane))))  # type: ignore[no-any-return]
+    warp = linear_thread_idx() // layouts.WARP_LANES % 4
+    return emit(tensors.TensorView(t.value, t._type, as_value(warp * (layouts.WARP_LANES * lane))))  # type: ignore[no-any-return]

@@ -26,15 +26,7 @@ from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Scalar, Vector, vector
-from cutelite.layout import (
-    Layout,
-    coalesce,
-    composition,
-    flatten_to_tuple,
-    is_static,
-    static_value,
-    transform_leaf,
-)
+from cutelite.layout import Layout, coalesce, composition, flatten_to_tuple, is_static, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
 from cutelite.ops.arith import VecUndefined
 from cutelite.ops.tensor import TensorPtr

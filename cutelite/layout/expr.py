@@ -11,20 +11,7 @@ from collections.abc import Iterator, Mapping
 from math import gcd, lcm
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from cutelite.layout.dims import (
-    Atom,
-    Dim,
-    DimExpr,
-    Int,
-    Monomial,
-    Node,
-    add,
-    bounds,
-    from_terms,
-    maximum,
-    minimum,
-    mul,
-)
+from cutelite.layout.dims import Atom, Dim, DimExpr, Int, Monomial, Node, add, bounds, from_terms, maximum, minimum, mul
 from cutelite.layout.errors import LayoutError
 
 T = TypeVar("T")

@@ -14,15 +14,7 @@ from cutelite.layout.basis import Basis
 from cutelite.layout.dims import Dim, DimExpr, Int
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import is_divisible, known_divisor
-from cutelite.layout.inttuple import (
-    Mode,
-    flatten_to_tuple,
-    get,
-    is_congruent,
-    is_static,
-    leaves_with_paths,
-    show,
-)
+from cutelite.layout.inttuple import Mode, flatten_to_tuple, get, is_congruent, is_static, leaves_with_paths, show
 
 ScaledBasis = Basis
 """CuTe DSL's name for a stride along a coordinate."""

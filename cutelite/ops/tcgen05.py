@@ -20,20 +20,9 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, i32, u8, u16, u32, u64
 from cutelite.layout import is_static, rank, size
+from cutelite.ops import tcgen05_layouts as layouts
 from cutelite.ops import wgmma
 from cutelite.ops.address import address, among, barrier, scalar
-from cutelite.ops.tcgen05_layouts import (
-    COPIES,
-    LANE_SHIFT,
-    SHAPES,
-    STEP_BYTES,
-    UNPACKED,
-    WARP_LANES,
-    SmemDescriptor,
-    cells,
-    tmem_problem,
-    widened,
-)
 from cutelite.ops.wgmma_layouts import SmemMatrix, read_blocks, smem_matrix
 
 WARP_WIDE = Effect.READS | Effect.WRITES | Effect.ORDERS | Effect.CONVERGENT
@@ -115,7 +104,7 @@ class TmemTensor(OfTensorMemory):
     takes = {"address": scalar(u32)}
 
     def verify(self) -> Iterator[Problem]:
-        if problem := tmem_problem(self.type):
+        if problem := layouts.tmem_problem(self.type):
             yield Problem("type", problem)
 
     def simulate(self, lanes: Lanes) -> None:
@@ -139,7 +128,7 @@ class Descriptor(wgmma.Descriptor):
     def constant(self) -> int:
         assert isinstance(self.t.type, Tensor)
         matrix = smem_matrix(self.t.type, self.sparse, octets=True)
-        bits = SmemDescriptor(0, matrix.leading, matrix.stride, matrix.swizzle).bits
+        bits = layouts.SmemDescriptor(0, matrix.leading, matrix.stride, matrix.swizzle).bits
         return bits - (1 << 64) if bits >> 63 else bits
 
 
@@ -166,7 +155,7 @@ class DeepDescriptor(Descriptor):
 
     @cached_property
     def constant(self) -> int:
-        return SmemDescriptor(0, 0, self.matrix.stride, "128B", absolute=True).bits
+        return layouts.SmemDescriptor(0, 0, self.matrix.stride, "128B", absolute=True).bits
 
     def llvm(self) -> Llvm:
         once = super().llvm().body
@@ -187,7 +176,7 @@ class PlainDescriptor(Descriptor):
 
     @cached_property
     def constant(self) -> int:
-        return SmemDescriptor(0, 16, 128).bits
+        return layouts.SmemDescriptor(0, 16, 128).bits
 
 
 @op("tcgen05.cp", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.cp")
@@ -207,7 +196,7 @@ class Copy(OfTensorMemory):
     shape: str = "32x128b.warpx4"
     cta_group: int = 1
     packed: str = ""
-    takes = {"d": IN_TMEM, "s": scalar(u64), "shape": among(COPIES), "packed": among(UNPACKED), **GROUP}
+    takes = {"d": IN_TMEM, "s": scalar(u64), "shape": among(layouts.COPIES), "packed": among(layouts.UNPACKED), **GROUP}
 
     def ptx(self) -> Ptx:
         packed = f".b8x16.{self.packed}" if self.packed else ""
@@ -223,7 +212,7 @@ class Copy(OfTensorMemory):
                 self._start(lanes, lane, int(held[0][lane]), int(held[1][lane]), of)
 
     def _start(self, lanes: Lanes, lane: int, to: int, word: int, rank: int) -> None:
-        machine, shape = lanes.machine, COPIES[self.shape]
+        machine, shape = lanes.machine, layouts.COPIES[self.shape]
         column = np.arange(shape.bytes // 4)[None, :]
         groups = np.array(shape.to)  # (groups of 32 rows, copies)
         rows = np.arange(shape.rows)
@@ -237,12 +226,12 @@ class Copy(OfTensorMemory):
 
         def read(agent: Agent) -> Array:
             try:
-                found = SmemDescriptor.parse(word)
+                found = layouts.SmemDescriptor.parse(word)
             except ValueError as why:
                 agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
             where = shape.rows, u8, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
             octets = read_blocks(agent, np.array([found.address | rank << RANK_SHIFT]), *where)[0]
-            octets = widened(octets, UNPACKED[self.packed]) if self.packed else octets
+            octets = layouts.widened(octets, layouts.UNPACKED[self.packed]) if self.packed else octets
             return np.ascontiguousarray(octets).view(np.uint32)
 
         def write(agent: Agent, bits: Array) -> None:
@@ -272,10 +261,10 @@ class Shift(OfTensorMemory):
         one_thread(lanes, self)
         machine, held = lanes.machine, lanes.get(self.t)
         machine.tmem.check_group(lanes, self.cta_group)
-        wrong = lanes.mask & (held >> LANE_SHIFT & (WARP_LANES - 1) != 0)
+        wrong = lanes.mask & (held >> layouts.LANE_SHIFT & (layouts.WARP_LANES - 1) != 0)
         lanes.fault(wrong, "tcgen05.shift begins at a lane that is a multiple of 32", "tmem-lanes")
         ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
-        row, column = np.arange(WARP_LANES)[:, None], np.arange(STEP_BYTES // 4)[None, :]
+        row, column = np.arange(layouts.WARP_LANES)[:, None], np.arange(layouts.STEP_BYTES // 4)[None, :]
         for lane in lanes.each():
             where = machine.tmem.place(lanes, int(held[lane]), row + 0 * column, column + 0 * row)
             for of in ranks:
@@ -487,13 +476,13 @@ class Transfer(OfTensorMemory):
 
     @property
     def registers(self) -> int:
-        return SHAPES[self.shape].registers * self.repeats
+        return layouts.SHAPES[self.shape].registers * self.repeats
 
     def transfer_problems(self, elem: Scalar) -> Iterator[Problem]:
         yield from IN_TMEM(self, "t")
-        shape = SHAPES.get(self.shape)
+        shape = layouts.SHAPES.get(self.shape)
         if shape is None:
-            yield Problem("shape", f"{self.shape!r} is none of {', '.join(SHAPES)}")
+            yield Problem("shape", f"{self.shape!r} is none of {', '.join(layouts.SHAPES)}")
             return
         if self.repeats not in (1, 2, 4, 8, 16, 32, 64, 128) or self.repeats > shape.most:
             yield Problem("repeats", f"{self.shape} is repeated a power of two times, 1 to {shape.most}")
@@ -505,7 +494,7 @@ class Transfer(OfTensorMemory):
     @cached_property
     def cells(self) -> Array:
         """The lane and column of each cell: (32 threads, registers, columns of a register, 2)."""
-        found = cells(self.shape, self.repeats)[:, :, None, :]
+        found = layouts.cells(self.shape, self.repeats)[:, :, None, :]
         if self.narrow:
             found = np.concatenate([found * (1, 2), found * (1, 2) + (0, 1)], axis=2)
         second = np.arange(32)[:, None, None, None] // 16
@@ -515,9 +504,9 @@ class Transfer(OfTensorMemory):
         """Return the byte offset of each cell, and report faults: (32, registers, columns of a register)."""
         lanes.fault(~lanes.mask, f"{self.name} is for all threads of a warp", "tcgen05-warp")
         address = uniform(self, lanes, "t")
-        warp, lane = int(lanes.tid[0]) // 32 % 4, address >> LANE_SHIFT
-        span = SHAPES[self.shape].lanes
-        wrong = lane // WARP_LANES != warp or lane % span != 0
+        warp, lane = int(lanes.tid[0]) // 32 % 4, address >> layouts.LANE_SHIFT
+        span = layouts.SHAPES[self.shape].lanes
+        wrong = lane // layouts.WARP_LANES != warp or lane % span != 0
         text = f"warp {warp} of a warpgroup reaches lanes {32 * warp} to {32 * warp + 31}, but the address is in {lane}"
         lanes.fault(np.full(len(lanes.tid), wrong), text, "tmem-lanes")
         return lanes.machine.tmem.place(lanes, address, self.cells[..., 0], self.cells[..., 1])
@@ -650,7 +639,7 @@ class Store(Transfer):
             yield Problem("a", f"{self.name} takes a vector in registers, not {t}")
             return
         yield from self.transfer_problems(t.elem)
-        if self.shape in SHAPES and t.n * t.elem.bits != 32 * self.registers:
+        if self.shape in layouts.SHAPES and t.n * t.elem.bits != 32 * self.registers:
             yield Problem("a", f"{t} does not fill the {self.registers} registers of {self.shape}.x{self.repeats}")
 
     def ptx(self) -> Ptx:

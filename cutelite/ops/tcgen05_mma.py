@@ -20,40 +20,10 @@ from cutelite.ir.op import op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
 from cutelite.ops import narrow, wgmma
+from cutelite.ops import tcgen05_layouts as layouts
 from cutelite.ops.address import address, scalar
 from cutelite.ops.swizzles import SWIZZLES
-from cutelite.ops.tcgen05 import (
-    GROUP,
-    OfTensorMemory,
-    load_cells,
-    one_thread,
-    same_cells,
-    store_cells,
-)
-from cutelite.ops.tcgen05_layouts import (
-    CELL_BITS,
-    CELL_BYTES,
-    DEEP_BYTES,
-    LANES,
-    METADATA_BYTES,
-    SCALED_KINDS,
-    SCALES_OF_CELL,
-    STEP_BYTES,
-    WARP_LANES,
-    InstructionDescriptor,
-    ScaledDescriptor,
-    SmemDescriptor,
-    ZeroColumnMask,
-    accumulator_cells,
-    accumulator_layout,
-    folds_of,
-    interleaved,
-    kind_of,
-    metadata_cells,
-    scaled_rows_problem,
-    shape_problem,
-    widened,
-)
+from cutelite.ops.tcgen05 import GROUP, OfTensorMemory, load_cells, one_thread, same_cells, store_cells
 from cutelite.ops.wgmma_layouts import read_blocks
 from cutelite.ops.wgmma_sparse import expanded, valid
 
@@ -106,7 +76,7 @@ class Product(OfTensorMemory):
 
     @property
     def kind(self) -> str | None:
-        return kind_of(self.name_a, self.name_b, self.elem_d.name)
+        return layouts.kind_of(self.name_a, self.name_b, self.elem_d.name)
 
     @property
     def a_in_tmem(self) -> bool:
@@ -118,7 +88,7 @@ class Product(OfTensorMemory):
 
     @property
     def folds(self) -> int:
-        return folds_of(self.m, self.cta_group, self.ws, self.sparse)
+        return layouts.folds_of(self.m, self.cta_group, self.ws, self.sparse)
 
     def verify(self) -> Iterator[Problem]:
         if self.kind is None:
@@ -133,11 +103,11 @@ class Product(OfTensorMemory):
 
     def shape_problem(self, kind: str) -> str:
         """Return the reason why no instruction has this kind and these extents; '' if one has."""
-        return shape_problem(kind, self.m, self.n, self.cta_group, self.b_major)
+        return layouts.shape_problem(kind, self.m, self.n, self.cta_group, self.b_major)
 
     def _operand_problems(self) -> Iterator[Problem]:
         t = self.d.type
-        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group, self.ws, self.sparse)
+        wanted = layouts.accumulator_layout(self.m, self.n, self.elem_d, self.cta_group, self.ws, self.sparse)
         if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
             yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
         if self.a_in_tmem:
@@ -170,8 +140,8 @@ class Product(OfTensorMemory):
             yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
 
     @property
-    def descriptor(self) -> InstructionDescriptor:
-        return InstructionDescriptor(
+    def descriptor(self) -> layouts.InstructionDescriptor:
+        return layouts.InstructionDescriptor(
             self.kind or "", self.name_a, self.name_b, self.m, self.n, self.a_major, self.b_major, self.negate_a,
             self.negate_b, self.sparse, d=self.elem_d.name, saturate=self.saturate, max_shift=self.max_shift,
         )  # fmt: skip
@@ -237,15 +207,15 @@ class Product(OfTensorMemory):
         Metadata of 16- and 32-bit elements take a column for a step. An address is for two of them, of which the
         selector names one.
         """
-        if not self.sparse or not interleaved(self.elem_a):
-            return step * METADATA_BYTES[False] // CELL_BYTES, 0
+        if not self.sparse or not layouts.interleaved(self.elem_a):
+            return step * layouts.METADATA_BYTES[False] // layouts.CELL_BYTES, 0
         return step // 2 * 2, step % 2
 
     def simulate(self, lanes: Lanes) -> None:
         one_thread(lanes, self)
         lanes.machine.tmem.check_group(lanes, self.cta_group)
         held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
-        if self.metadata is not None and interleaved(self.elem_a):
+        if self.metadata is not None and layouts.interleaved(self.elem_a):
             odd = lanes.mask & (lanes.get(self.metadata) & 1 != 0)
             lanes.fault(odd, "metadata of 16- and 32-bit elements must begin at an even column", "tcgen05-metadata")
         for lane in lanes.each():
@@ -273,7 +243,7 @@ class Product(OfTensorMemory):
     def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
         machine = lanes.machine
         ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
-        places = accumulator_cells(self.m, self.n, self.cta_group, self.ws, self.sparse)
+        places = layouts.accumulator_cells(self.m, self.n, self.cta_group, self.ws, self.sparse)
         where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
         where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
 
@@ -328,21 +298,21 @@ class Product(OfTensorMemory):
         self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int, steps: int = 1
     ) -> Array:
         try:
-            found = SmemDescriptor.parse(word)
+            found = layouts.SmemDescriptor.parse(word)
         except ValueError as why:
             agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
         start = found.address | rank << RANK_SHIFT
-        where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * STEP_BYTES, "cluster"
+        where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * layouts.STEP_BYTES, "cluster"
         return read_blocks(agent, np.array([start]), *where)[0]
 
     def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int, fold: int) -> Array:
         """Return the rows of A that lie in the lanes of one part of the sums."""
         machine = lanes.machine
-        count = STEP_BYTES * 8 // CELL_BITS
+        count = layouts.STEP_BYTES * 8 // layouts.CELL_BITS
         if self.folds > 1:
-            places = accumulator_cells(LANES, count)[fold * rows : (fold + 1) * rows]
+            places = layouts.accumulator_cells(layouts.LANES, count)[fold * rows : (fold + 1) * rows]
         else:
-            places = accumulator_cells(rows, count)
+            places = layouts.accumulator_cells(rows, count)
         if self.shift_a:
             places = places[np.maximum(np.arange(rows) - 1, 0)]
         where = machine.tmem.place(lanes, address, places[..., 1], places[..., 2])
@@ -352,7 +322,7 @@ class Product(OfTensorMemory):
     def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...], fold: int) -> Array:
         """Return the four bits of each group of A in a step, for one part of the sums: (rows of the pair, groups)."""
         machine, parts = lanes.machine, []
-        cells = metadata_cells(interleaved(self.elem_a), self.m // self.cta_group, self.folds, fold)
+        cells = layouts.metadata_cells(layouts.interleaved(self.elem_a), self.m // self.cta_group, self.folds, fold)
         column, selector = self.metadata_at(step)
         where = machine.tmem.place(lanes, address + column + selector, cells[..., 0], cells[..., 1])
         for rank in ranks:
@@ -377,7 +347,7 @@ class Product(OfTensorMemory):
             if major == "tmem":
                 wide = table_of[x & (1 << bits) - 1]
             else:
-                wide = table_of[widened(x, bits)] if major == "K" else table_of[widened(x.T, bits).T]
+                wide = table_of[layouts.widened(x, bits)] if major == "K" else table_of[layouts.widened(x.T, bits).T]
         else:
             wide = wgmma.wide(x, elem)
         return wide if table is None else expanded(wide, table, elem)
@@ -442,7 +412,7 @@ class Mma(Product):
             yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
         if not 0 <= self.scale_d <= 15 or (self.scale_d and self.kind not in ("f16", "tf32")):
             yield Problem("scale_d", f"scale_d is {self.scale_d}; kinds f16 and tf32 take 0 to 15, others 0")
-        if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != LANES):
+        if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != layouts.LANES):
             yield Problem("shift_a", "shift_a needs A in tensor memory, with 128 rows in each block")
         if self.shift_a and self.collector in ("fill", "use"):
             yield Problem("collector", f"a shifted A does not take collector={self.collector!r}")
@@ -460,7 +430,7 @@ class Mma(Product):
         if not self.mask:
             return None
         words = np.array([int(lanes.get(v)[lane]) for v in self.mask], np.uint64)
-        number = places[..., 0] * LANES + places[..., 1]
+        number = places[..., 0] * layouts.LANES + places[..., 1]
         return np.asarray(words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 0)
 
 
@@ -519,7 +489,7 @@ class MmaWs(Product):
             return None, 0
         word = int(lanes.get(self.zero_columns)[lane])
         try:
-            found = ZeroColumnMask.parse(word)
+            found = layouts.ZeroColumnMask.parse(word)
             zero = found.columns(self.m, self.n)
         except ValueError as why:
             lanes.fault(lanes.mask, f"the mask of columns is invalid: {why}", "tcgen05-descriptor")
@@ -557,7 +527,7 @@ class MmaScaled(Mma):
     def feature(self) -> str:  # type: ignore[override]
         if self.deep:
             return "tcgen05.k96"
-        return "tcgen05.specific" if self.sparse and SCALED_KINDS[self.scaled].packed else "tcgen05"
+        return "tcgen05.specific" if self.sparse and layouts.SCALED_KINDS[self.scaled].packed else "tcgen05"
 
     @property
     def kind(self) -> str:
@@ -566,7 +536,7 @@ class MmaScaled(Mma):
     @property
     def per_step(self) -> int:
         """Scales of a row for one instruction."""
-        return SCALED_KINDS[self.scaled].blocks[self.block] * (3 if self.deep else 2) // 2
+        return layouts.SCALED_KINDS[self.scaled].blocks[self.block] * (3 if self.deep else 2) // 2
 
     def moved(self, operand: int, to: int) -> int:
         if not self.deep:
@@ -579,8 +549,8 @@ class MmaScaled(Mma):
     ) -> Array:
         if not self.deep:
             return super()._operand(agent, word, rows, elem, major, rank, steps)
-        found = SmemDescriptor.parse(word)
-        row, chunk = np.arange(rows)[:, None], np.arange(DEEP_BYTES // 16)
+        found = layouts.SmemDescriptor.parse(word)
+        row, chunk = np.arange(rows)[:, None], np.arange(layouts.DEEP_BYTES // 16)
         here = (128 - found.address % 128) // 16  # chunks in the first block
         first = np.where(chunk < here, found.address + 16 * chunk, found.leading + 16 * (chunk - here))
         pattern = SWIZZLES["128B"]
@@ -589,9 +559,9 @@ class MmaScaled(Mma):
         return agent.load("cluster", where, elem, 16).reshape(rows, -1)
 
     def verify(self) -> Iterator[Problem]:
-        kind = SCALED_KINDS.get(self.scaled)
+        kind = layouts.SCALED_KINDS.get(self.scaled)
         if kind is None:
-            yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(SCALED_KINDS)}")
+            yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(layouts.SCALED_KINDS)}")
             return
         types = ("u8",) if kind.packed else tuple(kind.ab)
         if self.name_a not in types or self.name_b not in types or self.elem_d != f32:
@@ -601,9 +571,9 @@ class MmaScaled(Mma):
             yield Problem(
                 "block", f"blocks of {self.block} scaled by {self.scale}: kind::{self.scaled} has those {known}"
             )
-        elif problem := scaled_rows_problem(self.m, self.cta_group, self.sparse, self.deep):
+        elif problem := layouts.scaled_rows_problem(self.m, self.cta_group, self.sparse, self.deep):
             yield Problem("m", problem)
-        elif problem := shape_problem(self.scaled, self.m, self.n, self.cta_group, self.b_major):
+        elif problem := layouts.shape_problem(self.scaled, self.m, self.n, self.cta_group, self.b_major):
             yield Problem("n", problem)
         elif self.saturate:
             yield Problem("saturate", "only integers saturate")
@@ -617,17 +587,17 @@ class MmaScaled(Mma):
 
     def at(self, step: int) -> tuple[int, int]:
         """Return the byte of a column with the first scale of a step, and the number of that column in a row's."""
-        column, byte = divmod(step * self.per_step, SCALES_OF_CELL)
+        column, byte = divmod(step * self.per_step, layouts.SCALES_OF_CELL)
         return byte, column
 
     @property
-    def descriptor(self) -> ScaledDescriptor:  # type: ignore[override]
+    def descriptor(self) -> layouts.ScaledDescriptor:  # type: ignore[override]
         return self.descriptor_of(0)
 
-    def descriptor_of(self, step: int) -> ScaledDescriptor:
-        packed, byte = SCALED_KINDS[self.scaled].packed, self.at(step)[0]
+    def descriptor_of(self, step: int) -> layouts.ScaledDescriptor:
+        packed, byte = layouts.SCALED_KINDS[self.scaled].packed, self.at(step)[0]
         a, b = ("e2m1", "e2m1") if packed else (self.name_a, self.name_b)
-        return ScaledDescriptor(
+        return layouts.ScaledDescriptor(
             self.scaled, a, b, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b, self.sparse,
             scale=self.scale, scale_a_id=byte, scale_b_id=byte, deep=self.deep,
         )  # fmt: skip
@@ -647,7 +617,7 @@ class MmaScaled(Mma):
         column = self.at(step)[1]
         before, operands = [f"mov.b32 word, {self.descriptor_of(step).bits};"], ""
         for name, register, rows in zip(("scale_a", "scale_b"), ("sa", "sb"), self.rows_scaled, strict=True):
-            distance = column * -(-rows // WARP_LANES)
+            distance = column * -(-rows // layouts.WARP_LANES)
             before.append(f"add.s32 {register}, ${name}, {distance};")
             operands += f", [{register}]"
         return before, operands
@@ -670,9 +640,9 @@ class MmaScaled(Mma):
         byte, column = self.at(step)
         row, copies = np.arange(rows * folds)[:, None, None], 4 // folds
         warp = row // rows * copies + np.arange(copies)[None, :, None]
-        further = column + np.arange(-(-(byte + self.per_step) // SCALES_OF_CELL))
-        columns = further * -(-rows // WARP_LANES) + row % rows // WARP_LANES + 0 * warp
-        lane = row % rows % WARP_LANES + WARP_LANES * warp + 0 * further
+        further = column + np.arange(-(-(byte + self.per_step) // layouts.SCALES_OF_CELL))
+        columns = further * -(-rows // layouts.WARP_LANES) + row % rows // layouts.WARP_LANES + 0 * warp
+        lane = row % rows % layouts.WARP_LANES + layouts.WARP_LANES * warp + 0 * further
         where = lanes.machine.tmem.place(lanes, base, lane, columns)
         bits = agent.load("tmem", where + (rank - lanes.machine.rank << RANK_SHIFT), u32)[..., 0]
         if np.count_nonzero(bits != bits[:, :1]):
@@ -683,7 +653,7 @@ class MmaScaled(Mma):
         return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
 
     def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, major: str) -> Array:
-        if not SCALED_KINDS[self.scaled].packed:
+        if not layouts.SCALED_KINDS[self.scaled].packed:
             return super().numbers(x, elem, format, table, major)
         x = x if table is None else expanded(x, table, elem)  # pairs of numbers are kept together
         codes = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)

@@ -20,25 +20,9 @@ from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
+from cutelite.ops import wgmma_layouts as layouts
 from cutelite.ops.address import address, among
 from cutelite.ops.arith import Const
-from cutelite.ops.wgmma_layouts import (
-    FORMS,
-    STEP_BYTES,
-    THREADS,
-    Form,
-    M,
-    Unreadable,
-    accumulator_type,
-    from_tile,
-    k_of,
-    legal_n,
-    operand_a,
-    places,
-    read_matrices,
-    smem_matrix,
-    to_tile,
-)
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Agent, Array, Lanes
@@ -80,14 +64,14 @@ class Descriptor(Op):
             yield Problem("t", f"wgmma.descriptor takes a tensor, not {self.t.type}")
             return
         try:
-            smem_matrix(self.t.type, self.sparse, octets)
-        except Unreadable as why:
+            layouts.smem_matrix(self.t.type, self.sparse, octets)
+        except layouts.Unreadable as why:
             yield Problem("t", f"wgmma cannot read this tile: {why.what}", why.help)
 
     @cached_property
     def constant(self) -> int:
         assert isinstance(self.t.type, Tensor)
-        return smem_matrix(self.t.type, self.sparse).constant
+        return layouts.smem_matrix(self.t.type, self.sparse).constant
 
     def llvm(self) -> Llvm:
         return Llvm(
@@ -197,15 +181,15 @@ class MmaAsync(Wgmma):
         return self.a.type != u64
 
     def result_types(self) -> tuple[Type, ...]:
-        return (InFlight(accumulator_type(self.elem_d, self.n)),)
+        return (InFlight(layouts.accumulator_type(self.elem_d, self.n)),)
 
     def verify(self) -> Iterator[Problem]:
-        form = FORMS.get(self.elem_a.name)
+        form = layouts.FORMS.get(self.elem_a.name)
         if form is None or self.elem_b.name not in form.b or self.elem_d.name not in form.d:
             types = f"{self.elem_a} times {self.elem_b} into {self.elem_d}"
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in FORMS.items())
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in layouts.FORMS.items())
             yield Problem("elem_a", f"wgmma does not multiply {types}", f"it takes {known}")
-        elif not legal_n(form, self.n):
+        elif not layouts.legal_n(form, self.n):
             step = "8 up to 32 and of 16 above" if form.wide_steps else "8"
             yield Problem("n", f"n is {self.n}; wgmma on {self.elem_a} takes a multiple of {step}, from 8 to 256")
         else:
@@ -213,7 +197,7 @@ class MmaAsync(Wgmma):
             yield from self._variant_problems(form)
 
     def _operand_problems(self) -> Iterator[Problem]:
-        d = accumulator_type(self.elem_d, self.n)
+        d = layouts.accumulator_type(self.elem_d, self.n)
         if self.d.type != InFlight(d) and self.d.type != d:
             yield Problem("d", f"the accumulator is {self.d.type}, but must be {d} for n = {self.n}")
         elif self.d.type == d and not self.fence:
@@ -228,7 +212,7 @@ class MmaAsync(Wgmma):
         if self.accumulate.type != boolean:
             yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
 
-    def _variant_problems(self, form: Form) -> Iterator[Problem]:
+    def _variant_problems(self, form: layouts.Form) -> Iterator[Problem]:
         for field in ("a_major", "b_major"):
             if self[field] not in ("K", "MN") or (self[field] == "MN" and not form.any_major):
                 yield Problem(field, f"{self.elem_a} operands must be K-major, not {self[field]}-major")
@@ -280,7 +264,7 @@ class MmaAsync(Wgmma):
     def _call(self, left: str, right: str, scale: str, step: int) -> str:
         """Return the instruction of a step."""
         a, b, d = (PTX_NAMES.get(t.name, t.name) for t in (self.elem_a, self.elem_b, self.elem_d))
-        shape = f"m{M}n{self.n}k{k_of(self.elem_a, self.sparse)}{'.satfinite' if self.saturate else ''}"
+        shape = f"m{layouts.M}n{self.n}k{layouts.k_of(self.elem_a, self.sparse)}{'.satfinite' if self.saturate else ''}"
         operands = f"$d, {left}, {right}{self._metadata(step)}, {scale}{self._immediates()}"
         return f"{self.name}.sync.aligned.{shape}.{d}.{a}.{b} {operands};"
 
@@ -316,7 +300,7 @@ class MmaAsync(Wgmma):
         return ""
 
     def _immediates(self) -> str:
-        form = FORMS[self.elem_a.name]
+        form = layouts.FORMS[self.elem_a.name]
         scales = f", {self.scale_a}, {self.scale_b}" if form.negate else ""
         if not form.any_major:
             return scales
@@ -335,24 +319,24 @@ class MmaAsync(Wgmma):
         left = _held(lanes, self.a) if self.a_in_registers else None
         machine, at_a, at_b = lanes.machine, 0 if self.a_in_registers else int(a[0]), int(b[0])
         whole = self._expansion(lanes)
-        k_bytes = STEP_BYTES * (2 if self.sparse else 1)
+        k_bytes = layouts.STEP_BYTES * (2 if self.sparse else 1)
 
         def read(agent: Agent) -> Array:
-            total = None if before is None else to_tile(before(agent), self.n, self.elem_d)
+            total = None if before is None else layouts.to_tile(before(agent), self.n, self.elem_d)
             registers = None if left is None else left(agent)
             to_a, to_b = zip(*self.steps, strict=True)
             if registers is None:
-                a = read_matrices(agent, machine, at_a, to_a, M, self.elem_a, self.a_major)
+                a = layouts.read_matrices(agent, machine, at_a, to_a, layouts.M, self.elem_a, self.a_major)
             else:
                 a = [self._registers_a(registers, i) for i in range(len(self.steps))]
-            b = read_matrices(agent, machine, at_b, to_b, self.n, self.elem_b, self.b_major, k_bytes)
+            b = layouts.read_matrices(agent, machine, at_b, to_b, self.n, self.elem_b, self.b_major, k_bytes)
             b = wide(b, self.elem_b)
             for i in range(len(self.steps)):
                 total = self._sum(total, wide(whole(i, a[i]), self.elem_a), b[i])
-            return from_tile(total, self.n)
+            return layouts.from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
-        lanes.define(np.full(THREADS, ticket, object))
+        lanes.define(np.full(layouts.THREADS, ticket, object))
 
     def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
         """Return the function that restores the zeros of a sparse A: (number of the step, stored A) to A."""
@@ -361,9 +345,9 @@ class MmaAsync(Wgmma):
     def _registers_a(self, held: Array, step: int) -> Array:
         """Return the (64, k) operand A of one step, from the registers of all threads."""
         each = 4 * (4 // self.elem_a.bytes)
-        tile = np.empty(M * k_of(self.elem_a), held.dtype)
-        tile[places(operand_a(self.elem_a))] = held[:, step * each : (step + 1) * each]
-        return tile.reshape(-1, M).T
+        tile = np.empty(layouts.M * layouts.k_of(self.elem_a), held.dtype)
+        tile[layouts.places(layouts.operand_a(self.elem_a))] = held[:, step * each : (step + 1) * each]
+        return tile.reshape(-1, layouts.M).T
 
     def _sum(self, before: Array | None, a: Array, b: Array) -> Array:
         """Return ``a @ b.T + before``, rounded once to the accumulator's type; the columns are contiguous."""
@@ -412,7 +396,7 @@ class MmaAsyncSp(MmaAsync):
         for i, table in enumerate(steps):
             for row, group in np.argwhere(~sparse.valid(table, self.elem_a))[:1]:
                 text = f"the metadata of row {row}, group {group} of step {i} is {table[row, group]:#06b}"
-                lanes.fault(np.ones(THREADS, bool), f"{text}: it names no elements in order", "wgmma-operand")
+                lanes.fault(np.ones(layouts.THREADS, bool), f"{text}: it names no elements in order", "wgmma-operand")
         return lambda step, a: sparse.expanded(a, steps[step], self.elem_a)
 
 
@@ -519,4 +503,4 @@ def _in_flight(lanes: Lanes, value: Value) -> Array:
     """Return the ticket of a value: a vector is a result that no product has to make."""
     if isinstance(value.type, InFlight):
         return lanes.get(value)
-    return np.full(THREADS, lanes.machine.engine.held(lanes, "wgmma", lanes.get(value).copy()), object)
+    return np.full(layouts.THREADS, lanes.machine.engine.held(lanes, "wgmma", lanes.get(value).copy()), object)

@@ -24,22 +24,10 @@ from cutelite.ir.function import Function, Jump, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
 from cutelite.layout import Layout, size, transform_leaf
 from cutelite.layout.layout import images
+from cutelite.ops import tensor
 from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.memory import Load, PtrAdd, PtrSwizzle, Store
-from cutelite.ops.tensor import (
-    ElementAccess,
-    TensorAddress,
-    TensorLoad,
-    TensorLoadAll,
-    TensorMake,
-    TensorPtr,
-    TensorStore,
-    TensorStoreAll,
-    TensorView,
-    accesses,
-    tensor_type,
-)
 from cutelite.passes.algebra import without_known
 from cutelite.passes.context import Context
 from cutelite.passes.indices import Index, IndexOps
@@ -63,12 +51,12 @@ class _Lowering:
     def run(self) -> Function:
         rewrite = self.rewrite
         expand = {
-            TensorLoad: self._load,
-            TensorStore: self._store,
-            TensorPtr: self._ptr,
-            TensorView: self._view,
-            TensorLoadAll: self._load_all,
-            TensorStoreAll: self._store_all,
+            tensor.TensorLoad: self._load,
+            tensor.TensorStore: self._store,
+            tensor.TensorPtr: self._ptr,
+            tensor.TensorView: self._view,
+            tensor.TensorLoadAll: self._load_all,
+            tensor.TensorStoreAll: self._store_all,
         }
         for block in rewrite.blocks():
             for param in block.params:
@@ -84,11 +72,11 @@ class _Lowering:
     def _point(self, value: Value) -> None:
         """Note the start of the tensor `value`, defined just now."""
         if isinstance(value.type, Tensor):
-            self.pointers[value] = self.emit(TensorAddress(value))
+            self.pointers[value] = self.emit(tensor.TensorAddress(value))
 
     def _shape(self, value: Value) -> _Shape:
         if value not in self.shapes:
-            self.shapes[value] = _Shape(tensor_type(value))
+            self.shapes[value] = _Shape(tensor.tensor_type(value))
         return self.shapes[value]
 
     def _view(self, op: Any) -> None:
@@ -96,14 +84,14 @@ class _Lowering:
         width = shape.width
         offset = self.index_ops.number(0, width) if op.offset is None else self._index(op.offset, width)
         p = self._move(self.pointers[self.rewrite.value(op.t)], _apart(shape.type, offset), op.type.align)
-        view = self.emit(TensorMake(p, op.type))
+        view = self.emit(tensor.TensorMake(p, op.type))
         self.pointers[view] = p
         self.rewrite.replace(op.result, view)
 
     # One element.
 
     def _load(self, op: Any) -> None:
-        t = tensor_type(op.t)
+        t = tensor.tensor_type(op.t)
         self.rewrite.replace(op.result, self.emit(Load(self._element(op), t.elem, op.cache, op.evict, op.prefetch)))
 
     def _store(self, op: Any) -> None:
@@ -112,7 +100,7 @@ class _Lowering:
     def _ptr(self, op: Any) -> None:
         self.rewrite.replace(op.result, self._element(op))
 
-    def _element(self, op: ElementAccess) -> Value:
+    def _element(self, op: tensor.ElementAccess) -> Value:
         """Return the address of the element that `op` accesses."""
         shape = self._shape(op.t)
         t = shape.type
@@ -120,7 +108,7 @@ class _Lowering:
             self._check(op, t)
         coord = [self._index(index, shape.width).known() for index in op.coord]
         distance = shape.scaled(*coord) * shape.scale
-        align = op.align if isinstance(op, TensorPtr) else gcd(t.align, t.elem.bytes)
+        align = op.align if isinstance(op, tensor.TensorPtr) else gcd(t.align, t.elem.bytes)
         return self._address(self.pointers[self.rewrite.value(op.t)], shape, distance, align)
 
     def _index(self, value: Value, width: Scalar) -> Index:
@@ -159,7 +147,7 @@ class _Lowering:
             p = self.make(PtrAdd, p, self.make(Const, distance.number, distance.type), align)
         return p
 
-    def _check(self, op: ElementAccess, t: Tensor) -> None:
+    def _check(self, op: tensor.ElementAccess, t: Tensor) -> None:
         """Stop the kernel unless every index is within its mode."""
         for mode, index in enumerate(op.coord):
             now = self.rewrite.value(index)
@@ -185,7 +173,7 @@ class _Lowering:
     def _load_all(self, op: Any) -> None:
         shape, base = self._shape(op.t), self.pointers[self.rewrite.value(op.t)]
         t = shape.type
-        pieces = accesses(t)
+        pieces = tensor.accesses(t)
         parts = []
         for offset, width in pieces:
             elem = Vec(t.elem, width) if width > 1 else t.elem
@@ -201,7 +189,7 @@ class _Lowering:
         shape, base, data = self._shape(op.t), self.pointers[self.rewrite.value(op.t)], self.rewrite.value(op.a)
         t = shape.type
         element = {offset: i for i, offset in enumerate(images(t.layout))}  # at a shared offset, the last element
-        for offset, width in accesses(t):
+        for offset, width in tensor.accesses(t):
             picks = tuple(element[offset + i] for i in range(width))
             part = self.emit(VecGather(data, picks, scalar=width == 1))
             p = self._address(base, shape, offset * t.elem.bytes, t.elem.bytes * width)

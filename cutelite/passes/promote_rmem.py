@@ -20,18 +20,8 @@ from cutelite.ir.function import Block, Function, Jump, Value, dominators, prede
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
 from cutelite.layout.layout import images
+from cutelite.ops import tensor
 from cutelite.ops.arith import Const, VecGather, VecPut, VecSplat
-from cutelite.ops.tensor import (
-    RmemAlloc,
-    TensorLoad,
-    TensorLoadAll,
-    TensorStore,
-    TensorStoreAll,
-    TensorView,
-    WholeTensor,
-    static_cosize,
-    tensor_type,
-)
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 from cutelite.tuples import NamedTuple
@@ -57,9 +47,9 @@ class Register:
     """A register tensor that becomes a value."""
 
     def __init__(self, alloc: Op) -> None:
-        t = tensor_type(alloc.result)
+        t = tensor.tensor_type(alloc.result)
         self.alloc = alloc
-        self.type = Vec(t.elem, static_cosize(t.layout))
+        self.type = Vec(t.elem, tensor.static_cosize(t.layout))
         self.name = f"`{alloc.result.hint}`" if alloc.result.hint else "the tensor"
 
 
@@ -119,7 +109,7 @@ class _RegisterUses:
         """Tell whether `op` disappears: it only makes, views, reads or writes registers that are promoted."""
         if (use := self.of.get(op)) is not None:
             register = use.register
-        elif isinstance(op, TensorView) and op.result in self.views:
+        elif isinstance(op, tensor.TensorView) and op.result in self.views:
             register = self.views[op.result][0]
         elif op in self.allocs:
             register = self.allocs[op]
@@ -128,7 +118,7 @@ class _RegisterUses:
         return register not in self.in_memory
 
     def _look(self, op: Op) -> None:
-        if isinstance(op, RmemAlloc):
+        if isinstance(op, tensor.RmemAlloc):
             register = self.allocs[op] = Register(op)
             self.registers.append(register)
             self.views[op.result] = register, 0
@@ -144,24 +134,24 @@ class _RegisterUses:
 
     def _follow(self, op: Op, t: Value, register: Register, start: int) -> bool:
         """Note a use of the tensor `t`; tell whether it leaves the tensor promotable."""
-        if isinstance(op, TensorView):
+        if isinstance(op, tensor.TensorView):
             return self._view(op, register, start)
-        if isinstance(op, (TensorLoad, TensorStore)) and op.t is t:
+        if isinstance(op, (tensor.TensorLoad, tensor.TensorStore)) and op.t is t:
             coord = [index.op.value if isinstance(index.op, Const) else None for index in op.coord]
             if None in coord:
                 self.indexed.setdefault(register, op)
                 return False
-            element: int = start + tensor_type(t).layout(*coord)
-            self.of[op] = RegisterUse(register, (element,), op.a if isinstance(op, TensorStore) else None)
+            element: int = start + tensor.tensor_type(t).layout(*coord)
+            self.of[op] = RegisterUse(register, (element,), op.a if isinstance(op, tensor.TensorStore) else None)
             return 0 <= element < register.type.n
-        if isinstance(op, (TensorLoadAll, TensorStoreAll)) and op.t is t:
-            layout = tensor_type(t).layout
+        if isinstance(op, (tensor.TensorLoadAll, tensor.TensorStoreAll)) and op.t is t:
+            layout = tensor.tensor_type(t).layout
             elements = tuple(start + offset for offset in images(layout))
-            self.of[op] = RegisterUse(register, elements, op.a if isinstance(op, TensorStoreAll) else None)
+            self.of[op] = RegisterUse(register, elements, op.a if isinstance(op, tensor.TensorStoreAll) else None)
             return all(0 <= element < register.type.n for element in elements)
         return False
 
-    def _view(self, op: TensorView, register: Register, start: int) -> bool:
+    def _view(self, op: tensor.TensorView, register: Register, start: int) -> bool:
         offset = 0
         if op.offset is not None:
             if not isinstance(op.offset.op, Const):
@@ -315,15 +305,15 @@ class _Renaming:
         return self._named(self.rewrite.emit(VecSplat(zero, register.type.n)), register)
 
     def _read(self, op: Op, use: RegisterUse, now: Value) -> Value:
-        if isinstance(op, WholeTensor) and use.whole:
+        if isinstance(op, tensor.WholeTensor) and use.whole:
             return now
-        scalar = isinstance(op, TensorLoad)
+        scalar = isinstance(op, tensor.TensorLoad)
         return self._named(self.rewrite.emit(VecGather(now, use.elements, scalar)), op.result)
 
     def _written(self, op: Op, use: RegisterUse, now: Value) -> Value:
         assert use.write is not None
         data = self.rewrite.value(use.write)
-        if isinstance(op, WholeTensor) and use.whole:
+        if isinstance(op, tensor.WholeTensor) and use.whole:
             return data
         return self._named(self.rewrite.emit(VecPut(now, data, use.elements)), use.register)
 

@@ -17,20 +17,8 @@ import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
+from cutelite.sim import events
 from cutelite.sim.actors import Accuser, Executing, Work
-from cutelite.sim.events import (
-    Event,
-    MbarrierArrive,
-    MbarrierAt,
-    MbarrierExpect,
-    MbarrierInit,
-    MbarrierInval,
-    MbarrierPhase,
-    MbarrierTest,
-    MbarrierWait,
-    WorkArrive,
-    WorkComplete,
-)
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
 from cutelite.tuples import NamedTuple
@@ -79,7 +67,7 @@ class Mbarriers:
     """
 
     def __init__(
-        self, space: Space, smem: list[Region], launch: SimLaunch, tell: Callable[[Event], None] | None
+        self, space: Space, smem: list[Region], launch: SimLaunch, tell: Callable[[events.Event], None] | None
     ) -> None:
         self.space, self.smem, self._launch, self._tell = space, smem, launch, tell
 
@@ -101,7 +89,7 @@ class Mbarriers:
             self._put(region, offset, Word(0, int(counts[lane]), int(counts[lane]), 0))
             self._launch.changed()
             if self._tell is not None:
-                self._tell(MbarrierInit(lanes, at, lane))
+                self._tell(events.MbarrierInit(lanes, at, lane))
 
     def inval(self, lanes: Executing, address: Array) -> None:
         for lane, at in _active(lanes, address):
@@ -109,7 +97,7 @@ class Mbarriers:
             assert region.state is not None
             region.state[offset : offset + 8] = UNWRITTEN
             if self._tell is not None:
-                self._tell(MbarrierInval(lanes, at, lane))
+                self._tell(events.MbarrierInval(lanes, at, lane))
 
     def arrive(self, lanes: Executing, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
         return self._each(lanes, address, count, expect, drop=False)
@@ -123,14 +111,14 @@ class Mbarriers:
         amounts = _amounts(lanes, bytes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
-                self._tell(MbarrierExpect(lanes, at, lane, complete=False))
+                self._tell(events.MbarrierExpect(lanes, at, lane, complete=False))
             self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]))
 
     def complete_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
         amounts = _amounts(lanes, bytes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
-                self._tell(MbarrierExpect(lanes, at, lane, complete=True))
+                self._tell(events.MbarrierExpect(lanes, at, lane, complete=True))
             self._change(lanes, lanes.op, lane, at, tx=-int(amounts[lane]))
 
     def expect_arrivals(self, lanes: Executing, address: Array, count: Array | int = 1) -> None:
@@ -146,13 +134,13 @@ class Mbarriers:
     def work_arrives(self, who: Accuser, work: Work, address: int, count: int) -> None:
         """Let asynchronous work arrive on an mbarrier."""
         if self._tell is not None:
-            self._tell(WorkArrive(work, address))
+            self._tell(events.WorkArrive(work, address))
         self._change(who, work.op, 0, address, arrivals=count)
 
     def work_completes(self, who: Accuser, work: Work, address: int, bytes: int) -> None:
         """Let asynchronous work complete `bytes` bytes of an mbarrier's transaction count."""
         if self._tell is not None:
-            self._tell(WorkComplete(work, address))
+            self._tell(events.WorkComplete(work, address))
         self._change(who, work.op, 0, address, tx=-bytes)
 
     def test(self, lanes: Executing, address: Array, parity: Array) -> Array:
@@ -162,7 +150,7 @@ class Mbarriers:
             region, offset = self._live(lanes, int(np.argmax(where)), at)
             done[where] = int(region.view(8)[1][offset // 8]) >> _PHASE & 1 != parities[where] & 1
             if self._tell is not None:
-                self._tell(MbarrierTest(lanes, at, where & done, where))
+                self._tell(events.MbarrierTest(lanes, at, where & done, where))
         return done
 
     def test_state(self, lanes: Executing, address: Array, state: Array) -> Array:
@@ -171,14 +159,14 @@ class Mbarriers:
     def wait(self, lanes: Executing, address: Array, parity: Array) -> Wait:
         parities = _of_lanes(parity, lanes) & 1
         cells: list[tuple[Array, int, Array]] = []
-        on: list[tuple[Array, MbarrierAt]] = []
+        on: list[tuple[Array, events.MbarrierAt]] = []
         for at, where in _by_address(lanes, address):
             region, offset = self._live(lanes, int(np.argmax(where)), at)
             cells.append((region.view(8)[1], offset // 8, where))
-            on.append((where, MbarrierAt(at)))
+            on.append((where, events.MbarrierAt(at)))
         if self._tell is not None:
             for where, one in on:
-                self._tell(MbarrierWait(lanes, one.address, where, parities))
+                self._tell(events.MbarrierWait(lanes, one.address, where, parities))
         words, index, where = cells[0]
         waited = int(parities[int(where.argmax())])
         if len(cells) == 1 and not np.count_nonzero((parities != waited) & where):
@@ -249,14 +237,14 @@ class Mbarriers:
                         _PENDING
                     )
                     if self._tell is not None:
-                        self._tell(MbarrierArrive(lanes, at, 0, where))
+                        self._tell(events.MbarrierArrive(lanes, at, 0, where))
                     self._change(lanes, lanes.op, int(mine[0]), at, arrivals=int(total[-1]))
                     continue
             for lane in mine.tolist():
                 states[lane] = words[index]
                 if self._tell is not None:  # per lane: the phase may complete before the next one arrives
                     alone = where if len(mine) == 1 else np.arange(len(where)) == lane
-                    self._tell(MbarrierArrive(lanes, at, int(amounts[lane]), alone))
+                    self._tell(events.MbarrierArrive(lanes, at, int(amounts[lane]), alone))
                 self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
         return states
 
@@ -281,7 +269,7 @@ class Mbarriers:
         if word.pending == 0 and word.tx == 0:
             word = Word(word.phase + 1 & 7, word.expected, word.expected, 0)
             if self._tell is not None:
-                self._tell(MbarrierPhase(address, op))
+                self._tell(events.MbarrierPhase(address, op))
             self._launch.changed()
         self._put(region, offset, word)
 

@@ -29,29 +29,10 @@ from cutelite.ir.contract import Effect
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
+from cutelite.sim import events
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.error import SimError
-from cutelite.sim.events import (
-    Awaited,
-    BarrierArrive,
-    BarrierGeneration,
-    ClusterArrive,
-    ClusterPhase,
-    Event,
-    GroupWait,
-    MbarrierArrive,
-    MbarrierAt,
-    MbarrierExpect,
-    MbarrierPhase,
-    MbarrierWait,
-    Resume,
-    WorkArrive,
-    WorkComplete,
-    WorkDone,
-    WorkSplit,
-    WorkStart,
-)
 from cutelite.sim.launch import Extent
 from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.marks import CYCLES_IN_A_MICROSECOND, MARKS, Mark, order, row_names, trace_events
@@ -163,35 +144,35 @@ class Timeline:
             self._at_line(block, warp, op.span)
         block.clock[warps] += self._cost(op)
 
-    def event(self, machine: Machine, event: Event) -> None:
+    def event(self, machine: Machine, event: events.Event) -> None:
         block = self._block(machine)
         match event:
-            case Resume():
+            case events.Resume():
                 self._resume(block, event)
-            case BarrierArrive(lanes, on, where):
+            case events.BarrierArrive(lanes, on, where):
                 self._meet((machine, on), self._time_of(block, lanes, where))
-            case ClusterArrive(lanes, on):
+            case events.ClusterArrive(lanes, on):
                 self._meet((machine.cluster, on), self._time_of(block, lanes))
-            case MbarrierWait(lanes, _, where, parity):
+            case events.MbarrierWait(lanes, _, where, parity):
                 for lane in np.flatnonzero(where).tolist():
                     block.parity[int(lanes.tid[lane]) // WARP] = int(parity[lane])
-            case MbarrierArrive(lanes, address, _, where):
+            case events.MbarrierArrive(lanes, address, _, where):
                 self._count(block, address, self._time_of(block, lanes, where))
-            case MbarrierExpect(lanes, address, _, complete=True):
+            case events.MbarrierExpect(lanes, address, _, complete=True):
                 self._count(block, address, self._time_of(block, lanes))
-            case WorkArrive(work, address) | WorkComplete(work, address):
+            case events.WorkArrive(work, address) | events.WorkComplete(work, address):
                 self._count(block, address, self._finished(block, work))
-            case MbarrierPhase(address):
+            case events.MbarrierPhase(address):
                 self._phase(block, address)
-            case WorkStart(work):
+            case events.WorkStart(work):
                 self._issue[work] = float(block.clock[np.unique(work.tid // WARP)].max())
                 block.flying[work.queue].append(work)
-            case WorkSplit(work, rest):
+            case events.WorkSplit(work, rest):
                 self._issue[rest] = self._issue[work]
                 block.flying[work.queue].append(rest)
-            case WorkDone(work):
+            case events.WorkDone(work):
                 self._finished(block, work)
-            case GroupWait():
+            case events.GroupWait():
                 self._wait_for_groups(block, event)
 
     def done(self) -> None:
@@ -258,10 +239,10 @@ class Timeline:
         warps = self._warps(lanes, where)
         return float(block.clock[warps].max()) if warps else 0.0
 
-    def _resume(self, block: _Block, event: Resume) -> None:
+    def _resume(self, block: _Block, event: events.Resume) -> None:
         """Let threads go on, not before what they waited for is complete."""
         for where, on in event.wait.on:
-            assert isinstance(on, Awaited)
+            assert isinstance(on, events.Awaited)
             for position, thread in zip(event.positions.tolist(), event.tid.tolist(), strict=True):
                 if where is not None and not where[position]:
                     continue
@@ -269,22 +250,22 @@ class Timeline:
                 time, what = self._completion(block, warp, on)
                 self._waits_until(block, warp, time, event.op, what)
 
-    def _completion(self, block: _Block, warp: int, on: Awaited) -> tuple[float, str]:
+    def _completion(self, block: _Block, warp: int, on: events.Awaited) -> tuple[float, str]:
         """Return the time at which what a warp waits for is complete, and its name."""
         match on:
-            case MbarrierAt(address):
+            case events.MbarrierAt(address):
                 phases = self._phases[block.machine.cluster, address]
                 parity = block.parity.get(warp, 0)
                 last = [time for number, time in enumerate(phases) if number % 2 == parity]
                 return (last[-1] + self.costs.barrier if last else 0.0), _barrier_name(block.machine, address)
-            case BarrierGeneration(number):
+            case events.BarrierGeneration(number):
                 return self._met[block.machine, on] + self.costs.barrier, f"barrier {number}"
-            case ClusterPhase(phase):
+            case events.ClusterPhase(phase):
                 return self._met[block.machine.cluster, on] + self.costs.barrier, f"cluster {phase}"
 
     # Barriers.
 
-    def _meet(self, barrier: tuple[object, BarrierGeneration | ClusterPhase], time: float) -> None:
+    def _meet(self, barrier: tuple[object, events.BarrierGeneration | events.ClusterPhase], time: float) -> None:
         """Note that threads arrive at a barrier."""
         self._met[barrier] = max(self._met[barrier], time)
 
@@ -306,7 +287,7 @@ class Timeline:
 
     # Asynchronous work.
 
-    def _wait_for_groups(self, block: _Block, event: GroupWait) -> None:
+    def _wait_for_groups(self, block: _Block, event: events.GroupWait) -> None:
         """Let the threads go on at the end of the groups that this wait retires."""
         machine, lanes, queue, pending = block.machine, event.lanes, event.queue, event.pending
         due = np.zeros(machine.threads, np.int64)  # as in `Engine.wait`

@@ -17,20 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.export.cstub import (
-    Argument,
-    CStub,
-    arguments_of,
-    array_of,
-    braces,
-    checked_name,
-    header_of,
-    images_of,
-    kernel_rule,
-    map_form,
-    shared,
-    tables,
-)
+from cutelite_rt.export import cstub
 from cutelite_rt.gpu.attributes import Attribute
 from cutelite_rt.gpu.params import ParameterLayout
 from cutelite_rt.launcher.outcomes import WORKSPACE, Moved
@@ -51,13 +38,13 @@ class Step(NamedTuple):
     moved: tuple[Moved, ...]
 
 
-def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace: int) -> CStub:
+def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace: int) -> cstub.CStub:
     """Return C for a program whose arguments are the arrays of `signature`, and that needs `workspace` bytes.
 
     Errors  ValueError for a name that is none in C, and for two parameters with the same name in C
     """
-    checked_name(name)
-    leaves = arguments_of(name, signature, name)
+    cstub.checked_name(name)
+    leaves = cstub.arguments_of(name, signature, name)
     arguments = ", ".join((f"{name}_program *program", "CUstream stream", *(leaf.declared for leaf in leaves)))
     declarations = (
         f"/* {name}: {len(steps)} launches. 0: success; -1: arguments that do not fit; else a CUresult. */\n"
@@ -66,22 +53,27 @@ def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace:
         f"const char *{name}_error(void);\n"
     )
     body = "".join(_body(name, signature, leaves, steps, workspace, arguments))
-    header = header_of(name, f"The program `{name}`", declarations)
-    return CStub(name, header, f'#include "{name}.h"\n\n{shared()}\n{body}')
+    header = cstub.header_of(name, f"The program `{name}`", declarations)
+    return cstub.CStub(name, header, f'#include "{name}.h"\n\n{cstub.shared()}\n{body}')
 
 
 def _body(
-    name: str, signature: Signature, leaves: Sequence[Argument], steps: Sequence[Step], workspace: int, arguments: str
+    name: str,
+    signature: Signature,
+    leaves: Sequence[cstub.Argument],
+    steps: Sequence[Step],
+    workspace: int,
+    arguments: str,
 ) -> Iterator[str]:
     table = Table(signature)
     numbers: dict[tuple[Artifact, ...], int] = {}
     for step in steps:
         numbers.setdefault(step.artifacts, len(numbers))
     for artifacts, i in numbers.items():
-        yield from images_of(f"{name}_{i}", artifacts)
-        yield kernel_rule(f"{name}_{i}", artifacts[0].name, "NULL, NULL, NULL, NULL, NULL", artifacts, True)
-    yield tables(name, table)
-    yield array_of("leaf_words", f"{name}_leaves", (leaf.words for leaf in leaves))
+        yield from cstub.images_of(f"{name}_{i}", artifacts)
+        yield cstub.kernel_rule(f"{name}_{i}", artifacts[0].name, "NULL, NULL, NULL, NULL, NULL", artifacts, True)
+    yield cstub.tables(name, table)
+    yield cstub.array_of("leaf_words", f"{name}_leaves", (leaf.words for leaf in leaves))
     yield f'static const kernel_rule {name}_rule = {{.name = "{name}", .leaves = {name}_leaves, .wide = 1}};\n\n'
     count = len(numbers)
     yield (
@@ -116,7 +108,7 @@ def _body(
 
 def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
     layout = ParameterLayout(step.artifacts[0].params)
-    yield f"    {{\n        _Alignas(128) unsigned char at[] = {braces(step.packed or b'0')};\n"
+    yield f"    {{\n        _Alignas(128) unsigned char at[] = {cstub.braces(step.packed or b'0')};\n"
     for move in step.moved:
         offset = layout.offsets[move.parameter]
         base = "program->workspace" if move.array == WORKSPACE else f"frame_of(&on)[{move.array}]"
@@ -124,11 +116,11 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
         if move.form is None:
             yield f"            memcpy(at + {offset}, &address, sizeof address);\n        }}\n"
             continue
-        shape, strides = (braces(numbers) for numbers in (move.shape, move.strides))
+        shape, strides = (cstub.braces(numbers) for numbers in (move.shape, move.strides))
         rank = len(move.shape)
         yield (
             f"            static const i64 extents[] = {shape}, steps[] = {strides};\n"
-            f"            static const map_form form = {map_form(move.form)};\n"
+            f"            static const map_form form = {cstub.map_form(move.form)};\n"
             f"            tensor of = {{.rank = {rank}, .extents = extents, .strides = steps}};\n"
             f"            on.leaf = {name}_leaves + {max(move.array, 0)};\n"
             f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
@@ -137,11 +129,13 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
     more = "NULL"
     if step.attributes:
         more = "attributes"
-        rows = ", ".join(f"{{.id = {each.id}, .value = {{.pad = {braces(each.value)}}}}}" for each in step.attributes)
+        rows = ", ".join(
+            f"{{.id = {each.id}, .value = {{.pad = {cstub.braces(each.value)}}}}}" for each in step.attributes
+        )
         yield f"        static const CUlaunchAttribute attributes[] = {{{rows}}};\n"
     yield (
         f"        void *parameters[] = {{{pointers}}};\n"
-        f"        cutelite_launch shape = {{{braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
+        f"        cutelite_launch shape = {{{cstub.braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
         f"{int(step.pdl)}, {len(step.attributes)}, {more}}};\n"
         f"        if ((bad = launch_kernel(&{name}_{kernel}_rule, program->kernels[{kernel}], &shape, parameters)))\n"
         "            return bad;\n    }\n"

@@ -23,25 +23,8 @@ import numpy as np
 
 from cutelite.kernels.gemm import Config
 from cutelite.kernels.gemm.call import ROWS
-from cutelite.kernels.gemm.model import (
-    Sizes,
-    Table,
-    Work,
-    in_bursts,
-    lasting,
-    lying_of,
-    priced,
-    table_of,
-)
-from cutelite.kernels.gemm.rates import (
-    AT_ONCE,
-    H200,
-    LOAD,
-    NUMBERS,
-    RATES,
-    Numbers,
-    kind_of,
-)
+from cutelite.kernels.gemm.model import Sizes, Table, Work, in_bursts, lasting, lying_of, priced, table_of
+from cutelite.kernels.gemm.rates import AT_ONCE, H200, LOAD, NUMBERS, RATES, Numbers, kind_of
 from tests.bench.given import parser
 
 HELD, LOOSE = 0.03, 0.015

@@ -21,14 +21,7 @@ from hypothesis import strategies as st
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, f32
-from cutelite.dispatch import (
-    ArgumentError,
-    Kernel,
-    Launch,
-    LaunchError,
-    fingerprint,
-    launcher,
-)
+from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, fingerprint, launcher
 from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
 from cutelite.toolchain import host

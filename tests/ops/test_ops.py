@@ -13,15 +13,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import REGISTRY
-from cutelite.ir.types import (
-    bf16,
-    boolean,
-    f32,
-    i32,
-    tf32,
-    u16,
-    u32,
-)
+from cutelite.ir.types import bf16, boolean, f32, i32, tf32, u16, u32
 from cutelite.ops import arith, atomics, convert, math, sync, warp
 from cutelite.target import Target
 from tests.vocabulary.atomics import GMEM, REMOTE

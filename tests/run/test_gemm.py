@@ -15,7 +15,7 @@ import pytest
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, rates, reference
 from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, beside, slim, swapped
 from cutelite.kernels.gemm.fits import made_for
@@ -601,7 +601,7 @@ def test_power_decides_where_a_gemm_would_take_more_than_there_is(monkeypatch: p
         return list(microseconds(table_of([wide, small]), problem, Sizes(m, n, k), AT_ONCE[2]))
 
     large, short = times(16384, 28672, 4096), times(64, 4096, 4096)
-    monkeypatch.setattr(model, "WATTS", math.inf)
+    monkeypatch.setattr(rates, "WATTS", math.inf)
     unlimited = times(16384, 28672, 4096)
     assert all(x < y for x, y in zip(unlimited, large, strict=True))
     assert large[1] / large[0] > unlimited[1] / unlimited[0]

@@ -7,18 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cutelite.ir.types import (
-    InFlight,
-    Ptr,
-    Tensor,
-    Vec,
-    f16,
-    f32,
-    i32,
-    u16,
-    u32,
-    u64,
-)
+from cutelite.ir.types import InFlight, Ptr, Tensor, Vec, f16, f32, i32, u16, u32, u64
 from cutelite.layout import Layout
 from cutelite.ops import tcgen05
 from cutelite.ops.swizzles import SWIZZLES

@@ -24,21 +24,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
-from cutelite.kernels.gemm.arrays import (
-    DEFAULTS,
-    begun_for_tma,
-    check_added,
-    check_operands,
-    check_places,
-    check_result,
-    check_written_by_tma,
-    folded,
-    of_no_columns,
-    read_by_tma,
-    result_shape,
-    scales_of,
-    written_by_tma,
-)
+from cutelite.kernels.gemm import arrays
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import Choice, measured, pick, run, taken
 from cutelite.kernels.gemm.fits import made_for
@@ -119,13 +105,13 @@ def gemm(
 
 
 def of_jax(
-    arrays: tuple[Any, ...], out: Any, scales: tuple[Any, Any], how: dict[str, Any], gate: Any, config: Any
+    given: tuple[Any, ...], out: Any, scales: tuple[Any, Any], how: dict[str, Any], gate: Any, config: Any
 ) -> Any:  # fmt: skip
     """`gemm` of a, b, c and bias of JAX, traced or not. Errors: ValueError for what its transforms do not take."""
     from cutelite.kernels.gemm import on_jax as jaxs
 
-    a, b, c, bias = arrays
-    if jaxs.traced(*arrays):
+    a, b, c, bias = given
+    if jaxs.traced(*given):
         if any(x is not None for x in (out, *scales, gate)) or isinstance(config, Config):
             raise Misfit("within JAX's transforms a GEMM has no out, scales, gate, or configuration")
         return jaxs.gemm(a, b, c, bias, jaxs.How(**how))
@@ -172,12 +158,12 @@ def multiply(
     early  B is complete before the previous kernel ends, as weights of few rows are: blocks begin to load it before
            that end, and L2 keeps it no longer than anything else
     """
-    check_operands(a, b, precision, instance("prepare", prepare, Prepare))
-    shape = result_shape(a, b, gate is not None or halved(instance("finish", fused.finish, Finish)))
+    arrays.check_operands(a, b, precision, instance("prepare", prepare, Prepare))
+    shape = arrays.result_shape(a, b, gate is not None or halved(instance("finish", fused.finish, Finish)))
     multiplied = a if prepare is None else b
-    out = empty(b, shape, DEFAULTS.get(code_of(multiplied))) if out is None else out
-    check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
-    check_added(b, out, fused)
+    out = empty(b, shape, arrays.DEFAULTS.get(code_of(multiplied))) if out is None else out
+    arrays.check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
+    arrays.check_added(b, out, fused)
     fused = replace(fused, c=None) if fused.beta == 0.0 else fused  # NaN in it does not matter then
     if left_out() or 0 in shape:
         return out
@@ -185,7 +171,7 @@ def multiply(
         return on_tensor_memory(a, b, out, fused, precision, gate=gate, prepare=prepare, config=config)
     if a.shape[-1] == 0:
         like = a if prepare is None else empty(b, tuple(a.shape))
-        a, b, prepare = of_no_columns(like, -1), of_no_columns(b, -2), None
+        a, b, prepare = arrays.of_no_columns(like, -1), arrays.of_no_columns(b, -2), None
     if config is None and gate is None and prepare is None and vectors_pay(a, b, out, fused):
         by_vectors(a, b, out, fused)
         return out
@@ -241,7 +227,7 @@ def arguments(
     Errors  ValueError for what the kernels cannot compute
     """
     if a.ndim > 2 or b.ndim > 2:
-        a, b, out, fused = folded(a, b, out, fused, fused.finish is not None or prepare is not None)
+        a, b, out, fused = arrays.folded(a, b, out, fused, fused.finish is not None or prepare is not None)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
     able = prepare is None and fused.finish is None and gate is None and loads is not False
@@ -250,13 +236,17 @@ def arguments(
     laid = all_for_tma(*copied)
     a, b = a if "A" in loaded else laid[0], b if "B" in loaded else laid[-1]
     left, right, result = views = rt.read(a), rt.read(b), rt.read(out)
-    check_places({"a": left, "b": right}, result, fused)
-    fused = replace(fused, bias=begun_for_tma(fused.bias), scales=scales_of(fused, *result.shape[-2:]))
-    direct = 0 if fused.finish is not None or (written_by_tma(out) and read_by_tma(fused.c)) else stored_at_once(result)
+    arrays.check_places({"a": left, "b": right}, result, fused)
+    fused = replace(fused, bias=arrays.begun_for_tma(fused.bias), scales=arrays.scales_of(fused, *result.shape[-2:]))
+    direct = (
+        0
+        if fused.finish is not None or (arrays.written_by_tma(out) and arrays.read_by_tma(fused.c))
+        else stored_at_once(result)
+    )
     problem = replace(problem_of(*views, loaded, fused, precision), gate=function_of("gate", gate), direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     if fused.finish is not None:
-        check_written_by_tma(out)
+        arrays.check_written_by_tma(out)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     check_combined(problem, fused)
     a = a if problem.majors[0] == "K" else a.swapaxes(-1, -2)

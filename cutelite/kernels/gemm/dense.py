@@ -23,6 +23,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u32
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
+from cutelite.kernels.gemm import model
 from cutelite.kernels.gemm.configs import ALONE, CONFIGS, Config, Launched, Problem
 from cutelite.kernels.gemm.fits import (
     LOADERS,
@@ -39,19 +40,6 @@ from cutelite.kernels.gemm.fits import (
     wide,
 )
 from cutelite.kernels.gemm.loads import WORDS
-from cutelite.kernels.gemm.model import (
-    at_once_of,
-    in_bursts,
-    is_late,
-    kept,
-    lasting,
-    microseconds,
-    sizes_of,
-    stacks_of,
-    table_of,
-    work_of,
-    worth,
-)
 from cutelite.kernels.gemm.pitch import UNIT
 from cutelite.kernels.gemm.plan import PITCHES, Plan
 from cutelite.kernels.gemm.prepare import beside
@@ -236,7 +224,7 @@ def run(
     if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
     launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)
-    late = bool(is_late(splits, launched / at_once, batches * (m + n) * deep)) and not (early or problem.loaded)
+    late = bool(model.is_late(splits, launched / at_once, batches * (m + n) * deep)) and not (early or problem.loaded)
     one = single(config, problem, steps) if clusters <= at_once and fused.c is None else None
     fetched = EARLY // (128 * config.of_b) if early else 0
     how = Launched(fetched, early and m <= config.of_a, late, one is not None)
@@ -285,9 +273,11 @@ def ranked(
 
     early  kernels load what is there before the one ahead has ended, as in `call.multiply`
     """
-    every, sizes = kept(configs), sizes_of(problem, a, b, d)
-    of = every.part(worth(every, problem, sizes).nonzero()[0])
-    times = microseconds(of, problem, sizes, at_once_of(of, d), stacks_of(d)) + early * BEHIND * (of.splits > 1)
+    every, sizes = model.kept(configs), model.sizes_of(problem, a, b, d)
+    of = every.part(model.worth(every, problem, sizes).nonzero()[0])
+    times = model.microseconds(of, problem, sizes, model.at_once_of(of, d), model.stacks_of(d)) + early * BEHIND * (
+        of.splits > 1
+    )
     for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:
             return
@@ -312,9 +302,11 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
-    of = table_of([config])
-    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d))
-    return float(lasting(seconds * 1e6, energy[0])) * 1e-6
+    of = model.table_of([config])
+    _, energy = model.in_bursts(
+        of, model.work_of(of, problem, model.sizes_of(problem, a, b, d)), model.at_once_of(of, d)
+    )
+    return float(model.lasting(seconds * 1e6, energy[0])) * 1e-6
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting, weigh=sustained)(run)

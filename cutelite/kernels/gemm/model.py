@@ -28,35 +28,9 @@ from typing import Any
 import numpy as np
 
 import cutelite_rt as rt
+from cutelite.kernels.gemm import rates
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.fits import wide
-from cutelite.kernels.gemm.rates import (
-    AT_ONCE,
-    BESIDE,
-    BROAD,
-    DEEP,
-    DRAM,
-    FEW,
-    FEWEST,
-    FEWEST_SHARED,
-    FUNCTION,
-    H200,
-    LEAST,
-    LOAD,
-    LOADED,
-    LOADS,
-    MADE,
-    MOVED,
-    NUMBERS,
-    PRODUCT,
-    QUICKEST,
-    RATES,
-    ROOMY,
-    SHALLOW,
-    WATTS,
-    Numbers,
-    kind_of,
-)
 from cutelite.tuples import NamedTuple
 
 
@@ -111,7 +85,7 @@ class Table(NamedTuple):
     narrower: dict[tuple[str, str], Any]
     of_kind: dict[tuple[str, str], Any]
     streams: bool
-    numbers: Numbers
+    numbers: rates.Numbers
     matrix: Any
     bm: Any
     bn: Any
@@ -188,8 +162,10 @@ def table_of(configs: Sequence[Config]) -> Table:
     each = np.empty(len(configs), object)
     each[:] = configs
     unknown = (1e30, 0.0, 0.0, 0.0)
-    bare = Table(each, narrower, of_kind, bool(stream.any()), NUMBERS, np.array(made), *map(np.asarray, made))
-    return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
+    bare = Table(each, narrower, of_kind, bool(stream.any()), rates.NUMBERS, np.array(made), *map(np.asarray, made))
+    return priced(
+        bare, np.array([rates.RATES.get(rates.kind_of(config), unknown) for config in configs]), rates.NUMBERS
+    )
 
 
 _kept: list[tuple[list[Config], Table]] = []
@@ -206,9 +182,9 @@ def kept(configs: Sequence[Config]) -> Table:
     return _kept[0][1]
 
 
-def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
-    """Return the table with these times. rates: a row of `RATES` for each of its configurations."""
-    t, v, (constant, of_column, tile, tile_of_column) = table, numbers, rates.T
+def priced(table: Table, known: Any, numbers: rates.Numbers) -> Table:
+    """Return the table with these times. known: a row of `RATES` for each of its configurations."""
+    t, v, (constant, of_column, tile, tile_of_column) = table, numbers, known.T
     shared, added = t.together > 1, t.splits > 1
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
@@ -264,8 +240,8 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         pieces = [
             problem.columns(c.tile[1]) / (64 * wide(c, problem) * (1 if c.pingpong else 2)) for c in table.configs
         ]
-        functions = FUNCTION * table.bm * np.array(pieces)
-    loads = LOADS if problem.loaded else 0.0
+        functions = rates.FUNCTION * table.bm * np.array(pieces)
+    loads = rates.LOADS if problem.loaded else 0.0
     bytes = problem.bytes, problem.a.bytes, problem.d.bytes
     lying = lying_of(table, problem.majors, sizes, problem.bytes)
     return Work(sizes, problem.rows or inf, problem.narrow or inf, *lying, *bytes, functions, loads, problem.loaded)
@@ -296,30 +272,30 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
     steps = np.ceil(sizes.k * problem.bytes / 128)
     narrower = np.where(t.bn < extent, t.of_kind[problem.majors], t.narrower[problem.majors])
-    least = np.minimum(extent / 6, np.where(steps > 1, LEAST, SHALLOW))
+    least = np.minimum(extent / 6, np.where(steps > 1, rates.LEAST, rates.SHALLOW))
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
     # Neighbours would share sectors of 32 bytes, which few results are worth.
-    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= DEEP)
+    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= rates.DEEP)
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     fits &= (t.clustered <= 4) | (sizes.m + sizes.n - extent > t.high - t.bm)
     # Blocks along columns share rows of which there may be few: a lone block brings these and no others.
     few = np.where(t.swapped > 0, problem.narrow or inf, problem.rows or inf)
-    fits &= (t.wide == t.bn) | (t.high > t.bm) | (few > FEWEST_SHARED)
+    fits &= (t.wide == t.bn) | (t.high > t.bm) | (few > rates.FEWEST_SHARED)
     return fits | (t.plain > 0)
 
 
-def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, stacks: int = H200) -> Any:
+def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, stacks: int = rates.H200) -> Any:
     """Return the predicted times of a GEMM at the limit of power; inf for configurations that the model does not cover.
 
     at_once  how many clusters of each configuration run at once
     stacks   of the GPU's memory: a key of `LOAD`
     """
-    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, LOAD[stacks]))
+    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, rates.LOAD[stacks]))
 
 
 def lasting(burst: Any, energy: Any) -> Any:
     """Return the microseconds of a GEMM repeated for long, from its microseconds and microjoules in bursts."""
-    return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
+    return burst * np.cbrt(np.maximum(1.0, energy / (burst * rates.WATTS)))
 
 
 UNEVEN, MANY, LATE = (0.5, 0.8), 12e6, 0.4
@@ -378,12 +354,12 @@ def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
 def unsuited(t: Table, work: Work, of: Filling) -> Any:
     """Tell of each configuration whether it is out of the question: its time would not be as the model expects."""
     sizes, rounds = work.sizes, np.ceil(of.filled)
-    many = np.minimum(sizes.m + sizes.over, sizes.n) > FEW
+    many = np.minimum(sizes.m + sizes.over, sizes.n) > rates.FEW
     found = (t.parts > of.steps) | (many & (t.clustered >= 4) & (rounds > 2))
     # Blocks without a cluster drift apart, and find less in L2, which large tiles need less, unless threads load for
     # their block alone; groups have a matrix each.
     lone = 0 if work.loads else t.lone * (sizes.matrices == 1)
-    small = (t.bm * t.bn < ROOMY) & (t.pingpong == 0)
+    small = (t.bm * t.bn < rates.ROOMY) & (t.pingpong == 0)
     found |= (lone * rounds > 1) & (small | (t.bm == 64) | (t.splits > 1) | (of.steps < 4))
     if t.streams:  # of one tile a block has, both warpgroups work on it
         found |= (t.stream > 0) & ((of.filled == rounds) | ((of.filled > 1) != t.pingpong))
@@ -393,19 +369,19 @@ def unsuited(t: Table, work: Work, of: Filling) -> Any:
 def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
     v = t.numbers
-    slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, FEWEST, 1) ** v.ample
+    slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, rates.FEWEST, 1) ** v.ample
     slow = slow * (1.0 - v.aligned * work.whole / t.clustered) * (1.0 + v.cut * work.cut * (t.clustered == 1))
-    fetch = np.maximum(np.minimum(t.step, QUICKEST), t.step * slow / (t.bm + t.bn))
+    fetch = np.maximum(np.minimum(t.step, rates.QUICKEST), t.step * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     areas = t.bm * t.bn
-    step = (fetch**BESIDE + (areas * v.product) ** BESIDE) ** (1 / BESIDE)
-    tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= BROAD)) & np.logical_not(work.whole)
+    step = (fetch**rates.BESIDE + (areas * v.product) ** rates.BESIDE) ** (1 / rates.BESIDE)
+    tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= rates.BROAD)) & np.logical_not(work.whole)
     step = step * (1.0 + v.tall * tall * areas * (1.0 - 1.0 / of.rounds))
     step = step * (1.0 + v.beyond * of.beyond**2 * (t.parts == 1))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
-        step = np.maximum(step, np.maximum(MADE, 128 * by_threads * work.loads))
+        step = np.maximum(step, np.maximum(rates.MADE, 128 * by_threads * work.loads))
     return step, np.where(t.clustered == 1, 128 * (of.high + t.bn), t.share)
 
 
@@ -427,17 +403,19 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     of = filling_of(t, work, at_once)
     step, share = step_of(t, work, of)
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
-    memory = moved * DRAM * (1.0 + v.apart / t.blocks)
-    beside = (of.rounds * of.each * step) ** BESIDE + (loaded * v.l2 * load) ** BESIDE + memory**BESIDE
+    memory = moved * rates.DRAM * (1.0 + v.apart / t.blocks)
+    beside = (
+        (of.rounds * of.each * step) ** rates.BESIDE + (loaded * v.l2 * load) ** rates.BESIDE + memory**rates.BESIDE
+    )
     tile = t.tile + work.functions
-    burst = beside ** (1 / BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
+    burst = beside ** (1 / rates.BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
         few = np.minimum(2, np.clip((4 / of.filled) ** 2, 0.1, 2) * np.maximum(1, of.steps / 64))
         burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)
-    energy = batches * (m + over) * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
+    energy = batches * (m + over) * n * k * work.bytes * rates.PRODUCT + loaded * rates.LOADED + moved * rates.MOVED
     burst[unsuited(t, work, of)] = np.inf
     return burst, energy
 
@@ -460,12 +438,16 @@ STACK = 1024
 @cache
 def found_stacks(kind: str, ordinal: int) -> int:
     """Return the most stacks of `LOAD` that are no more than a GPU's."""
-    stacks = round(rt.device(ordinal).attribute(BUS_WIDTH) / STACK) if kind == "cuda" else H200
-    return max((known for known in LOAD if known <= stacks), default=min(LOAD))
+    stacks = round(rt.device(ordinal).attribute(BUS_WIDTH) / STACK) if kind == "cuda" else rates.H200
+    return max((known for known in rates.LOAD if known <= stacks), default=min(rates.LOAD))
 
 
 @cache
 def counts(kind: str, ordinal: int) -> Any:
     """Return how many clusters run at once, by their blocks."""
-    known = AT_ONCE if kind != "cuda" else {blocks: rt.max_active_clusters(blocks, ordinal, 1) for blocks in AT_ONCE}
-    return np.array([known.get(blocks, AT_ONCE[1] // max(1, blocks)) for blocks in range(17)], np.float64)
+    known = (
+        rates.AT_ONCE
+        if kind != "cuda"
+        else {blocks: rt.max_active_clusters(blocks, ordinal, 1) for blocks in rates.AT_ONCE}
+    )
+    return np.array([known.get(blocks, rates.AT_ONCE[1] // max(1, blocks)) for blocks in range(17)], np.float64)

@@ -31,6 +31,7 @@ import numpy as np
 from cutelite.diag import Note
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
 from cutelite.ops.tensormap import MAP_BYTES
+from cutelite.sim import events
 from cutelite.sim.actors import Work
 from cutelite.sim.checker.access import Actor, Threads, Worker
 from cutelite.sim.checker.ahead import Ahead, KernelAhead
@@ -50,25 +51,6 @@ from cutelite.sim.checker.strong import StrongAccesses
 from cutelite.sim.checker.updates import Last, Orders, Update, Updates
 from cutelite.sim.checker.works import Works
 from cutelite.sim.error import SimError
-from cutelite.sim.events import (
-    BarrierArrive,
-    ClusterArrive,
-    Event,
-    Exit,
-    Fence,
-    GroupWait,
-    MbarrierAt,
-    MbarrierInit,
-    MbarrierInval,
-    Resume,
-    Retire,
-    TmemFree,
-    Together,
-    WorkDescribed,
-    WorkDone,
-    WorkSplit,
-    WorkStart,
-)
 from cutelite.sim.machine import Machine
 from cutelite.sim.memory import RANK_SHIFT, Region
 
@@ -107,21 +89,21 @@ class Checker:
         self._results = results
         self._with_strong: set[int] = set()  # regions with strong accesses
         self._handlers: dict[type[Any], Callable[[Block, Any], None]] = {
-            Together: self._fences.together,
-            Resume: self._resume,
-            Fence: self._fences.fence,
-            BarrierArrive: self._meetings.arrive,
-            ClusterArrive: self._meetings.arrive_at_cluster,
-            WorkStart: self._works.start,
-            WorkDescribed: self._described,
-            WorkDone: self._done,
-            WorkSplit: self._works.split,
-            GroupWait: self._works.wait_for_groups,
-            MbarrierInit: self._mbarriers.init,
-            MbarrierInval: self._mbarriers.inval,
-            Exit: self._exit,
-            Retire: self._retire,
-            TmemFree: self._free,
+            events.Together: self._fences.together,
+            events.Resume: self._resume,
+            events.Fence: self._fences.fence,
+            events.BarrierArrive: self._meetings.arrive,
+            events.ClusterArrive: self._meetings.arrive_at_cluster,
+            events.WorkStart: self._works.start,
+            events.WorkDescribed: self._described,
+            events.WorkDone: self._done,
+            events.WorkSplit: self._works.split,
+            events.GroupWait: self._works.wait_for_groups,
+            events.MbarrierInit: self._mbarriers.init,
+            events.MbarrierInval: self._mbarriers.inval,
+            events.Exit: self._exit,
+            events.Retire: self._retire,
+            events.TmemFree: self._free,
             **dict.fromkeys(self._mbarriers.kinds, self._mbarriers.event),
         }
 
@@ -247,25 +229,25 @@ class Checker:
 
     # Order
 
-    def event(self, machine: Machine, event: Event) -> None:
+    def event(self, machine: Machine, event: events.Event) -> None:
         self._handlers[type(event)](self.state.block(machine), event)
 
-    def _resume(self, block: Block, event: Resume) -> None:
+    def _resume(self, block: Block, event: events.Resume) -> None:
         """Let threads go on after a wait: they acquire what was released to the barrier they waited for."""
         for where, on in event.wait.on:
             threads = block.first + (event.tid if where is None else event.tid[where[event.positions]])
             if not len(threads):
                 continue
-            if isinstance(on, MbarrierAt):
+            if isinstance(on, events.MbarrierAt):
                 self._mbarriers.resume(block, event.op, threads, on.address)
             else:
                 self._meetings.go_on(block, threads, on)
 
-    def _done(self, block: Block, event: WorkDone) -> None:
+    def _done(self, block: Block, event: events.WorkDone) -> None:
         self._works.done(block, event)
         self._mbarriers.done(event.work)
 
-    def _described(self, block: Block, event: WorkDescribed) -> None:
+    def _described(self, block: Block, event: events.WorkDescribed) -> None:
         """Remember that work has read a descriptor: until it is done, another one must not be written there."""
         region = block.machine.spaces["gmem"].region_at(event.address)
         shadow = self.state.shadow(region, DESCRIPTOR_UNIT)
@@ -277,7 +259,7 @@ class Checker:
             site = self.accesses.sites.number(event.work.op, READ, True, DESCRIPTOR_UNIT, event.work.proxy)
             self.accesses.remember(shadow, granules, actor, READ, site)
 
-    def _free(self, block: Block, event: TmemFree) -> None:
+    def _free(self, block: Block, event: events.TmemFree) -> None:
         """Treat a deallocation as a write to all the columns: every access to them has to be over."""
         region = block.machine.tmem.region
         lane, column = np.arange(LANES)[:, None], np.arange(event.first, event.first + event.columns)
@@ -291,11 +273,11 @@ class Checker:
 
     # The end of a block
 
-    def _exit(self, block: Block, event: Exit) -> None:
+    def _exit(self, block: Block, event: events.Exit) -> None:
         self._ahead.leave(block.first + event.tid)
         self._lifetimes.exit(block, event)
 
-    def _retire(self, block: Block, event: Retire) -> None:
+    def _retire(self, block: Block, event: events.Retire) -> None:
         """Forget a block that is over."""
         self._strong.retire(block.cluster.smem[block.rank])
         if self._lifetimes.retire(block):
