@@ -67,12 +67,12 @@ def _float(x: Any) -> Any:
     return x if x.dtype.is_float else to_dtype(x, f64 if x.dtype.bits == 64 else f32)
 
 
-def _call(name: str, fast: bool, x: N, *more: N) -> N:
+def _call(name: str, x: N, *more: N, fast: bool = False) -> N:
     """Apply the function called `name` of `libm`, or of `fastmath`."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
     if (dual := differentiable(x, *more)) is not None:
-        return dual.apply(name, lambda *xs: _call(name, fast, *xs), x, *more)  # type: ignore[no-any-return]
+        return dual.apply(name, lambda *xs: _call(name, *xs, fast=fast), x, *more)  # type: ignore[no-any-return]
     xs = _floats(x, *more)
     dtype = xs[0].dtype
     fast = fast and dtype != f64 and hasattr(fastmath, name)
@@ -111,7 +111,7 @@ def sqrt(x: N, *, fast: bool = False) -> N:
     Error   0.5 ulp (sqrt.rn)
     Fast    1 ulp (sqrt.approx)
     """
-    return _call("sqrt", fast, x)
+    return _call("sqrt", x, fast=fast)
 
 
 def rsqrt(x: N, *, fast: bool = False) -> N:
@@ -120,7 +120,7 @@ def rsqrt(x: N, *, fast: bool = False) -> N:
     Error   1.5 ulp (sqrt.rn, rcp.rn)
     Fast    2 ulp (rsqrt.approx)
     """
-    return _call("rsqrt", fast, x)
+    return _call("rsqrt", x, fast=fast)
 
 
 def rcp(x: N, *, fast: bool = False) -> N:
@@ -129,7 +129,7 @@ def rcp(x: N, *, fast: bool = False) -> N:
     Error   0.5 ulp (rcp.rn)
     Fast    1 ulp (rcp.approx)
     """
-    return _call("rcp", fast, x)
+    return _call("rcp", x, fast=fast)
 
 
 def fdividef(a: N, b: N) -> N:
@@ -137,23 +137,17 @@ def fdividef(a: N, b: N) -> N:
 
     Error   2 ulp (div.approx)
     """
-    return _call("divide", True, a, b)
+    return _call("divide", a, b, fast=True)
 
 
 def cbrt(x: N) -> N:
-    """Return the cube root, of negative numbers too.
-
-    Error   1 ulp
-    """
-    return _call("cbrt", False, x)
+    """Return the cube root, of negative numbers too. Error: 1 ulp."""
+    return _call("cbrt", x)
 
 
 def rcbrt(x: N) -> N:
-    """Return one over the cube root.
-
-    Error   1.5 ulp
-    """
-    return _call("rcbrt", False, x)
+    """Return one over the cube root. Error: 1.5 ulp."""
+    return _call("rcbrt", x)
 
 
 def hypot(x: N, y: N, *more: N) -> N:
@@ -161,22 +155,16 @@ def hypot(x: N, y: N, *more: N) -> N:
 
     Error   1.5 ulp
     """
-    return _call("hypot", False, x, y, *more)
+    return _call("hypot", x, y, *more)
 
 
 def rhypot(x: N, y: N, *more: N) -> N:
-    """Return one over `hypot`, without overflow on the way.
-
-    Error   2.5 ulp
-    """
-    return _call("rhypot", False, x, y, *more)
+    """Return one over `hypot`, without overflow on the way. Error: 2.5 ulp."""
+    return _call("rhypot", x, y, *more)
 
 
 def fma(a: N, b: N, c: N) -> N:
-    """Return ``a * b + c``, rounded once.
-
-    Error   0.5 ulp (fma.rn)
-    """
+    """Return ``a * b + c``, rounded once. Error: 0.5 ulp (fma.rn)."""
     if _literal(a, b, c):
         return a * b + c  # type: ignore[no-any-return]
     if (dual := differentiable(a, b, c)) is not None:
@@ -197,7 +185,7 @@ def exp(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    2 + 1.2 abs(x) ulp (ex2.approx of a product)
     """
-    return _call("exp", fast, x)
+    return _call("exp", x, fast=fast)
 
 
 def exp2(x: N, *, fast: bool = False) -> N:
@@ -206,7 +194,7 @@ def exp2(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    2 ulp (ex2.approx); f16 2**-9.9 relative (ex2.approx.f16x2)
     """
-    return _call("exp2", fast, x)
+    return _call("exp2", x, fast=fast)
 
 
 def exp10(x: N, *, fast: bool = False) -> N:
@@ -215,15 +203,12 @@ def exp10(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    3 + 2.4 abs(x) ulp (ex2.approx of a product)
     """
-    return _call("exp10", fast, x)
+    return _call("exp10", x, fast=fast)
 
 
 def expm1(x: N) -> N:
-    """Return e to the power `x`, minus 1: accurate near 0.
-
-    Error   2 ulp
-    """
-    return _call("expm1", False, x)
+    """Return e to the power `x`, minus 1: accurate near 0. Error: 2 ulp."""
+    return _call("expm1", x)
 
 
 def log(x: N, *, fast: bool = False) -> N:
@@ -232,7 +217,7 @@ def log(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    3 ulp; 2**-21.4 absolute for x in 0.5..2 (lg2.approx, times log(2))
     """
-    return _call("log", fast, x)
+    return _call("log", x, fast=fast)
 
 
 def log2(x: N, *, fast: bool = False) -> N:
@@ -241,7 +226,7 @@ def log2(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    2 ulp; 2**-22 absolute for x in 0.5..2 (lg2.approx)
     """
-    return _call("log2", fast, x)
+    return _call("log2", x, fast=fast)
 
 
 def log10(x: N, *, fast: bool = False) -> N:
@@ -250,15 +235,12 @@ def log10(x: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    3 ulp; 2**-23 absolute for x in 0.5..2 (lg2.approx, times log10(2))
     """
-    return _call("log10", fast, x)
+    return _call("log10", x, fast=fast)
 
 
 def log1p(x: N) -> N:
-    """Return the natural logarithm of ``1 + x``: accurate near 0.
-
-    Error   2 ulp
-    """
-    return _call("log1p", False, x)
+    """Return the natural logarithm of ``1 + x``: accurate near 0. Error: 2 ulp."""
+    return _call("log1p", x)
 
 
 def pow(x: N, y: N, *, fast: bool = False) -> N:
@@ -267,14 +249,11 @@ def pow(x: N, y: N, *, fast: bool = False) -> N:
     Error   1 ulp
     Fast    for x > 0: 4 + 3.5 abs(y) max(1, abs(log2(x))) ulp (lg2.approx, ex2.approx)
     """
-    return _call("pow", fast, x, y)
+    return _call("pow", x, y, fast=fast)
 
 
 def ldexp(x: N, n: Any) -> N:
-    """Return ``x * 2**n`` for an integer `n`.
-
-    Error   0.5 ulp
-    """
+    """Return ``x * 2**n`` for an integer `n`. Error: 0.5 ulp."""
     if _literal(x, n):
         return _by_python("ldexp", x, n)  # type: ignore[no-any-return]
     if (dual := differentiable(x)) is not None:
@@ -304,7 +283,7 @@ def sin(x: N, *, fast: bool = False) -> N:
     Error   1.5 ulp (f64 2)
     Fast    2**-20.4 absolute for x in -2 pi .. 2 pi, growing beyond (sin.approx)
     """
-    return _call("sin", fast, x)
+    return _call("sin", x, fast=fast)
 
 
 def cos(x: N, *, fast: bool = False) -> N:
@@ -313,7 +292,7 @@ def cos(x: N, *, fast: bool = False) -> N:
     Error   1.5 ulp (f64 2)
     Fast    2**-20.4 absolute for x in -2 pi .. 2 pi, growing beyond (cos.approx)
     """
-    return _call("cos", fast, x)
+    return _call("cos", x, fast=fast)
 
 
 def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
@@ -322,31 +301,22 @@ def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
     Error   1.5 ulp (f64 2)
     Fast    as sin and cos
     """
-    return _call("sincos", fast, x)  # type: ignore[return-value]
+    return _call("sincos", x, fast=fast)  # type: ignore[return-value]
 
 
 def sinpi(x: N) -> N:
-    """Return the sine of pi times `x`: exactly 0 of whole numbers.
-
-    Error   1.5 ulp
-    """
-    return _call("sinpi", False, x)
+    """Return the sine of pi times `x`: exactly 0 of whole numbers. Error: 1.5 ulp."""
+    return _call("sinpi", x)
 
 
 def cospi(x: N) -> N:
-    """Return the cosine of pi times `x`: exactly 0 halfway between whole numbers.
-
-    Error   1.5 ulp
-    """
-    return _call("cospi", False, x)
+    """Return the cosine of pi times `x`: exactly 0 halfway between whole numbers. Error: 1.5 ulp."""
+    return _call("cospi", x)
 
 
 def sincospi(x: N) -> tuple[N, N]:
-    """Return `sinpi` and `cospi`, for little more than the price of one.
-
-    Error   1.5 ulp
-    """
-    return _call("sincospi", False, x)  # type: ignore[return-value]
+    """Return `sinpi` and `cospi`, for little more than the price of one. Error: 1.5 ulp."""
+    return _call("sincospi", x)  # type: ignore[return-value]
 
 
 def tan(x: N, *, fast: bool = False) -> N:
@@ -355,58 +325,40 @@ def tan(x: N, *, fast: bool = False) -> N:
     Error   3 ulp
     Fast    sin over cos: for x in -2 pi .. 2 pi, 3 ulp and 2**-20.4 (1 + abs(y)) sqrt(1 + y**2) for a result y
     """
-    return _call("tan", fast, x)
+    return _call("tan", x, fast=fast)
 
 
 def asin(x: N) -> N:
-    """Return the angle in -pi/2 .. pi/2 with this sine; NaN outside -1..1.
-
-    Error   1.5 ulp
-    """
-    return _call("asin", False, x)
+    """Return the angle in -pi/2 .. pi/2 with this sine; NaN outside -1..1. Error: 1.5 ulp."""
+    return _call("asin", x)
 
 
 def acos(x: N) -> N:
-    """Return the angle in 0 .. pi with this cosine; NaN outside -1..1.
-
-    Error   1.5 ulp
-    """
-    return _call("acos", False, x)
+    """Return the angle in 0 .. pi with this cosine; NaN outside -1..1. Error: 1.5 ulp."""
+    return _call("acos", x)
 
 
 def atan(x: N) -> N:
-    """Return the angle in -pi/2 .. pi/2 with this tangent.
-
-    Error   1.5 ulp
-    """
-    return _call("atan", False, x)
+    """Return the angle in -pi/2 .. pi/2 with this tangent. Error: 1.5 ulp."""
+    return _call("atan", x)
 
 
 def atan2(y: N, x: N) -> N:
-    """Return the angle in -pi .. pi of the point (x, y), with the special cases of C.
-
-    Error   1.5 ulp
-    """
-    return _call("atan2", False, y, x)
+    """Return the angle in -pi .. pi of the point (x, y), with the special cases of C. Error: 1.5 ulp."""
+    return _call("atan2", y, x)
 
 
 # Hyperbolic functions.
 
 
 def sinh(x: N) -> N:
-    """Return the hyperbolic sine.
-
-    Error   2 ulp
-    """
-    return _call("sinh", False, x)
+    """Return the hyperbolic sine. Error: 2 ulp."""
+    return _call("sinh", x)
 
 
 def cosh(x: N) -> N:
-    """Return the hyperbolic cosine.
-
-    Error   2 ulp
-    """
-    return _call("cosh", False, x)
+    """Return the hyperbolic cosine. Error: 2 ulp."""
+    return _call("cosh", x)
 
 
 def tanh(x: N, *, fast: bool = False) -> N:
@@ -415,74 +367,50 @@ def tanh(x: N, *, fast: bool = False) -> N:
     Error   1.5 ulp
     Fast    2**-11 relative (tanh.approx); f16 2**-10.98 absolute (tanh.approx.f16x2)
     """
-    return _call("tanh", fast, x)
+    return _call("tanh", x, fast=fast)
 
 
 def asinh(x: N) -> N:
-    """Return the inverse of `sinh`.
-
-    Error   2 ulp
-    """
-    return _call("asinh", False, x)
+    """Return the inverse of `sinh`. Error: 2 ulp."""
+    return _call("asinh", x)
 
 
 def acosh(x: N) -> N:
-    """Return the inverse of `cosh`; NaN below 1.
-
-    Error   2 ulp
-    """
-    return _call("acosh", False, x)
+    """Return the inverse of `cosh`; NaN below 1. Error: 2 ulp."""
+    return _call("acosh", x)
 
 
 def atanh(x: N) -> N:
-    """Return the inverse of `tanh`; NaN outside -1..1.
-
-    Error   2.5 ulp
-    """
-    return _call("atanh", False, x)
+    """Return the inverse of `tanh`; NaN outside -1..1. Error: 2.5 ulp."""
+    return _call("atanh", x)
 
 
 # The error function.
 
 
 def erf(x: N) -> N:
-    """Return the error function.
-
-    Error   1.5 ulp
-    """
-    return _call("erf", False, x)
+    """Return the error function. Error: 1.5 ulp."""
+    return _call("erf", x)
 
 
 def erfc(x: N) -> N:
-    """Return ``1 - erf(x)``, accurate where that is small.
-
-    Error   4 ulp
-    """
-    return _call("erfc", False, x)
+    """Return ``1 - erf(x)``, accurate where that is small. Error: 4 ulp."""
+    return _call("erfc", x)
 
 
 def erfinv(x: N) -> N:
-    """Return the inverse of `erf`; infinite at -1 and 1, NaN beyond.
-
-    Error   6 ulp
-    """
-    return _call("erfinv", False, x)
+    """Return the inverse of `erf`; infinite at -1 and 1, NaN beyond. Error: 6 ulp."""
+    return _call("erfinv", x)
 
 
 def erfcx(x: N) -> N:
-    """Return ``exp(x * x) * erfc(x)``: `erfc` scaled so that it does not underflow.
-
-    Error   5 ulp
-    """
-    return _call("erfcx", False, x)
+    """Return ``exp(x * x) * erfc(x)``: `erfc` scaled so that it does not underflow. Error: 5 ulp."""
+    return _call("erfcx", x)
 
 
 def erfcinv(x: N) -> N:
-    """Return the inverse of `erfc`: infinite at 0 and 2, NaN beyond.
-
-    Error   1 ulp (f64 6)
-    """
-    return _call("erfcinv", False, x)
+    """Return the inverse of `erfc`: infinite at 0 and 2, NaN beyond. Error: 1 ulp (f64 6)."""
+    return _call("erfcinv", x)
 
 
 def normcdf(x: N) -> N:
@@ -490,15 +418,12 @@ def normcdf(x: N) -> N:
 
     Error   4 ulp
     """
-    return _call("normcdf", False, x)
+    return _call("normcdf", x)
 
 
 def normcdfinv(x: N) -> N:
-    """Return the inverse of `normcdf`: infinite at 0 and 1, NaN beyond.
-
-    Error   1 ulp (f64 7)
-    """
-    return _call("normcdfinv", False, x)
+    """Return the inverse of `normcdf`: infinite at 0 and 1, NaN beyond. Error: 1 ulp (f64 7)."""
+    return _call("normcdfinv", x)
 
 
 def lgamma(x: N) -> N:
@@ -507,7 +432,7 @@ def lgamma(x: N) -> N:
     Error   1 ulp for f32. For f64 the larger of 1e-14 absolute and 1e-14 relative; where the result is near 0 for a
             negative `x`, 1e-13
     """
-    return _call("lgamma", False, x)
+    return _call("lgamma", x)
 
 
 def tgamma(x: N) -> N:
@@ -515,7 +440,7 @@ def tgamma(x: N) -> N:
 
     Error   1 ulp (f64 60)
     """
-    return _call("tgamma", False, x)
+    return _call("tgamma", x)
 
 
 def digamma(x: N) -> N:
@@ -524,7 +449,7 @@ def digamma(x: N) -> N:
     Error   1 ulp for f32, but where the result is near 0 for a negative `x`, 1e-13; for f64 the larger of 1e-14
             absolute and relative, and 1e-13 for a negative `x`
     """
-    return _call("digamma", False, x)
+    return _call("digamma", x)
 
 
 # Rounding and remainders. Exact.
@@ -556,31 +481,31 @@ nearbyint = rint
 
 def round(x: N) -> N:
     """Return the nearest whole number; of two, the one farther from 0, like C's round(). Exact."""
-    return _call("round", False, x)
+    return _call("round", x)
 
 
 def fmod(a: N, b: N) -> N:
     """Return the remainder of ``a / b`` rounded towards zero, with the sign of `a`. Exact; slow for large a/b."""
-    return _call("fmod", False, a, b)
+    return _call("fmod", a, b)
 
 
 def remainder(a: N, b: N) -> N:
     """Return `a` minus the nearest multiple of `b` (of two, the even one). Exact; slow for large a/b."""
-    return _call("remainder", False, a, b)
+    return _call("remainder", a, b)
 
 
 def remquo(a: N, b: N) -> tuple[N, Any]:
     """Return `remainder`, and the nearest quotient modulo 8, an i32 with its sign. Exact; slow for large a/b."""
     if _literal(a, b):
         return _by_python("remquo", a, b)  # type: ignore[no-any-return]
-    found: Any = _call("remquo", False, a, b)
+    found: Any = _call("remquo", a, b)
     rest, quotient = found
     return rest, to_dtype(quotient, i32)
 
 
 def fdim(x: N, y: N) -> N:
     """Return ``x - y``, or 0 where that is negative; NaN if one of them is. Exact, but for one rounding."""
-    return _call("fdim", False, x, y)
+    return _call("fdim", x, y)
 
 
 # Numbers taken apart, and their neighbours. Exact.
@@ -593,26 +518,26 @@ def frexp(x: N) -> tuple[N, Any]:
     """
     if _literal(x):
         return _by_python("frexp", x)  # type: ignore[no-any-return]
-    found: Any = _call("frexp", False, x)
+    found: Any = _call("frexp", x)
     fraction, n = found
     return fraction, to_dtype(n, i32)
 
 
 def modf(x: N) -> tuple[N, N]:
     """Return the fraction and the whole part, both with the sign of `x`, as Python's `math.modf` has them. Exact."""
-    return _call("modf", False, x)  # type: ignore[return-value]
+    return _call("modf", x)  # type: ignore[return-value]
 
 
 def logb(x: N) -> N:
     """Return the exponent of `x`, as a float: ``floor(log2(abs(x)))``; -inf at 0, inf at infinities. Exact."""
-    return _call("logb", False, x)
+    return _call("logb", x)
 
 
 def ilogb(x: Any) -> Any:
     """Return the exponent of `x`, an i32: its least for 0 and NaN, its greatest for infinities, as in CUDA. Exact."""
     if _literal(x):
         return _by_python("ilogb", x)
-    exponent = _call("logb", False, x)
+    exponent = _call("logb", x)
     return where(exponent != exponent, I32_MIN, to_dtype(where(exponent != exponent, 0.0, exponent), i32))
 
 
@@ -625,7 +550,7 @@ def nextafter(x: Any, y: Any) -> Any:
             "nextafter", "the first argument of nextafter is a literal: its type is not known", help="cl.f32(x)"
         )
     if differentiable(x, y) is not None:
-        return _call("nextafter", False, x, y)
+        return _call("nextafter", x, y)
     (x,) = _floats(x)
     y = wrap(as_value(to_dtype(y, x.dtype) if isinstance(y, RuntimeNumber) else y, x.value.type))
     words = {16: i16, 32: i32, 64: i64}[x.dtype.bits]

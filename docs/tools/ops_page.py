@@ -93,7 +93,7 @@ def _errors() -> Iterator[str]:
     yield "| function | error | with `fast=True` |\n|---|---|---|"
     for name in _functions(math):
         text = inspect.getdoc(getattr(math, name)) or ""
-        error = re.search(r"^Error +(.*)$", text, re.M)
+        error = re.search(r"\bError:? +(.*?)\.?$", text, re.M)
         fast = re.search(r"^Fast +(.*)$", text, re.M)
         exact = re.search(r"Exact(?: \([^)]*\))?(?:; [^.]*)?", text)
         stated = error[1] if error else exact[0] if exact else ""

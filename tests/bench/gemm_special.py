@@ -5,7 +5,6 @@
                                                                 grouped matmul and a matmul for each expert
     python tests/bench/gemm_special.py mixed [M N K ...]        bf16 x i4, i8, e4m3 weights, beside torch's bf16 matmul
     python tests/bench/gemm_special.py PART M N K --sweep       every configuration that is worth trying
-    python tests/bench/gemm_special.py PART M N K --clocks      each replayed for half a second: cycles and clocks too
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. Each
 graph is replayed once untimed right before it is timed, so that nobody gains by a neighbour that lets the chip cool;
@@ -15,7 +14,6 @@ each round has an order of its own.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -27,7 +25,6 @@ import torch
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm import fp8_block as fp8
 from cutelite.kernels.gemm import grouped, mixed
-from tests.bench.clocks import steady
 from tests.bench.given import parser
 from tests.bench.timing import L2_BYTES, Replay, cold, machine, medians, off
 
@@ -53,13 +50,6 @@ def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: f
     bytes  that a call has to bring from memory, if that takes longer than its products
     """
     each = max(flops / 1000e12, bytes / 4e12)
-    if "--clocks" in sys.argv:
-        for name, call in calls.items():
-            took = steady(call, buffers, each)
-            rate = flops / took.seconds / 1e12
-            print(
-                f"{rate:8.0f} TFLOP/s {took.clock:6.0f} MHz {took.cycles / 1e6:8.3f} million cycles  {name}", flush=True
-            )
     found = medians({name: Replay(call, buffers, seconds, each) for name, call in calls.items()})
     return {name: flops / took / 1e12 for name, took in found.items()}
 
@@ -202,7 +192,6 @@ def main() -> None:
     asked.add_argument("part", choices=PARTS)
     asked.add_argument("numbers", nargs="*", type=int, metavar="N")
     asked.add_argument("--sweep", action="store_true")
-    asked.add_argument("--clocks", action="store_true")
     given = asked.parse_args()
     numbers: list[int] = given.numbers
     shapes = [(numbers[i], numbers[i + 1], numbers[i + 2]) for i in range(0, len(numbers), 3)] or SHAPES[given.part]
