@@ -12,11 +12,12 @@ import pytest
 import cutelite
 from cutelite import config
 from docs.tools.ops_page import markdown
-from docs.tools.stub import BY_HAND, stub
+from docs.tools.stub import BY_HAND, of_layout, stub
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE: dict[str, Callable[[], str]] = {
     "cutelite/__init__.pyi": stub,
+    "cutelite/layout/__init__.pyi": of_layout,
     "docs/ops.md": markdown,
     "docs/environment.md": config.markdown,
 }

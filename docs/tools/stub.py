@@ -1,4 +1,4 @@
-"""Make `cutelite/__init__.pyi` anew: the names that the package exports.
+"""Make the stubs of `cutelite` and `cutelite.layout` anew: the names that they export.
 
     PYTHONPATH=. python docs/tools/stub.py
 
@@ -9,13 +9,17 @@ is declared in `cutelite/by_hand.pyi`.
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 
 import cutelite
+from cutelite import layout
 
 STUB = Path(cutelite.__file__).with_suffix(".pyi")
 BY_HAND = STUB.with_name("by_hand.pyi")
+OF_LAYOUT = Path(layout.__file__).with_suffix(".pyi")
+WIDTH = 120
 
 
 def stub() -> str:
@@ -24,14 +28,28 @@ def stub() -> str:
     package = vars(cutelite)
     homes = {**package["_HOME"], **{n: m.rpartition(".")[0] for n, m in package["_MODULES"].items()}}
     homes |= dict.fromkeys(homes.keys() & by_hand, "cutelite.by_hand")
-    rows = sorted((module, not name[0].isupper(), sorting(name.lower()), name) for name, module in homes.items())
-    lines = [f"from {module} import {name} as {name}\n" for module, *_, name in rows]
-    return f'"""What type checkers and editors see of cutelite."""\n\n{"".join(lines)}\n__version__: str\n'
+    return f'"""What type checkers and editors see of cutelite."""\n\n{imports(homes)}\n__version__: str\n'
 
 
-def sorting(name: str) -> list[str]:
-    """As the linter sorts: numbers in names by their size."""
-    return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+def of_layout() -> str:
+    """Return the file for what the layout algebra exports now."""
+    homes = {name: f"cutelite.layout.{module}" for name, module in vars(layout)["_HOME"].items()}
+    return f'"""What type checkers and editors see of the layout algebra."""\n\n{imports(homes)}'
+
+
+def imports(homes: Mapping[str, str]) -> str:
+    """Return statements that import names, and export them: one for each module."""
+    lines = []
+    for module in sorted({*homes.values()}):
+        names = ", ".join(f"{name} as {name}".replace(" ", NO_BREAK) for name in sorted(homes) if homes[name] == module)
+        whole = f"from {module} import {names}"
+        if len(whole) > WIDTH:
+            whole = f"from {module} import (\n{fill(names, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)}\n)"
+        lines.append(whole.replace(NO_BREAK, " ") + "\n")
+    return "".join(lines)
+
+
+INDENT, NO_BREAK = "    ", "\0"
 
 
 def declared(tree: ast.Module) -> set[str]:
@@ -50,3 +68,4 @@ def declared(tree: ast.Module) -> set[str]:
 
 if __name__ == "__main__":
     STUB.write_text(stub())
+    OF_LAYOUT.write_text(of_layout())
