@@ -12,40 +12,11 @@ from typing import TYPE_CHECKING, Any
 from cutelite.ir.op import REGISTRY
 
 if TYPE_CHECKING:
-    from cutelite.ops import (
-        arith,
-        asm,
-        atomics,
-        bits,
-        call,
-        cluster,
-        control,
-        convert,
-        cp_async,
-        debug,
-        f32x2,
-        index,
-        ldmatrix,
-        math,
-        mbarrier,
-        memory,
-        mma,
-        mma_packed,
-        mma_scaled,
-        mma_sparse,
-        multimem,
-        narrow,
-        registers,
-        sync,
-        tcgen05,
-        tcgen05_mma,
-        tensor,
-        tensormap,
-        tma,
-        trig,
-        warp,
-        wgmma,
-    )
+    from cutelite.ops import (  # isort: skip
+        arith, asm, atomics, bits, call, cluster, control, convert, cp_async, debug, f32x2,
+        index, ldmatrix, math, mbarrier, memory, mma, mma_packed, mma_scaled, mma_sparse, multimem,
+        narrow, registers, sync, tcgen05, tcgen05_mma, tensor, tensormap, tma, trig, warp, wgmma,
+    )  # fmt: skip
 
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "f32x2",

@@ -254,22 +254,6 @@ def mark_names(ops: Iterable[Op]) -> list[str]:
 
 
 __all__ = [
-    "MARK_NAMES",
-    "MARK_VALUES",
-    "PHASES",
-    "Breakpoint",
-    "Brkpt",
-    "Printf",
-    "ProfileMark",
-    "Record",
-    "Trap",
-    "Variable",
-    "conversions",
-    "format_problems",
-    "formatted",
-    "mark_names",
-    "record_words",
-    "recordable",
-    "recorded_ops",
-    "shown",
-]
+    "MARK_NAMES", "MARK_VALUES", "PHASES", "Breakpoint", "Brkpt", "Printf", "ProfileMark", "Record", "Trap", "Variable",
+    "conversions", "format_problems", "formatted", "mark_names", "record_words", "recordable", "recorded_ops", "shown",
+]  # fmt: skip

@@ -28,19 +28,6 @@ from cutelite.sim.tensormap import SimTensorMap
 from cutelite.sim.trace import Timeline, trace
 
 __all__ = [
-    "CheckFailed",
-    "CheckReport",
-    "Finding",
-    "Observer",
-    "Place",
-    "Program",
-    "Report",
-    "SimError",
-    "SimTensorMap",
-    "Tally",
-    "Timeline",
-    "TooLarge",
-    "check",
-    "run",
-    "trace",
-]
+    "CheckFailed", "CheckReport", "Finding", "Observer", "Place", "Program", "Report", "SimError", "SimTensorMap",
+    "Tally", "Timeline", "TooLarge", "check", "run", "trace",
+]  # fmt: skip

@@ -32,39 +32,21 @@ if TYPE_CHECKING:
     from cutelite.toolchain.order import crossed
     from cutelite.toolchain.sass import disassemble, live_registers
 
-_HOME = {
-    "Cubin": "cubin",
-    "ToolWarning": "log",
-    "ToolchainError": "errors",
-    "check_backend": "backend",
-    "crossed": "order",
-    "disassemble": "sass",
-    "early": "assemble",
-    "first_there": "assemble",
-    "for_ptxas": "assemble",
-    "live_registers": "sass",
-    "to_cubin": "assemble",
-    "to_ptx": "backend",
-    "version_of": "assemble",
-    "write_ptx": "backend",
+_WHERE = {
+    "assemble": "early first_there for_ptxas to_cubin version_of",
+    "backend": "check_backend to_ptx write_ptx",
+    "cubin": "Cubin",
+    "errors": "ToolchainError",
+    "log": "ToolWarning",
+    "order": "crossed",
+    "sass": "disassemble live_registers",
 }
+_HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
 
 __all__ = [
-    "Cubin",
-    "ToolWarning",
-    "ToolchainError",
-    "check_backend",
-    "crossed",
-    "disassemble",
-    "early",
-    "first_there",
-    "for_ptxas",
-    "live_registers",
-    "to_cubin",
-    "to_ptx",
-    "version_of",
-    "write_ptx",
-]
+    "Cubin", "ToolWarning", "ToolchainError", "check_backend", "crossed", "disassemble", "early", "first_there",
+    "for_ptxas", "live_registers", "to_cubin", "to_ptx", "version_of", "write_ptx",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import fill
 
 from mpmath import mp, mpf
 
@@ -171,7 +172,7 @@ def shortest(x: float, which: int) -> str:
 
 def main() -> None:
     made = "Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `docs/tools/fit_libm.py`."
-    print(f'"""{made}"""\n')
+    print(f'"""{made}"""\n\n# fmt: off')
     print("TABLES: dict[str, dict[str, tuple[float, ...]]] = {")
     for which, dtype in enumerate(("f32", "f64")):
         print(f'    "{dtype}": {{')
@@ -180,8 +181,8 @@ def main() -> None:
                 continue
             coefficients, error = fitted(fit, which)
             print(f'        "{name}": (  # within 2**{mp.nstr(mp.log(error, 2), 3)}')
-            for coefficient in coefficients:
-                print(f"            {shortest(float(coefficient), which)},")
+            numbers = ", ".join(shortest(float(coefficient), which) for coefficient in coefficients)
+            print(fill(f"{numbers},", 120, initial_indent=" " * 12, subsequent_indent=" " * 12))
             print("        ),")
         print("    },")
     print("}")

@@ -17,21 +17,6 @@ from cutelite.layout.dims.normal_form import add, from_terms, mul
 DimExpr.operators = Operators(add, mul, floordiv, mod, from_terms)
 
 __all__ = [
-    "Atom",
-    "Dim",
-    "DimExpr",
-    "Int",
-    "Monomial",
-    "Node",
-    "add",
-    "bounds",
-    "ceil_div_dims",
-    "dims",
-    "floordiv",
-    "from_terms",
-    "maximum",
-    "minimum",
-    "mod",
-    "mul",
-    "split_multiples",
-]
+    "Atom", "Dim", "DimExpr", "Int", "Monomial", "Node", "add", "bounds", "ceil_div_dims", "dims", "floordiv",
+    "from_terms", "maximum", "minimum", "mod", "mul", "split_multiples",
+]  # fmt: skip
