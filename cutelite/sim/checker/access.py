@@ -308,7 +308,7 @@ class Accesses:
         for n, position in enumerate(at[first].tolist()):
             code, when, of = (int(x) for x in old[first[n]])
             for group in self._groups_of(code, when, of):
-                kinds = (int(self.sites.kinds[site]), int(self.sites.kinds[group.site]))
+                kinds = (int(self.sites.kinds[site]), self.sites[group.site].kind)
                 if kinds[1] not in STRONG or STRONG_WRITE not in kinds:
                     continue
                 reach = min(int(self.sites.reach[site]), int(self.sites.reach[group.site]))
@@ -408,6 +408,8 @@ class Accesses:
             when = shadow.o_when[g[held]]
             later = same.copy()
             left = (same & (old[held] != code[held])).nonzero()[0]
+            if len(left) and self.sites.updates[site]:
+                left = left[self.sites.later[shadow.o_site[g[held[left]]]] > 0]  # it observes all others
             if len(left):
                 later[left] = actor.ordered(actor.ran, at[held[left]], old[held[left]], when[left])
             if self._may_be_apart and kind in STRONG:  # what a later access does not clash with, this one may
@@ -419,12 +421,15 @@ class Accesses:
     def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
         """Return one position for each distinct granule, and its agent, or minus the set of its agents.
 
-        Of a `Worker`, which is one agent, all positions.
+        Of a `Worker`, which is one agent, all positions. Of updates the last one, which observes the others.
         """
         if isinstance(actor, Worker):
             return np.arange(len(granules)), actor.who
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:  # as most are: each once
             return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
+        if self.sites.updates[site]:
+            at = len(granules) - 1 - np.unique(granules[::-1], return_index=True)[1]
+            return at, actor.who[at].astype(np.int32, copy=False)
         if np.count_nonzero(granules == granules[0]) == len(granules):
             return np.zeros(1, np.int64), np.array([self._together(actor, slice(None), site)], np.int32)
         order = granules.argsort(kind="stable")
@@ -462,8 +467,11 @@ class Accesses:
             at.tolist(), actor.knowing(at).tolist(), actor.when[at].tolist(), code_of.tolist(),
             old[first].tolist(), old_when[first].tolist(), old_site[first].tolist(), strict=True,
         ):  # fmt: skip
-            groups, new = self._groups_of(*earlier), self._groups_of(one, when, site)
-            if earlier[0] > 0 and one > 0:  # `_beside` has found that the one does not replace the other
+            groups, new, me = self._groups_of(*earlier), self._groups_of(one, when, site), int(actor.who[position])
+            if self.sites.updates[site]:
+                groups = self._unobserved(groups, site, me)
+                earlier[0] = -self.sets.number(groups)
+            elif earlier[0] > 0 and one > 0:  # `_beside` has found that the one does not replace the other
                 made.append(-self.sets.number(groups + new))
                 continue
             still, looked_at = [], groups
@@ -471,22 +479,44 @@ class Accesses:
                 clusters, near = self._near(earlier[0], groups, actor, position)
                 if not np.count_nonzero(near):  # nothing is known of any of them
                     made.append(-self.sets.number(groups + new))
-                    mine_too = np.full(len(new), self.clocks.cluster[actor.who[position]])
-                    self.sets.clusters[-made[-1]] = np.concatenate([clusters, mine_too])
+                    self.sets.clusters[-made[-1]] = np.append(clusters, [self.clocks.cluster[me]] * len(new))
                     continue
                 still = list(itertools.compress(groups, ~near))
                 looked_at = tuple(itertools.compress(groups, near))
             for x in looked_at:
-                clashes = apart and (
-                    not self.sites[site].like(self.sites[x.site])
-                    or np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
-                )
-                if clashes or self._remains(x, new[0], knows, actor, position, kind):
+                if (apart and self._clashes(x, site, me, CTA)) or self._remains(
+                    x, new[0], knows, actor, position, kind
+                ):
                     still.append(x)
             made.append(-self.sets.number(tuple(dict.fromkeys((*still, *new)))) if still else one)
         code = code.copy()
         code[where] = np.array(made, np.int32)[inverse]
         return code
+
+    def _unobserved(self, groups: tuple[Group, ...], site: int, me: int) -> tuple[Group, ...]:
+        """Return earlier accesses, in the order of time, without those that an update observes.
+
+        It reads what the last update wrote, which read what the one before wrote, and so on down to a store. Where
+        strong accesses may race with each other, observed ones stay, as such.
+        """
+        left: list[Group] = []
+        for n, group in reversed([*enumerate(groups)]):
+            if self.sites.kinds[group.site] != STRONG_WRITE:
+                left.append(group)
+                continue
+            last = not self.sites.updates[group.site]
+            reach = min(int(self.sites.reach[site]), int(self.sites.reach[group.site]))
+            several = last and len(group.who) > BYTES
+            if several or self.sites.later[group.site] or self._clashes(group, site, me, reach):
+                return (*groups[: n + 1], *reversed(left))
+            left += [group._replace(site=self.sites.observed(group.site))] if self._may_be_apart else []
+            if last:
+                return (*groups[:n], *reversed(left))
+        return tuple(reversed(left))
+
+    def _clashes(self, group: Group, site: int, me: int, reach: int) -> bool:
+        """Tell whether strong accesses differ from one of `me` in size or proxy, or `reach` leaves one of them out."""
+        return not self.sites[site].like(self.sites[group.site]) or bool(np.any(self._needed(group.agents, me) > reach))
 
     def _near(self, code: int, groups: tuple[Group, ...], actor: Threads, position: int) -> tuple[Array, Array]:
         """Return the clusters of the groups of a set, and in which the actor is, or knows something of."""

@@ -7,7 +7,9 @@ whole granules. For each granule these are kept:
     others since          reads, and strong or atomic accesses, which do not conflict with each other. A single one is
                           stored in the arrays; several are a set, whose number stands for a tuple of `Group`s. An
                           access that is ordered before a later one of its kind is dropped: what is ordered after the
-                          later one is after both
+                          later one is after both. So are the updates that an atomic update comes after, and the store
+                          before these: it observes them, and what is ordered after it is after them too (PTX ISA:
+                          causality order)
 
 The record consists of arrays with an element for each granule; untouched pages of them take no memory.
 """
@@ -20,18 +22,20 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.ir.contract import Effect
 from cutelite.ir.op import Op
 from cutelite.sim.checker.knowledge import GPU, REACH
 from cutelite.tuples import NamedTuple
 
 Array = Any
 
-READ, STRONG_READ, STRONG_WRITE, WRITE = range(4)
+READ, STRONG_READ, STRONG_WRITE, WRITE, OBSERVED = range(5)
 """Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other if they are
-of one size, by one proxy, and the scope of each holds the thread of the other (PTX: they are morally strong)."""
+of one size, by one proxy, and the scope of each holds the thread of the other (PTX: they are morally strong). Strong
+writes become `OBSERVED` by a later update, and may then race with strong accesses only."""
 STRONG = (STRONG_READ, STRONG_WRITE)
 
-CONFLICTS = np.zeros((4, 4), bool)
+CONFLICTS = np.zeros((5, 5), bool)
 """For each pair of kinds, whether they conflict."""
 for _kind in (READ, STRONG_READ, STRONG_WRITE, WRITE):
     CONFLICTS[WRITE, _kind] = CONFLICTS[_kind, WRITE] = True
@@ -67,8 +71,9 @@ class Site(NamedTuple):
 class Sites:
     """Numbers for sites, from 1 on.
 
-    unlike  whether some strong accesses differ in size or proxy, and so race if they access the same bytes
-    later   by number: 0 for accesses that threads make themselves, 1 for asynchronous ones, 2 for the async proxy's
+    unlike   whether some strong accesses differ in size or proxy, and so race if they access the same bytes
+    later    by number: 0 for accesses that threads make themselves, 1 for asynchronous ones, 2 for the async proxy's
+    updates  by number: whether threads read and write at once
     """
 
     def __init__(self) -> None:
@@ -79,12 +84,13 @@ class Sites:
         self.kinds = np.zeros(64, np.int8)
         self.later = np.zeros(64, np.int8)
         self.reach = np.zeros(64, np.int8)
+        self.updates = np.zeros(64, bool)
 
     def number(self, op: Op, kind: int, asynchronous: bool, bytes: int, proxy: str) -> int:
         key = (id(op), kind, asynchronous, bytes, proxy)
         found = self._numbers.get(key)
         if found is None:
-            site = Site(op, kind, asynchronous, bytes, proxy)
+            site = Site(op, STRONG_WRITE if kind == OBSERVED else kind, asynchronous, bytes, proxy)
             self.all.append(site)
             found = self._numbers[key] = len(self.all)
             if kind in STRONG:
@@ -94,9 +100,16 @@ class Sites:
                 self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
                 self.later = np.concatenate([self.later, np.zeros_like(self.later)])
                 self.reach = np.concatenate([self.reach, np.zeros_like(self.reach)])
+                self.updates = np.concatenate([self.updates, np.zeros_like(self.updates)])
             self.kinds[found], self.reach[found] = kind, reach_of(op)
             self.later[found] = asynchronous * (1 + (proxy == "async"))
+            self.updates[found] = kind == STRONG_WRITE and not asynchronous and Effect.READS in op.effects
         return found
+
+    def observed(self, number: int) -> int:
+        """Return the number of a site for those of its strong writes that a later update has observed."""
+        site = self[number]
+        return self.number(site.op, OBSERVED, site.asynchronous, site.bytes, site.proxy)
 
     def __getitem__(self, number: int) -> Site:
         return self.all[number - 1]
