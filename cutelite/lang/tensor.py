@@ -339,8 +339,12 @@ def constant(values: Any, dtype: DType) -> Tensor:
     made_of = "a constant array is made of numbers known at compile time"
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "SUMmcO" and not all(isinstance(x, (int, float)) for x in given.flat):
-            raise TypeError(f"these are {given.dtype}")
+        if given.dtype.kind in "SUMmcO":
+            for x in given.ravel().tolist():
+                if not isinstance(x, (int, float)):
+                    raise TypeError(f"one is {describe(x)}")
+        elif given is not values and given.dtype.kind == "f" and not dtype.is_float:
+            given = np.asarray(values, object)  # NumPy makes floats of integers that no type of its own holds together
         with np.errstate(over="ignore", invalid="ignore"):
             array = given.astype(numpy_dtype(dtype), order="C")
     except (TypeError, ValueError) as error:

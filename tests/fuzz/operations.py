@@ -26,6 +26,7 @@ from tests.vocabulary.numbers import (
     greatest,
     least,
     limits,
+    samples,
     to_int,
     wrapped,
 )
@@ -33,6 +34,7 @@ from tests.vocabulary.row import Meaning, Operation
 from tests.vocabulary.warp import REDUCTIONS, spread
 
 WARP = 32
+GREATEST = 2**31 - 1
 
 # Types that meet, as docs/language.md has it.
 
@@ -82,7 +84,9 @@ def in_float(t: str, meaning: Meaning) -> Meaning:
 
 def table() -> list[Operation]:
     rows = [operation for row in ROWS if row.op.scope == "thread" for operation in row.operations]
-    rows += [*arithmetic(), *comparisons(), *integers(), *floats(), *conversions()]
+    elementwise = [each for row in ROWS if row.op.elementwise and row.op.scope == "thread" for each in row.operations]
+    rows += [*arithmetic(), *comparisons(), *integers(), *floats(), *quotients(), *conversions()]
+    rows += [*of_vectors(elementwise), *chosen(), *in_words()]
     for t in TYPES:
         rows.append(Operation("({1} if {0} else {2})", ("bool", t, t), t, np.where))
     for word, meaning in (("and", np.logical_and), ("or", np.logical_or)):
@@ -190,11 +194,70 @@ def floats() -> Iterator[Operation]:
         yield Operation("cl.math.fabs({0})", (t,), t, in_float(t, np.abs))
 
 
+def quotients() -> Iterator[Operation]:
+    """Floats, divided as CPython divides its own."""
+    for t in FLOATS:
+        for sign, f in (("//", operator.floordiv), ("%", operator.mod)):
+            yield Operation(f"({{0}} {sign} {{1}})", (t, t), t, by_python(t, f))
+    divided = lambda x, y: (x & GREATEST) // (y & GREATEST | 1)  # noqa: E731
+    yield Operation(f"(({{0}} & {GREATEST}) // cl.FastDivmod({{1}} & {GREATEST} | 1))", ("i32", "i32"), "i32", divided)
+
+
+def by_python(t: str, function: Callable[[float, float], float]) -> Meaning:
+    def divide(x: float, y: float) -> float:
+        if y:
+            return function(x, y)
+        return float("nan") if function is operator.mod else float(np.float64(x) / np.float64(y))
+
+    return lambda x, y: from_float(each(divide, "f64", x, y), t)
+
+
 def conversions() -> Iterator[Operation]:
     for a in TYPES:
         for b in TYPES:
             if a != b:
                 yield Operation(f"cl.{name(b)}({{0}})", (a,), b, lambda x, a=a, b=b: convert(x, a, b))
+                four = "cl.vector({0}, {1}, {2}, {3})"
+                yield Operation(
+                    f"{four}.to(cl.{name(b)})[2]", (a,) * 4, b, lambda w, x, y, z, a=a, b=b: convert(y, a, b)
+                )
+
+
+def of_vectors(rows: list[Operation]) -> Iterator[Operation]:
+    """The same of vectors of two numbers, which may share an instruction."""
+    for row in rows:
+        if row.text.startswith(("(not", "packed")):  # of conditions, and what makes a vector itself
+            continue
+        pairs = (f"cl.vector({{{2 * i}}}, {{{2 * i + 1}}})" for i in range(len(row.takes)))
+        text, takes = row.text.format(*pairs), tuple(t for t in row.takes for _ in range(2))
+        for at in range(2):
+            meaning = lambda *xs, f=row.meaning, at=at: f(*xs[at::2])  # noqa: E731
+            yield Operation(f"{text}[{at}]", takes, row.gives, meaning)
+
+
+def chosen() -> Iterator[Operation]:
+    """One of several numbers, by an index known at run time: of a tuple, a register tensor, an array of constants."""
+    third = "[({3} & 65535) % 3]"
+    for t in TYPES:
+        one_of = lambda a, b, c, i: np.choose((i & 65535) % 3, (a, b, c))  # noqa: E731
+        yield Operation("({0}, {1}, {2})" + third, (t, t, t, "i32"), t, one_of)
+        yield Operation(f"held({{0}}, {{1}}, {{2}}, cl.{name(t)}){third}", (t, t, t, "i32"), t, one_of)
+        table = samples(t, 8, np.random.default_rng(0))
+        numbers = ", ".join(repr(x) if t not in FLOATS else f'float("{x}")' for x in table.tolist())
+        array = f"cl.constant([{numbers}], cl.{name(t)})"
+        yield Operation(array + "[{0} & 7]", ("i32",), t, lambda i, table=table: table[i & 7])
+
+
+def in_words() -> Iterator[Operation]:
+    """Numbers of 4 bits, packed in words."""
+    for kind, low in (("i4", -8), ("u4", 0)):
+        for at in (0, 5):
+            get = lambda x, low=low, at=at: ((x >> np.uint32(4 * at)).astype(np.int32) - low & 15) + low  # noqa: E731
+            yield Operation(f"cl.unpack({{0}}, cl.{kind}, cl.i32)[{at}]", ("u32",), "i32", get)
+        pair = ", ".join(["{0}", "{1}"] * 4)
+        code = lambda x, low=low: (np.clip(x, low, low + 15) & 15).astype(np.uint32)  # noqa: E731
+        put = lambda x, y, code=code: (code(x) | code(y) << 4) * np.uint32(0x01010101)  # noqa: E731
+        yield Operation(f"cl.pack(cl.vector({pair}), cl.{kind})", ("i32", "i32"), "u32", put)
 
 
 def name(t: str) -> str:

@@ -46,6 +46,12 @@ def packed(a, b, dtype):
     return cl.convert(pair.load(), dtype)
 
 
+def held(a, b, c, dtype):
+    three = cl.make_rmem_tensor(dtype, 3)
+    three[0], three[1], three[2] = a, b, c
+    return three
+
+
 def constant(number, dtype):
     one = cl.make_rmem_tensor(dtype, 1)
     one[0] = number

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, SimError, Tensor, bf16, f32, i32, u32, u64
+from cutelite import CompileError, Constexpr, SimError, Tensor, bf16, f32, i32, i64, u32, u64
 from tests.places import Place
 
 N, M = cl.dims("N M")
@@ -74,6 +74,19 @@ def test_a_tensor_is_printed_row_by_row(capsys: pytest.CaptureFixture[str]) -> N
     assert "vprintf" in prints.compile().ptx
 
 
+@cl.kernel(block=4)
+def of_constants(y: Tensor[u64, (4,)], z: Tensor[i64, (2,)]) -> None:
+    y[cl.thread_idx.x] = cl.constant([6, 2**64 - 1, 2**53 + 1, 0], u64)[cl.thread_idx.x]
+    if cl.thread_idx.x < 2:
+        z[cl.thread_idx.x] = cl.constant([2**60 + 1, 1.0], i64)[cl.thread_idx.x]
+
+
+def test_constants_are_exact_where_numpy_finds_no_type_for_all_of_them() -> None:
+    y, z = np.zeros(4, np.uint64), np.zeros(2, np.int64)
+    of_constants[1](y, z)
+    assert (y.tolist(), z.tolist()) == ([6, 2**64 - 1, 2**53 + 1, 0], [2**60 + 1, 1])
+
+
 MISUSED = [
     ("cl.gather(x, i)", "`index` of gather is a vector, not a run-time i32"),
     ("cl.gather(x, cl.vector(i, i), mask=i > 0)", "`mask` of gather is a vector"),
@@ -85,8 +98,10 @@ MISUSED = [
     ("cl.constant([], f32)", "at least one element"),
     ("cl.constant(5, f32)", "5 is no array"),
     ("cl.constant([1, 2], cl.boolean)", "not all of these numbers are whole numbers that fit bool"),
-    ("cl.constant([1.5, '2'], f32)", "numbers known at compile time: these are <U32"),
-    ("cl.constant([None, 1], f32)", "numbers known at compile time: these are object"),
+    ("cl.constant([1.5, '2'], f32)", "numbers known at compile time: one is '1.5'"),
+    ("cl.constant([None, 1], f32)", "numbers known at compile time: one is None"),
+    ("cl.constant([x[0], 1.0], f32)", "numbers known at compile time: one is a run-time f32"),
+    ("cl.constant([2**60 + 1, 0.5], cl.i64)", "not all of these numbers are whole numbers that fit i64"),
     ("cl.constant([1e6], cl.f16)", "not all of these numbers fit f16"),
     ("cl.constant(f32, [1])", "numbers of a dtype, not a list"),
     ("cl.constant([1], cl.mbarrier)", "numbers of a dtype, not the dtype mbarrier"),
