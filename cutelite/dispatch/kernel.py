@@ -35,6 +35,7 @@ from cutelite.dispatch.mistakes import named_by_kernel, shorten, without_our_fra
 from cutelite.dispatch.ranges import launch_range
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
+from cutelite.front.types import Constant
 from cutelite.lang.annotations import NOTHING_SEEN
 from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
@@ -178,15 +179,18 @@ class Kernel:
         said            options by name; those left out, or None, are as in this kernel
         Errors          TypeError for a name that is no option; `OptionError`, `LaunchError` for values
         """
-        derived = type(self)(
-            self.__cutelite_function__,
+        return self.like(
             {**self.given, **parsed(text), **checked(said, "kernel.options")},
             self.block if block is None else extents(block, "block"),
             self.cluster if cluster is None else extents(cluster, "cluster"),
             self.arch if arch is None else Target.parse(arch).arch,
         )
-        derived._owner, derived._seen = self._owner, self._seen
-        return derived
+
+    def like(self, given: Mapping[str, Any], block: Dim3 | None, cluster: Dim3 | None, arch: str | None) -> Kernel:
+        """Return a new kernel of the same function, with these settings, which have been checked."""
+        made = type(self)(self.__cutelite_function__, given, block, cluster, arch)
+        made._owner, made._seen = self._owner, self._seen
+        return made
 
     @property
     def default_arch(self) -> str:
@@ -633,9 +637,12 @@ class Kernel:
         return compiled
 
     def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
-        """Return a kernel that launches this specialisation alone, and refuses arguments that need another."""
-        only = type(self)(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster, spec.arch)
-        only._owner = self._owner
+        """Return a kernel that launches this specialisation alone, and refuses arguments that need another.
+
+        Its constants are defaults of their parameters.
+        """
+        only = self.like(spec.options.given(), spec.block, spec.cluster, spec.arch)
+        only.signature.defaults.update((name, t.value) for name, t in spec.types if isinstance(t, Constant))
         only._made = OnlyOne(self.__cutelite_function__, spec, compiled)
         only.__dict__["_settings"] = _Settings(replace(config.read(), arch=spec.arch), spec.options)
         return only

@@ -25,6 +25,7 @@ _LATE = (
     ("cutelite.sim.checker.run", "SettingError"),
     ("cutelite.toolchain.errors", "ToolchainError"),
     ("cutelite.dispatch.compiling", "CompileForbidden"),
+    ("cutelite.builds.hooks", "HookError"),
 )
 """Mistakes whose modules may not be loaded, or import this one."""
 

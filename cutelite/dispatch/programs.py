@@ -210,6 +210,7 @@ class Program:
         if (
             inspect.iscoroutinefunction(function)
             or inspect.isgeneratorfunction(function)
+            or isinstance(function, type)
             or not hasattr(function, "__name__")
         ):
             raise ArgumentError(f"a program is a plain function, not {function!r}")

@@ -37,5 +37,8 @@ class Struct(NamedTuple):
     cls: type
     fields: tuple[tuple[str, ArgType], ...]
 
+    def __str__(self) -> str:
+        return f"{self.cls.__name__}({', '.join(str(t) if n.isdigit() else f'{n}: {t}' for n, t in self.fields)})"
+
 
 ArgType = Type | Constant | Struct

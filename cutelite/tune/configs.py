@@ -115,7 +115,7 @@ def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
     cluster = None if "cluster" in means.launch else kernel.cluster
     if not means.options and (block, cluster) == (kernel.block, kernel.cluster):
         return kernel
-    return Kernel(kernel.__cutelite_function__, {**kernel.given, **checked(means.options, "a config")}, block, cluster)
+    return kernel.like({**kernel.given, **checked(means.options, "a config")}, block, cluster, kernel.arch)
 
 
 class Meta(dict[str, Any]):

@@ -171,11 +171,12 @@ class TunedKernel(_Tuned):
     def _launching(self, config: Any, launch: Launch) -> Callable[..., None]:
         _, means, kernel = next(entry for entry in self._variants if entry[0] is config)
         signature = kernel.signature
+        positional = signature.positional[: kernel.__cutelite_function__.__code__.co_argcount]  # without *args
 
         def call(*args: Any, **kwargs: Any) -> None:
             given = signature.match(args, kwargs | means.constants)
             shaped = launch_of(config, launch, means.launch, given)
-            kernel.launch(shaped, *(given.pop(name) for name in signature.positional), **given)
+            kernel.launch(shaped, *(given.pop(name) for name in positional), **given)
 
         return call
 

@@ -46,6 +46,34 @@ def test_it_launches() -> None:
     assert x.tolist() == [81 * i for i in range(40)]
 
 
+def test_its_constants_may_be_left_out() -> None:
+    dtype = f32  # named by annotations alone, which are text here
+
+    @cl.kernel(block=32)
+    def added(x: Tensor[dtype, (N,)], by: Constexpr[int], y: Tensor[dtype, (N,)] | None, n: f32) -> None:
+        x[cl.thread_idx.x] = x[cl.thread_idx.x] + by * n
+
+    x = np.zeros(32, np.float32)
+    compiled = added.compile(x, 3, None)
+    compiled[1](x, n=1.0)
+    compiled(x, 3, n=1.0, grid=1)
+    assert x.tolist() == [6] * 32
+    with pytest.raises(ArgumentError, match="`by` is 4, not 3"):
+        compiled[1](x, 4, n=1.0)
+    with pytest.raises(ArgumentError, match=r"added\(\) lacks the argument n; .* by: Constexpr\[int\] = 3, "):
+        compiled[1](x)
+
+
+def test_other_structures_are_told_by_their_fields() -> None:
+    @cl.kernel(block=32)
+    def of_all(*xs: Tensor[f32, (N,)]) -> None:
+        xs[0][0] = 1.0
+
+    x = np.zeros(4, np.float32)
+    with pytest.raises(ArgumentError, match=r"`xs` is tuple\(tensor<[^(]*\(N\).*, tensor<.*\), not tuple\(tensor<"):
+        of_all.compile(x)[1](x, x)
+
+
 def test_so_does_that_of_a_method() -> None:
     compiled = [Scaler(by).run.compile() for by in (2, 5)]
     x = np.ones(3, np.float32)

@@ -231,6 +231,8 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         cl.program(lambda **xs: None)
     with pytest.raises(TypeError, match=r"a program is a plain function, not functools\.partial"):
         cl.program(functools.partial(lambda x: None))
+    with pytest.raises(TypeError, match=r"a program is a plain function, not <class '.*FakeCuda'>"):
+        cl.program(FakeCuda)
 
 
 def test_an_optional_array_may_come_and_go(cuda: FakeCuda, on_gpu: GpuArray) -> None:

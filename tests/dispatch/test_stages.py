@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,8 +88,9 @@ def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
     with pytest.raises(ValueError, match="is no hook"):
         cl.remove_hook(print)
     hooks.append(cl.after_stage("lower")(lambda event: 3))
-    with pytest.raises(TypeError, match="returned 3 after lower, which takes a str, or None"):
+    with pytest.raises(TypeError, match="returned 3 after lower, which takes a str, or None") as caught:
         fresh(doubled).compile()
+    assert caught.traceback[-1].path == Path(__file__)
     cl.remove_hook(hooks.pop())
     hooks.append(cl.after_stage("lower")(nonsense))
     with pytest.raises(ToolchainError, match="the hook nonsense changed what came after lower"):

@@ -72,6 +72,20 @@ def test_parameters_by_position_and_by_keyword_alone(environment: Any) -> None:
         autotune([Config(BN=64, block=32)], key=("M",))(cl.kernel(ordered))[[1], None](x, by=3.0)
 
 
+def test_a_config_with_options_keeps_what_the_kernel_was_made_with(environment: Any) -> None:
+    dtype = cl.f32  # named by annotations alone, which are text here
+
+    @autotune([Config(by=2, opt=1), Config(by=3, opt=2)])
+    @cl.kernel(block=32, arch="sm_100a")
+    def added(x: cl.Tensor[dtype, (kernels.N,)], *ys: cl.Tensor[dtype, (kernels.N,)], by: cl.Constexpr[int]) -> None:
+        x[cl.thread_idx.x] = float(by + 10 * len(ys)) if cl.target.has("tcgen05") else -1.0
+
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    for ys, expected in (((), 2), ((y,), 12), ((y, y), 22)):
+        added[1](x, *ys)
+        assert x.tolist() == [expected] * 32
+
+
 def test_settings_and_options_come_from_configs(on_gpu: GpuArray, cuda: FakeCuda) -> None:
     timer = Stopwatch(2e-6, 1e-6)
     large = {"BN": 64, "block": 128, "cluster": 2, "smem": 64, "carveout": 50, "max_registers": 40, "twice": True}
