@@ -53,6 +53,18 @@ def test_softmax() -> None:
     np.testing.assert_allclose(jax.vmap(rows.softmax)(x), jax.nn.softmax(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (0, 5), (0, 0)], ids=str)
+def test_rows_of_no_elements_and_no_rows(shape: tuple[int, int]) -> None:
+    x, w, target = jnp.zeros(shape), jnp.ones(shape[1]), jnp.full(shape[0], -100)
+    alike(rows.softmax, jax.nn.softmax, x)
+    alike(lambda x, w: rows.rms_norm(x, w), lambda x, w: normed(x, w, 0, False, 1e-6), x, w)
+    alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, w)
+    alike(lambda x: rows.gated(x, x), lambda x: jax.nn.silu(x) * x, x)
+    alike(lambda x: rows.cross_entropy(x, target), lambda x: 0 * x.sum(-1), x)
+    assert numbers.top_k(x, 0)[0].shape == (shape[0], 0)
+    assert numbers.quantise(x)[1].shape == (shape[0], 1)
+
+
 def test_norms() -> None:
     x, r, w, b = random(3, 64), random(3, 64, seed=1), random(64, seed=2), random(64, seed=3)
     alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, b)

@@ -135,7 +135,7 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
 @planned
 def choose(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Compute `route`, for arrays that hold data."""
-    rows = Rows(logits, "logits", most=MOST_EXPERTS)
+    rows = Rows(logits, "logits", most=MOST_EXPERTS, least=1)
     k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
     if len(logits.shape) != 2 or not 1 <= k <= min(rows.n, MOST_CHOICES):
         raise cl.ArgumentError(
@@ -194,7 +194,7 @@ def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool 
     Gives     (tokens, experts), of the logits' dtype
     """
     instance("made", made, Routed, needed=True)
-    given, rows = Arguments(), Rows(logits, "logits", most=MOST_EXPERTS)
+    given, rows = Arguments(), Rows(logits, "logits", most=MOST_EXPERTS, least=1)
     given.array("logits", logits, tuple(DTYPES), "T EXPERTS")
     given.array("gradient", gradient, "f32", "T K", dense=True)
     given.array("made.weights", made.weights, "f32", "T K", dense=True)

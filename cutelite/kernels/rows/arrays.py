@@ -54,11 +54,12 @@ class Rows:
     dtype    bf16, f16 or f32
     shape    of the array
     vector   elements of one access, as pitch and address allow
-    most     the most elements of a row; None: any number, also 0
+    most     the most elements of a row; None: any number
+    least    the fewest
     kinds    the dtypes that are accepted, by their codes
     written  whether the kernel writes the array, so that `matrix` must not be a copy
-    Errors   `cl.ArgumentError` for an object that is no array, another dtype, rows of 0 or more than `most` elements,
-             and for an array to be written that is read-only, or of which `matrix` would be a copy
+    Errors   `cl.ArgumentError` for an object that is no array, another dtype, rows of other lengths, and for an
+             array to be written that is read-only, or of which `matrix` would be a copy
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Rows:
         most: int | None = LONGEST,
         kinds: dict[str, Any] = DTYPES,
         *,
+        least: int = 0,
         written: bool = False,
     ) -> None:
         is_array(name, array)
@@ -78,8 +80,8 @@ class Rows:
         if found is None:
             taken = NAMES if kinds is DTYPES else f"it must be {', '.join(kinds)}"
             raise rt.ArgumentError(f"{name} has dtype {array.dtype}; {taken}")
-        if not array.shape or (most is not None and not 1 <= array.shape[-1] <= most):
-            wanted = "it must have a mode" if most is None else f"a row has 1 to {most} elements"
+        if not array.shape or array.shape[-1] < least or (most is not None and array.shape[-1] > most):
+            wanted = "it must have a mode" if most is None else f"a row has {least} to {most} elements"
             raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; {wanted}")
         self.dtype = found
         self.shape = tuple(map(int, array.shape))

@@ -238,6 +238,8 @@ def cross_entropy(
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
+    if not rows.n:
+        return of_no_logits(loss, lse, target, ignore)
     p = Access.of([rows]).plan(how, plan_fold).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
@@ -276,6 +278,8 @@ def cross_entropy_backward(
     given, out = out, empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     check_given_apart(given, gradient=gradient, target=target, lse=lse)
+    if not rows.n:
+        return out
     # not where blocks would read again what others have written, nor where many rows are far from zero
     apart = part or (rows.dtype.bytes == 2 and rows.view.pointer != results.view.pointer)
     apart = apart and (how is not None or not even(rows.n))
@@ -301,12 +305,22 @@ def cross_entropy_gradient(
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     check_given_apart(out, gradient=gradient, target=target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
+    if not rows.n:
+        return of_no_logits(loss, lse, target, ignore)
     access = Access.of([rows], [results])
     p = access.plan(how, lambda n, vector: rows.planned(plan_loss, n, vector, rows.dtype.bytes)).only(*WAYS)
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
         rows.matrix, targets, *given, results.matrix, p.counter(rows)
     )
+    return Losses(loss, lse)
+
+
+def of_no_logits(loss: Any, lse: Any, target: Any, ignore: int) -> Losses:
+    """Write the losses of rows of no logits: the sum of no exponentials is 0."""
+    lse[...] = -math.inf
+    loss[...] = -math.inf
+    loss[target == ignore] = 0.0
     return Losses(loss, lse)
 
 

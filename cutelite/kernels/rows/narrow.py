@@ -65,6 +65,10 @@ class Narrow:
         if team.lane == 0 and team.rank == 0:
             scales[0] = self.scale(top if by is None else top * by)
 
+    def clear_scales(self, scales: Any) -> None:
+        """Write the scales of rows of zeros, or of no elements, to an array."""
+        scales[...] = LEAST / LARGEST[self.dtype.name]
+
     def scale(self, top: Any) -> Any:
         """Return the scale of elements whose greatest magnitude is `top`."""
         return max(top, LEAST) * (1 / LARGEST[self.dtype.name])

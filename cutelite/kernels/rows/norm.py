@@ -140,6 +140,8 @@ def apply(
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
+    if not rows.n:
+        return of_nothing(Normed(y, total, mean, rstd, scale), narrow)
     made = [Rows(each, "", kinds=RESULTS) for each in ((y,) if more is None else (y, total))]
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
@@ -163,6 +165,16 @@ def apply(
         eps,
     )
     return Normed(y, total, mean, rstd, scale)
+
+
+def of_nothing(made: Normed, narrow: Narrow | None) -> Normed:
+    """Write the numbers of rows of no elements, as torch has them: a mean of 0, and the variance of nothing."""
+    made.rstd[...] = math.nan
+    if made.mean is not None:
+        made.mean[...] = 0.0
+    if narrow is not None:
+        narrow.clear_scales(made.scale)
+    return made
 
 
 def plan_for(
@@ -236,6 +248,9 @@ def norm_backward(
     for name, each in (("mean", mean), ("rstd", rstd)):
         if each is not None or name == "rstd":
             Arguments().array(f"normed.{name}", each, "f32", tuple(total.shape[:-1]))
+    like = dx if weight is None else weight
+    if not rows.n:
+        return Gradients(dx, None if w is None else empty(like, (0,)), empty(like, (0,)) if bias else None)
     inputs, sums = 2 + (more is not None), (w is not None) + bias
     p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
     vectors = [None if each is None else flat(each, rows.m) for each in (mean, rstd)]
@@ -256,7 +271,7 @@ def norm_backward(
         size = SUMMING * (ACCESS // rows.dtype.bytes)
         kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
         kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *vectors, dw, db)
-    return Gradients(dx, *summed(dx if weight is None else weight, kind, dw, db))
+    return Gradients(dx, *summed(like, kind, dw, db))
 
 
 def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sums: int) -> tuple[Plan, int]:

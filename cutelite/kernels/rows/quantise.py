@@ -119,6 +119,9 @@ def quantise(
         shape, count = tuple(x.shape), -(-rows.n // narrow.block) if narrow.block > 1 else 1
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
         q, scale = results(out, wanted, ("scale",) * (len(shape) == 2), x=x, up=up)
+    if not rows.n:
+        narrow.clear_scales(scale)
+        return Quantised(q, scale)
     results_rows = Rows(q, "q", kinds=RESULTS)
     access = Access.of([rows, more], [results_rows], narrow=narrow.block > 1)
     wide, each = ACCESS // rows.dtype.bytes, 32 if more is None else 16

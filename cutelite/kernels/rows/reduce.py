@@ -129,9 +129,9 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     count = rows.m if mode == 0 else rows.n
     kept = rows.n if mode == 0 else rows.m
     (out,) = results(out, {"result": (() if mode is None else (kept,), rows.dtype.name)}, x=x)
+    if not count and operation in ("max", "min"):
+        raise cl.ArgumentError(f"there is no {operation} of no elements")
     if kept and not count:
-        if operation in ("max", "min"):
-            raise cl.ArgumentError(f"there is no {operation} of no elements")
         out[...] = 0 if operation == "sum" else math.nan
     elif kept:
         (by_columns if mode == 0 else by_rows)(rows, out, operation, count)

@@ -206,7 +206,7 @@ def check(q: Any, k: Any, cosines: Any, sines: Any, positions: Any) -> None:
     for name, x in (("q", q), ("k", k)):
         if x is not None and (len(q.shape) not in (3, 4) or tuple(x.shape[:-2]) != tuple(q.shape[:-2])):
             raise cl.ArgumentError(f"{name} has shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
-    if not 1 <= half <= n // 2:
+    if not min(n, 1) <= half <= n // 2:
         raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}; heads have {n} elements")
 
 

@@ -128,7 +128,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the k greatest elements of each row, in descending order; of equal ones those in the first columns.
 
     x       (..., n), bf16, f16 or f32; NaN is the greatest
-    k       1 to the smaller of n and 2048
+    k       0 to the smaller of n and 2048
     out     two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
     how     the `Plan`: which threads work on a row; default: by its length
     Gives   (..., k) each
@@ -138,11 +138,13 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
         return Found(*made.top_k(x, k))
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     k = as_number("k", k, whole=True)
-    if not 1 <= k <= min(rows.n, MOST_K):
+    if not 0 <= k <= min(rows.n, MOST_K):
         most = min(rows.n, MOST_K)
-        raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements: it must be from 1 to {most}")
+        raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements: it must be from 0 to {most}")
     shape = (*leading, k)
     values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
+    if not k:
+        return Found(values, columns)
     p = Access.of([rows]).plan(how, alone).only()
     kernel = tops(rows.dtype, rows.n, k, p)
     kernel[rows.m, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))

@@ -201,6 +201,8 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     y = result_like(x, out)
     results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
+    if not rows.n:
+        return y
     p = Access.of([rows], [results]).plan(
         how, lambda n, vector: rows.planned(plan_softmax, n, vector, rows.dtype.bytes, once=not log)
     )
@@ -225,6 +227,8 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
+    if not values.n:
+        return out
     access = Access.of([values, gradients], [results])
     bulk = access.shifted and access.alike and access.around
     p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes, bulk), copies=bulk).only(*WAYS)
