@@ -31,11 +31,11 @@ def multimem_ld_reduce(
     """Return the numbers at a place in several GPUs' memory, combined by `operation`.
 
     p          an address in multimem memory, which the host has mapped; a multiple of the bytes read
-    dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16. By default the dtype
-               of the tensor that `p` is
+    dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16, on Blackwell also 4, 8
+               or 16 e4m3 or e5m2. By default the dtype of the tensor that `p` is
     operation  'add' (not of i64), 'min' or 'max' (not of f32 and f64); of integers also 'and', 'or', 'xor'
     semantic, scope  as in `cutelite.lang.atomics`: what the read orders, and the threads that agree on it
-    exact      f16 and bf16 are summed in f32
+    exact      f16 and bf16 are summed in f32, e4m3 and e5m2 in f16
     Who        each thread for itself. In the simulator there is one GPU
     Source     PTX ISA: multimem.ld_reduce
     """

@@ -18,16 +18,17 @@ from cutelite.ops.atomics import Ordered, ordered
 from cutelite.ops.convert import ptx_type
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
-    "add": ("i32", "u32", "u64", "f16", "bf16", "f32", "f64"),
-    "min": ("i32", "u32", "i64", "u64", "f16", "bf16"),
-    "max": ("i32", "u32", "i64", "u64", "f16", "bf16"),
+    "add": ("i32", "u32", "u64", "f16", "bf16", "f32", "f64", "e4m3", "e5m2"),
+    "min": ("i32", "u32", "i64", "u64", "f16", "bf16", "e4m3", "e5m2"),
+    "max": ("i32", "u32", "i64", "u64", "f16", "bf16", "e4m3", "e5m2"),
     "and": ("i32", "u32", "i64", "u64"),
     "or": ("i32", "u32", "i64", "u64"),
     "xor": ("i32", "u32", "i64", "u64"),
 }
-"""Operations, and the types that each takes; f16 and bf16 only in vectors of 2, 4 or 8."""
+"""Operations, and the types that each takes; floats of 8 and 16 bits only in vectors, and those of 8 not by `red`."""
 
-VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
+VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8), "e4m3": (4, 8, 16), "e5m2": (4, 8, 16)}
+WORDS = "vectors are 2 or 4 f32, to add; 2, 4 or 8 f16 or bf16; 4, 8 or 16 e4m3 or e5m2"
 
 
 def type_problems(op: Op, t: Type, operation: str, what: str | None = None) -> Iterator[Problem]:
@@ -40,9 +41,10 @@ def type_problems(op: Op, t: Type, operation: str, what: str | None = None) -> I
     elif isinstance(t, Vec) and (
         t.n not in VECTORS.get(t.elem.name, ()) or (t.elem.name == "f32" and operation != "add")
     ):
-        yield Problem("type", f"{does} takes no {t}", "vectors are 2 or 4 f32, to add; 2, 4 or 8 f16 or bf16")
-    elif isinstance(t, Scalar) and t.bits == 16:
-        yield Problem("type", f"{op.name} takes {t} in vectors of 2, 4 or 8")
+        yield Problem("type", f"{does} takes no {t}", WORDS)
+    elif isinstance(t, Scalar) and t.bits <= 16:
+        few, some, many = VECTORS[t.name]
+        yield Problem("type", f"{op.name} takes {t} in vectors of {few}, {some} or {many}")
     else:
         yield from address("gmem", align=size(t))(op, "p")
 
@@ -51,12 +53,22 @@ def size(t: Type) -> int:
     return elem_of(t).bytes * (t.n if isinstance(t, Vec) else 1)
 
 
+def is_small(t: Type) -> bool:
+    """Tell whether several elements of vectors lie in a register."""
+    return elem_of(t).bits < 32
+
+
+def feature_of(t: Type) -> str:
+    return "multimem.fp8" if elem_of(t).bits == 8 else "multimem"
+
+
 def spelled(t: Type, operation: str = "") -> str:
-    """Return vector and type as PTX writes them: pairs of 16 bits are one number."""
+    """Return vector and type as PTX writes them: a register of smaller numbers is one number."""
     elem = elem_of(t)
     n = t.n if isinstance(t, Vec) else 1
-    if elem.bits == 16:
-        n, name = n // 2, f"{elem}x2"
+    if is_small(t):
+        each = 32 // elem.bits
+        n, name = n // each, f"{elem}x{each}"
     elif operation in ("and", "or", "xor"):
         name = f"b{elem.bits}"
     else:
@@ -64,12 +76,12 @@ def spelled(t: Type, operation: str = "") -> str:
     return f"{f'.v{n}' if n > 1 else ''}.{name}"
 
 
-@op("multimem.ld_reduce", feature="multimem", source="PTX ISA: multimem.ld_reduce")
+@op("multimem.ld_reduce", source="PTX ISA: multimem.ld_reduce")
 class MultimemLoadReduce(Ordered):
     """The numbers at the places that the multimem address `p` stands for, combined by `operation`.
 
-    type      a number, or a vector of 2 or 4 f32, or of 2, 4 or 8 f16 or bf16
-    exact     add f16 and bf16 in f32
+    type      a number, or a vector of 2 or 4 f32, of 2, 4 or 8 f16 or bf16, or of 4, 8 or 16 e4m3 or e5m2
+    exact     add f16 and bf16 in f32, e4m3 and e5m2 in f16
     semantic  relaxed or acquire, at `scope_of_order`
     """
 
@@ -83,14 +95,18 @@ class MultimemLoadReduce(Ordered):
     access = Effect.READS | Effect.UNMERGEABLE
     takes = ordered("relaxed", "acquire")
 
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return feature_of(self.type)
+
     def verify(self) -> Iterator[Problem]:
         return type_problems(self, self.type, self.operation)
 
     def ptx(self) -> Ptx:
-        half = elem_of(self.type).bits == 16
-        exact = ".acc::f32" if half and self.exact and self.operation == "add" else ""
+        small = is_small(self.type)
+        exact = f".acc::f{2 * elem_of(self.type).bits}" if small and self.exact and self.operation == "add" else ""
         head = f"multimem.ld_reduce.{self.semantic}.{self.scope_of_order}.global.{self.operation}{exact}"
-        return Ptx(f"{head}{spelled(self.type, self.operation)} $out, [$p];", packed=("out",) if half else ())
+        return Ptx(f"{head}{spelled(self.type, self.operation)} $out, [$p];", packed=("out",) if small else ())
 
     def simulate(self, lanes: Lanes) -> None:
         n = self.type.n if isinstance(self.type, Vec) else 1
@@ -98,7 +114,7 @@ class MultimemLoadReduce(Ordered):
         lanes.define(data if isinstance(self.type, Vec) else data[:, 0])
 
 
-@op("multimem.st", feature="multimem", source="PTX ISA: multimem.st")
+@op("multimem.st", source="PTX ISA: multimem.st")
 class MultimemStore(Ordered):
     """Write `a` to every place that the multimem address `p` stands for."""
 
@@ -109,13 +125,16 @@ class MultimemStore(Ordered):
     access = Effect.WRITES
     takes = ordered("relaxed", "release")
 
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return feature_of(self.a.type)
+
     def verify(self) -> Iterator[Problem]:
         return type_problems(self, self.a.type, "add" if elem_of(self.a.type).is_float else "max", "")
 
     def ptx(self) -> Ptx:
-        half = elem_of(self.a.type).bits == 16
         head = f"multimem.st.{self.semantic}.{self.scope_of_order}.global"
-        return Ptx(f"{head}{spelled(self.a.type)} [$p], $a;", packed=("a",) if half else ())
+        return Ptx(f"{head}{spelled(self.a.type)} [$p], $a;", packed=("a",) if is_small(self.a.type) else ())
 
     def simulate(self, lanes: Lanes) -> None:
         a = lanes.get(self.a)
@@ -140,14 +159,15 @@ class MultimemRed(Ordered):
 
     def verify(self) -> Iterator[Problem]:
         yield from type_problems(self, self.a.type, self.operation)
+        if elem_of(self.a.type).bits == 8:
+            yield Problem("a", f"multimem.red takes no {self.a.type}", "add f16: `x.to(cl.f16)`")
         if elem_of(self.a.type).is_float and self.operation != "add":
             yield Problem("operation", f"multimem.red only adds {self.a.type}")
 
     def ptx(self) -> Ptx:
-        half = elem_of(self.a.type).bits == 16
         head = f"multimem.red.{self.semantic}.{self.scope_of_order}.global.{self.operation}"
         text = f"{head}{spelled(self.a.type, self.operation)} [$p], $a;"
-        return Ptx(text, packed=("a",) if half else ())
+        return Ptx(text, packed=("a",) if is_small(self.a.type) else ())
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.atomic("gmem", lanes.get(self.p), self.operation, elem_of(self.a.type), lanes.get(self.a))

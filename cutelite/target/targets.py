@@ -226,10 +226,12 @@ _BLACKWELL_SPECIFIC = {  # in the `f` targets too
     "fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0",
     "clusterlaunchcontrol.multicast": "clusterlaunchcontrol.try_cancel that tells all blocks of the cluster",
 }
+_MULTIMEM_FP8 = {"multimem.fp8": "multimem.ld_reduce and st of e4m3 and e5m2"}  # not in sm_120f and sm_121f
 _BLACKWELL_TENSOR = {
     "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
     "tma.scatter4": "cp.async.bulk.tensor to four rows, tile::scatter4",
     "tma.im2col_w128": "im2col::w::128, and im2col::w to several blocks or to L2",
+    **_MULTIMEM_FP8,
 }
 _BLACKWELL_SERVER = {
     "redux.f32": "redux.sync on f32",
@@ -316,6 +318,8 @@ def _table() -> dict[str, Target]:
         ("sm_100a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
         ("sm_103a", {**_BLACKWELL_ALONE, **_BLACKWELL_ULTRA}),
         ("sm_110a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
+        ("sm_120a", _MULTIMEM_FP8),
+        ("sm_121a", _MULTIMEM_FP8),
     ):
         table[arch] = replace(table[arch], features=table[arch].features.union(added))
     return table

@@ -9,6 +9,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Constexpr, SimError, Tensor, bf16, f32, i32, i64, u32, u64
+from cutelite.ir.contract import numpy_dtype
 from tests.places import Place
 
 N, M = cl.dims("N M")
@@ -545,3 +546,20 @@ def test_multimem_takes_the_dtype_of_a_tensor() -> None:
     x, y = np.arange(128, dtype=np.float32).reshape(32, 4), np.arange(32, dtype=np.int32)
     kernel[1](x, y)
     assert x[0, 0] == x[3].sum() and y[0] == 5
+
+
+@pytest.mark.parametrize("dtype", [cl.e4m3, cl.e5m2])
+def test_small_floats_of_several_gpus_come_in_registers_of_four(dtype: Any) -> None:
+    @cl.kernel(block=32, arch="sm_100a")
+    def kernel(x: Tensor[dtype, (N,)], y: Tensor[dtype, (N,)]) -> None:
+        if cl.thread_idx.x == 0:
+            cl.multimem_st(y.tile(16, 0), cl.multimem_ld_reduce(x.tile(16, 0), n=16))
+            cl.multimem_st(y.tile(4, 4), cl.multimem_ld_reduce(x.tile(4, 4), n=4, operation="max"))
+
+    x = np.arange(20).astype(numpy_dtype(dtype))
+    y = np.zeros_like(x)
+    kernel[1](x, y)
+    assert (x == y).all()
+    assert f"add.acc::f16.v4.{dtype}x4" in kernel.compile().ptx
+    with pytest.raises(CompileError, match=r"needs a GPU with multimem\.fp8, which sm_90a lacks"):
+        kernel.compile(arch="sm_90a")

@@ -66,6 +66,7 @@ INSTRUCTIONS = {
     "clusterlaunchcontrol.multicast": "clusterlaunchcontrol.try_cancel.async.shared::cta"
     ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%r1], [%r1];",
     "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",
+    "multimem.fp8": "multimem.ld_reduce.relaxed.sys.global.min.e4m3x4 %r1, [%d1];",
     "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
     "tcgen05.i8": "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d1, %r2, %p1;",
     "tcgen05.scale_d": "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r2, %p1, 3;",
