@@ -67,8 +67,11 @@ else:
 
     @cache
     def _making(n, checked, kw_only):
-        """Return the code of an `__init__` with `n` fields, which calls `__post_init__` if `checked`."""
-        steps = [f"object.__setattr__(self, name{i}, _{i})" for i in range(n)] + ["self.__post_init__()"] * checked
+        """Return the code of an `__init__` with `n` fields, which calls `__post_init__` if `checked`.
+
+        Names of fields are among its constants: torch's compiler looks for its globals in the class's module.
+        """
+        steps = [f"object.__setattr__(self, 'name{i}', _{i})" for i in range(n)] + ["self.__post_init__()"] * checked
         names = ", ".join(["*"] * kw_only + [f"_{i}" for i in range(n)])
         return eval(f"lambda self, {names}: ({', '.join(steps)}, None)[-1]").__code__
 
@@ -80,11 +83,12 @@ else:
         key = get if len(names) > 1 else lambda self: (get(self),)
 
         code = _making(len(names), hasattr(cls, "__post_init__"), kw_only)
+        own = {f"name{i}": name for i, name in enumerate(names)}
         code = code.replace(
-            co_varnames=("self", *names), co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__"
-        )
+            co_varnames=("self", *names), co_consts=tuple(own.get(each, each) for each in code.co_consts),
+            co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__",
+        )  # fmt: skip
         space = {"__name__": cls.__module__, "__builtins__": __builtins__}
-        space |= {f"name{i}": name for i, name in enumerate(names)}
         cls.__init__ = FunctionType(code, space, "__init__", None if kw_only else tuple(defaults.values()))
         cls.__init__.__kwdefaults__ = defaults if kw_only else None
         cls.__init__.__annotations__ = {field.name: field.type for field in fields} | {"return": None}
