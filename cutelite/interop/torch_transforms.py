@@ -21,13 +21,14 @@ from cutelite.interop.torch_levels import one_by_one
 def autocast(operator: Any, *names: str) -> None:
     """Cast arguments of an operator to the dtype of `torch.autocast` for their device, if it is on.
 
-    operator  of `custom_op`
+    operator  of `custom_op`; its out= form casts them too
     names     of arguments that are tensors, or lists of them; integers, fp8 and f64 stay what they are
     """
-    overload, places = operator._opoverload, places_of(operator, names)
-    for device in DEVICES:
-        key = "Autocast" + torch._C._dispatch_key_for_device(device)
-        operator._lib.impl(operator._name, caster(overload, places, device, key), key, with_keyset=True)
+    for each in (operator, getattr(operator, "into", None)):
+        for device in DEVICES if each is not None else ():
+            key = "Autocast" + torch._C._dispatch_key_for_device(device)
+            call = caster(each._opoverload, places_of(each, names), device, key)
+            each._lib.impl(each._name, call, key, with_keyset=True)
 
 
 def places_of(operator: Any, names: Sequence[str]) -> list[int]:

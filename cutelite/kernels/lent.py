@@ -32,6 +32,9 @@ def takes_jax(*wide: str) -> Callable[[F], F]:
     def decorated(function: F) -> F:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.compiler.is_dynamo_compiling():
+                return function(*args, **kwargs)
             lends = any(is_jax(x) for x in (*args, *kwargs.values()))
             return on_jax(function, *args, wide=wide, **kwargs) if lends else function(*args, **kwargs)
 

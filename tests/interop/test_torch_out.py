@@ -24,7 +24,6 @@ from cutelite.kernels import gemm as kernel
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import backward_call
 from cutelite.kernels.attention import operators as attention
-from cutelite.kernels.gemm import grouped
 from cutelite.kernels.gemm import operators as gemm
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import backward, call, routing
@@ -328,7 +327,7 @@ def test_no_gradient_is_lost(name: str) -> None:
 REFUSING: dict[Callable[..., Any], str] = {
     softmax.softmax_backward: "dy y", cross_entropy.cross_entropy_backward: "gradient x target lse",
     norm.norm_backward: "dy normed weight add", gates.activated_backward: "dy x activation",
-    routing.route_backward: "gradient logits made", grouped.padded: "a b counts",
+    routing.route_backward: "gradient logits made",
     call.experts_kept: "x gate_up down index weights",
     backward.experts_backward: "gradient x gate_up down weights sums order",
     backward_call.attention_varlen_backward: "do q k v o lse cu_seqlens_q dlse",

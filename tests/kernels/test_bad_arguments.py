@@ -407,7 +407,7 @@ def test_torch_compile_breaks_the_graph_or_calls_an_operator(name: str) -> None:
     """Of any other function it would compile pieces: all that checks arguments, and what comes after each launch."""
     function: Any = {"elementwise": elementwise, "adamw": adamw}.get(name, RIGHT[name][0])
     if not function.__module__.startswith("cutelite.kernels.blackwell"):
-        by_operator = {"operators", "derived", "called"} & {*inspect.unwrap(function).__code__.co_names}
+        by_operator = {"operators", "derived", "called", "by_operator"} & {*inspect.unwrap(function).__code__.co_names}
         assert by_operator or getattr(function, "_torchdynamo_disable", False)
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, Misfit, check_apart, is_array, one_of
+from cutelite.kernels.arguments import (
+    FLOATS,
+    HALVES,
+    Arguments,
+    ArrayError,
+    Misfit,
+    check_apart,
+    is_array,
+    is_torch,
+    one_of,
+)
 from cutelite.kernels.arrays import code_of, empty
 from cutelite_rt.dtype import DTYPES
 
@@ -218,3 +228,19 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
     made = empty(operand, (*batches, *operand.shape[-2:]))
     made[...] = operand
     return made
+
+
+def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, functions: bool = False) -> Any:
+    """Return what an operator of `gemm.operators_special` computes where a call goes to one, else None.
+
+    given      the operator's arguments without a default, `more` the others
+    functions  the call has a function, which no operator takes
+    Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
+    """
+    if not is_torch(given[0]):
+        return None
+    from cutelite.kernels.gemm import operators_special as special  # late: it imports torch
+
+    if not special.wanted(*given, *more, out=out, functions=functions):
+        return None
+    return special.called(getattr(special, name), out, given, more)

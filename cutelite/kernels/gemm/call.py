@@ -68,7 +68,7 @@ def gemm(
                 and captured values count as the same
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
                 the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
-                of 8. There is no derivative
+                of 8. The derivative, through 'silu' alone, computes the product again
     finish      a function of the sums and of further tensors, instead of all of the above but alpha: `Finish`. Then A
                 may have batches, and B not; N is a multiple of 8; `out` may have any number of columns, of which those
                 that the function stores are written. There is no derivative
@@ -90,10 +90,8 @@ def gemm(
     if is_torch(a):
         from cutelite.kernels.gemm import operators
 
-        how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
-        if operators.wanted(a, b, out, how):
-            if any(x is not None for x in (gate, finish, prepare)):
-                raise Misfit("a GEMM with gate, finish or prepare is no operator, without derivative: detach a and b")
+        how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision, gate)
+        if operators.wanted(a, b, out, how, finish is not None or prepare is not None):
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
         if finish is not None or prepare is not None:

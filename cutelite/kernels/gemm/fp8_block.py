@@ -21,10 +21,20 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, check_for_hopper, instance
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import (
+    Arguments,
+    ArrayError,
+    Misfit,
+    check_for_hopper,
+    instance,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
+from cutelite.kernels.gemm.arrays import by_operator
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
-from cutelite.kernels.planning import planned_alone
+from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.planning import planned
 from cutelite.records import dataclass
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
@@ -363,7 +373,8 @@ CONFIGS = [
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
-@planned_alone(jax=True)
+@underived()
+@takes_jax()
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 
@@ -374,8 +385,18 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
              and where these are an even number
     out      (M, N), bf16, contiguous along N, a multiple of 8; made if it is not given
     config   None: the fastest, found at the first call for these shapes
+    Arrays   of torch, CuPy and JAX on a GPU, of NumPy in the simulator; torch's may be fake, or under `torch.compile`
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
+    if (found := by_operator("scaled_blocks", out, (a, b, scale_a, scale_b))) is not None:
+        return found
+    return multiply(a, b, scale_a, scale_b, out, config)
+
+
+@untraced
+@planned
+def multiply(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, config: Config | None = None) -> Any:
+    """Compute `gemm` of real arrays."""
     out = checked(a, b, scale_a, scale_b, out)
     if has_tensor_memory(out):
         from cutelite.kernels.blackwell import call as blackwell

@@ -20,6 +20,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     FLOATS,
     HALVES,
@@ -27,11 +28,12 @@ from cutelite.kernels.arguments import (
     ArrayError,
     Misfit,
     check_given_apart,
+    in_words_of_caller,
     instance,
     is_array,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, strides_of
-from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
+from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, by_operator, check_written_by_tma, of_no_columns
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
@@ -40,8 +42,9 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.tiling import GROUP
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
-from cutelite.kernels.planning import planned_alone
+from cutelite.kernels.planning import planned
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
@@ -207,7 +210,8 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     return out
 
 
-@planned_alone(jax=True)
+@in_words_of_caller
+@takes_jax()
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
     config: Choice = None,
@@ -224,17 +228,31 @@ def gemm(
             multiple of 8, `out` without gaps, without `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
     config  None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
+    Arrays  of torch, CuPy and JAX on a GPU, of NumPy in the simulator. Torch's may be fake, under `torch.compile` or
+            `torch.autocast`, or need a gradient (`kernels.gemm.operators_special`), but for `finish`
     Errors  ValueError for shapes that do not fit. Numbers in `ends` and `rows` are checked by assertions: in the
             simulator, and on a GPU with the option
     """
+    if rows is not None and (finish is not None or config is not None):
+        raise Misfit("with rows= there is no finish= and no config=")
+    if (found := by_operator("grouped", out, (a, b, ends), rows, functions=finish is not None)) is not None:
+        return found
+    return rows_of_groups(a, b, ends, out, rows, finish, config)
+
+
+@untraced
+@planned
+def rows_of_groups(
+    a: Any, b: Any, ends: Any, out: Any = None, rows: Any = None, finish: Any = None, config: Choice = None
+) -> Any:  # fmt: skip
+    """Compute `gemm` of real arrays, without derivatives."""
     if rows is not None:
-        if finish is not None or config is not None:
-            raise Misfit("with rows= there is no finish= and no config=")
         return gathered(a, b, ends, rows, out)
     return by_rows("rows", a, b, ends, out, finish, config)
 
 
-@planned_alone(jax=True)
+@in_words_of_caller
+@takes_jax()
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -243,10 +261,22 @@ def padded(
     a       (E, M, K), b (E, N, K), out (E, M, N); otherwise as for `gemm`
     counts  (E,), i32, on the device: each 0 to M. Other rows are neither read for any result nor written
     """
+    if (found := by_operator("padded", out, (a, b, counts), functions=finish is not None)) is not None:
+        return found
+    return padded_groups(a, b, counts, out, finish, config)
+
+
+@untraced
+@planned
+def padded_groups(
+    a: Any, b: Any, counts: Any, out: Any = None, finish: Any = None, config: Choice = None
+) -> Any:  # fmt: skip
+    """Compute `padded` of real arrays, without derivatives."""
     return by_rows("padded", a, b, counts, out, finish, config)
 
 
-@planned_alone(jax=True)
+@in_words_of_caller
+@takes_jax()
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -260,6 +290,17 @@ def along_k(
     config      as for `gemm`
     Errors      ValueError for shapes that do not fit
     """
+    if (found := by_operator("along_k", out, (a, b, ends), accumulate)) is not None:
+        return found
+    return groups_along_k(a, b, ends, out, accumulate, config)
+
+
+@untraced
+@planned
+def groups_along_k(
+    a: Any, b: Any, ends: Any, out: Any = None, accumulate: bool = False, config: Choice = None
+) -> Any:  # fmt: skip
+    """Compute `along_k` of real arrays, without derivatives."""
     given = Arguments()
     given.array("a", a, HALVES, "T M", rows=True)
     given.array("b", b, "a", "T N", rows=True)

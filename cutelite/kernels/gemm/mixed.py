@@ -23,10 +23,22 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, check_given_apart, instance, is_array, one_of
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import (
+    Arguments,
+    ArrayError,
+    as_number,
+    check_given_apart,
+    instance,
+    is_array,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.gemm.arrays import by_operator
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
-from cutelite.kernels.planning import planned_alone
+from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.planning import planned
 from cutelite.records import dataclass
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
@@ -298,7 +310,8 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
     return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
-@planned_alone(jax=True)
+@underived()
+@takes_jax()
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
 
@@ -308,8 +321,21 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     out     (T, N), bf16, contiguous along N, a multiple of 8; made if it is not given, for `n` rows of weights or all
             that are packed
     config  None: `choose` has it
+    Arrays  of torch, CuPy and JAX on a GPU, of NumPy in the simulator. Torch's may be fake, or under `torch.compile` or
+            `torch.autocast`
     Errors  ValueError for weights packed for other shapes
     """
+    if (found := by_operator("narrow", out, (x, w, kind), n)) is not None:
+        return found
+    return multiply(x, w, kind, out, n, config)
+
+
+@untraced
+@planned
+def multiply(
+    x: Any, w: Any, kind: str, out: Any = None, n: int | None = None, config: Config | None = None
+) -> Any:  # fmt: skip
+    """Compute `gemm` of real arrays."""
     one_of("kind", kind, KINDS)
     n = None if n is None else as_number("n", n, whole=True, least=0)
     given = Arguments()

@@ -3,9 +3,9 @@
 `gemm` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so that
 the graph has no break. `torch.ops.cutelite.gemm.out` writes to the caller's tensor, and has no derivative.
 
-A gradient is three GEMMs in all, with those of the operands in their dtypes. There is none through scales, through
-activations other than 'relu', or of integers. An activation that is a function cannot be an operator's argument: where
-torch.compile traces it, the graph breaks.
+A gradient is three GEMMs in all, with those of the operands in their dtypes, and four through a gate. There is none
+through scales, through activations other than 'relu', or of integers. A function cannot be an operator's argument:
+where torch.compile traces a call with one, the graph breaks. `finishing` and `preparing` make operators with functions.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call
 from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.rows.operators_elements import gated_halves_backward
 from cutelite.tuples import NamedTuple
 
 
@@ -40,23 +41,35 @@ class How(NamedTuple):
     beta: float | None = None
     activation: Callable[[Any], Any] | str | None = None
     precision: str | None = None
+    gate: Callable[[Any], Any] | str | None = None
 
 
-def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
-    """Tell whether a call goes through an operator. Errors: ValueError for a gradient that does not exist."""
+def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How, functions: bool) -> bool:
+    """Tell whether a call goes through an operator.
+
+    functions  it has `finish` or `prepare`
+    Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
+    """
+    called = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
     if torch.compiler.is_dynamo_compiling():
-        return not callable(how.activation)
+        return not called and not functions
     given = [x for x in (a, b, *how[:4]) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):
         return False  # arrays of other libraries beside tensors: the function on arrays checks them
     if left_out():
         return False
     if needs_gradient(*given):
-        if callable(how.activation):
-            raise Misfit("activation= is a function, of which no derivative is known: apply it to the result")
+        if called:
+            raise Misfit(f"{called}= is a function, of which no derivative is known: apply it to the result")
         if out is not None:
             raise Misfit("out= has no derivative: leave it out, or detach what needs a gradient")
-    return not callable(how.activation) and (wants_operator(*given) or to_be_cast(a, b))
+    asked = not called and (wants_operator(*given) or to_be_cast(a, b))
+    if asked and functions:
+        raise Misfit(
+            "finish= and prepare= have no derivative, and no operator that torch's transforms and fake tensors could "
+            "call: detach what needs a gradient, or make an operator by cutelite.kernels.gemm.operators.finishing"
+        )
+    return asked
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
@@ -67,9 +80,10 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
     return out
 
 
-def _product(a: Tensor, b: Tensor, *_: Any) -> Tensor:
-    """Return a tensor without contents for ``a @ b``."""
-    shape = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]
+def _product(a: Tensor, b: Tensor, *more: Any) -> Tensor:
+    """Return a tensor without contents for ``a @ b``, or for half of its columns."""
+    columns = b.shape[-1] if How(*more).gate is None else b.shape[-1] // 2
+    shape = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns
     return empty(b, shape, DEFAULTS.get(code_of(a)))
 
 
@@ -83,11 +97,11 @@ def flops_of(a: Tensor, b: Tensor, *_: Any) -> int:
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
-    precision: str | None = None, out: Any = None,
+    precision: str | None = None, gate: str | None = None, out: Any = None,
 ) -> Tensor:  # fmt: skip
     """`cutelite.kernels.gemm.gemm`, without `out` and `config`."""
     fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    result: Tensor = call.multiply(a, b, out, fused, precision)
+    result: Tensor = call.multiply(a, b, out, fused, precision, gate=gate)
     return result
 
 
@@ -161,6 +175,8 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     grad = (grad if positive is None else grad * (positive > 0)).contiguous()  # of a sum it has strides of 0
     plain, given = How(alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
     needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
+    if how.gate is not None:
+        grad = gated_halves_backward(grad, gemm(a, b, *plain), how.gate)
     of_a = summed(gemm(grad, b.mT, *plain), a) if needs[0] else None
     of_b = None
     if needs[1]:
@@ -168,7 +184,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
     of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
     of_bias = as_rows(grad).float().sum(0).to(kind[1]) if needs[3] else None
-    return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]
+    return (of_a, of_b, of_c, of_bias, *(None,) * 7)[:given]
 
 
 gemm.register_autograd(_backward, setup_context=_remember)

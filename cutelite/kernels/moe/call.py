@@ -21,7 +21,6 @@ from cutelite.kernels.arguments import (
     in_words_of_caller,
     is_torch,
     result_like,
-    wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
@@ -51,15 +50,25 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
              `torch.autocast`, or need a gradient (`kernels.moe.operators`)
     Errors   ValueError for shapes that do not fit
     """
-    if is_torch(x):
-        from cutelite.kernels.moe import operators
-
-        x, gate_up, down = operators.under_autocast(x, gate_up, down)
-        if out is not None:
-            check_underived(x=x, gate_up=gate_up, down=down, weights=weights)
-        elif wants_operator(x, gate_up, down, weights):
-            return operators.experts(x, gate_up, down, index, weights)
+    if out is not None:
+        check_underived(x=x, gate_up=gate_up, down=down, weights=weights)
+    if (
+        found := by_operator("experts" if out is None else "experts_alone", out, x, gate_up, down, index, weights)
+    ) is not None:
+        return found
     return mix(x, gate_up, down, index, weights, out)
+
+
+def by_operator(name: str, out: Any, *given: Any) -> Any:
+    """Return what an operator of `moe.operators` computes where a call goes to one, else None.
+
+    given  its arguments, x and the matrices first
+    """
+    if not is_torch(given[0]):
+        return None
+    from cutelite.kernels.moe import operators  # late: it imports torch
+
+    return operators.called(getattr(operators, name), out, *given)
 
 
 @untraced

@@ -6,18 +6,19 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, contiguous
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import Arguments, ArrayError, contiguous, underived
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.moe.call import MATRICES, check_choices
+from cutelite.kernels.moe.call import MATRICES, by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned_alone
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 
 
-@planned_alone()
+@underived()
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip
@@ -29,6 +30,18 @@ def scaled_experts(
     Sizes          hidden is a multiple of 16, inner of 128
     Errors         ValueError for shapes and dtypes that do not fit
     """
+    given = x, gate_up, gate_up_scale, down, down_scale, index, weights
+    if (found := by_operator("scaled_experts", out, *given)) is not None:
+        return found
+    return mix_scaled(*given, out)
+
+
+@untraced
+@planned
+def mix_scaled(
+    x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
+) -> Any:  # fmt: skip
+    """Compute `scaled_experts` of arrays that hold data."""
     x, index, weights = checked(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
     (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
     read = {"gate_up": gate_up, "down": down, "index": index, "weights": weights}

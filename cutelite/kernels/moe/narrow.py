@@ -22,15 +22,24 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, Misfit, as_number, is_array, one_of
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import (
+    Arguments,
+    ArrayError,
+    Misfit,
+    as_number,
+    is_array,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.gemm.mixed import check_numpy, codes, scaled, tiled
-from cutelite.kernels.moe.call import check_choices
+from cutelite.kernels.moe.call import by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned_alone
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -244,7 +253,7 @@ def run(
     build(config, problem)[launch](x, w, ends, rows, d)
 
 
-@planned_alone()
+@underived()
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip
@@ -256,6 +265,17 @@ def narrow_experts(
     inner    a multiple of 8
     Errors   ValueError for weights packed for other shapes
     """
+    if (found := by_operator("narrow_experts", out, x, gate_up, down, index, weights, kind, inner)) is not None:
+        return found
+    return mix_narrow(x, gate_up, down, index, weights, kind, inner, out)
+
+
+@untraced
+@planned
+def mix_narrow(
+    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, inner: int, out: Any = None
+) -> Any:  # fmt: skip
+    """Compute `narrow_experts` of arrays that hold data."""
     given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
     one_of("kind", kind, KINDS)
     given.array("x", x, "bf16", "T H")

@@ -11,11 +11,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op
+from cutelite.interop.torch import library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, folded
-from cutelite.interop.torch_transforms import under_autocast as under_autocast
-from cutelite.kernels.arguments import needs_gradient
+from cutelite.kernels.arguments import needs_gradient, wants_operator
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
+
+
+def called(operator: Any, out: Tensor | None, *given: Any) -> Any:
+    """Return what an operator computes, with `out` by its form with that; None where a call goes to no operator."""
+    tensors = [x for x in given if isinstance(x, Tensor)]
+    if not (wants_operator(*tensors) or to_be_cast(given[0])):
+        return None
+    if out is None:
+        return operator(*given)
+    operator.into(*given, out)
+    return out
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
@@ -104,7 +114,7 @@ def narrow_experts(
     out: Any = None,
 ) -> Tensor:  # fmt: skip
     """`cutelite.kernels.moe.narrow_experts`."""
-    return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner, out=out)
+    return narrow.mix_narrow(x, gate_up, down, index, weights, kind, inner, out)
 
 
 @library_op(
@@ -116,7 +126,7 @@ def scaled_experts(
     out: Any = None,
 ) -> Tensor:  # fmt: skip
     """`cutelite.kernels.moe.scaled_experts`."""
-    return fp8.scaled_experts(x, gate_up, gate_up_scale, down, down_scale, index, weights, out)
+    return fp8.mix_scaled(x, gate_up, gate_up_scale, down, down_scale, index, weights, out)
 
 
 def _routed(logits: Tensor, k: int, _: bool) -> tuple[Tensor, Tensor]:
@@ -150,5 +160,7 @@ route.register_autograd(_differentiate_route, setup_context=_keep_route)
 
 for each in experts_alone, narrow_experts, scaled_experts:
     folded(each, "x", "index", "weights")
+for each in narrow_experts, scaled_experts:
+    autocast(each, "x")
 folded(route, "logits")
 folded(route_backward, "gradient", "logits", "weights", "index")
