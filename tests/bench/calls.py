@@ -19,10 +19,18 @@ import torch
 from torch.nn import functional
 
 from cutelite.interop import planned
+from cutelite.kernels import moe
 from cutelite.kernels.attention import attention, decode
-from cutelite.kernels.gemm import gemm
+from cutelite.kernels.gemm import gemm, grouped
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.embedding import embedding
 from cutelite.kernels.rows.gates import gated
-from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.quantise import quantise
+from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.rope import rope
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.softmax import softmax
 from tests.bench.given import parser
 from tests.bench.timing import machine
@@ -34,7 +42,10 @@ def normal(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
-def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+Cases = dict[str, tuple[Callable[[], Any], Callable[[], Any]]]
+
+
+def cases() -> Cases:
     """The calls by name: ours, and torch's."""
     x, w, bias, weight = normal(16, 512), normal(512, 512), normal(512), normal(512)
     q, k, v = (normal(1, 256, 8, 128) for _ in range(3))
@@ -51,6 +62,68 @@ def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
         "RMSNorm": (lambda: rms_norm(x, weight), lambda: functional.rms_norm(x, (512,), weight)),
         "softmax": (lambda: softmax(x), lambda: torch.softmax(x, -1)),
         "SwiGLU": (lambda: gated(x, x), lambda: functional.silu(x) * x),
+        **of_rows(x, weight),
+        **of_groups(x),
+        **with_gradients(x, w, weight),
+    }
+
+
+def of_rows(x: torch.Tensor, weight: torch.Tensor) -> Cases:
+    places = torch.arange(16, device="cuda")
+    cosines, sines = (torch.ones(256, 64, device="cuda") for _ in range(2))
+    q, k = normal(1, 256, 8, 128), normal(1, 256, 8, 128)
+
+    def turned(y: torch.Tensor) -> torch.Tensor:
+        left, right = y.chunk(2, -1)
+        return torch.cat((left * cosines[:, None] - right * sines[:, None], right), -1)
+
+    return {
+        "LayerNorm": (lambda: layer_norm(x, weight, weight), lambda: functional.layer_norm(x, (512,), weight, weight)),
+        "RMSNorm, residual": (
+            lambda: rms_norm(x, weight, residual=x), lambda: functional.rms_norm(x + x, (512,), weight),
+        ),
+        "cross entropy": (
+            lambda: cross_entropy(x, places), lambda: functional.cross_entropy(x, places, reduction="none"),
+        ),
+        "embedding": (lambda: embedding(x, places), lambda: functional.embedding(places, x)),
+        "rope": (lambda: rope(q, k, cosines, sines), lambda: (turned(q), turned(k))),
+        "top-k": (lambda: top_k(x, 8), lambda: torch.topk(x, 8)),
+        "argmax": (lambda: argmax(x), lambda: torch.max(x, -1)),
+        "sum of all": (lambda: reduced(x), lambda: x.sum()),
+        "cumsum": (lambda: cumsum(x), lambda: x.cumsum(-1)),
+        "quantise": (
+            lambda: quantise(x), lambda: (x / x.abs().amax(-1, keepdim=True)).to(torch.float8_e4m3fn),
+        ),
+    }  # fmt: skip
+
+
+def of_groups(x: torch.Tensor) -> Cases:
+    b, ends = normal(4, 512, 512), torch.tensor([4, 8, 12, 16], dtype=torch.int32, device="cuda")
+    logits, gate_up, down = normal(16, 4).float(), normal(4, 256, 512), normal(4, 512, 128)
+    weights, index = moe.route(logits, 2)
+    return {
+        "grouped GEMM": (lambda: grouped.gemm(x, b, ends), lambda: torch._grouped_mm(x, b.mT, offs=ends)),
+        "route": (lambda: moe.route(logits, 2), lambda: torch.topk(torch.softmax(logits, -1), 2)),
+        "experts": (lambda: moe.experts(x, gate_up, down, index, weights), lambda: torch.topk(logits, 2)),
+    }
+
+
+def with_gradients(x: torch.Tensor, w: torch.Tensor, weight: torch.Tensor) -> Cases:
+    """Forward and backward; needs `torch.enable_grad`."""
+    needy = [each.clone().requires_grad_() for each in (x, w, weight)]
+
+    def both(function: Callable[..., Any], *given: torch.Tensor) -> Callable[[], Any]:
+        def call() -> Any:
+            with torch.enable_grad():
+                return torch.autograd.grad(function(*given), given, x)
+
+        return call
+
+    norm = both(lambda a, b: rms_norm(a, b).y, needy[0], needy[2])
+    return {
+        "gemm, gradients": (both(gemm, *needy[:2]), both(torch.matmul, *needy[:2])),
+        "RMSNorm, gradients": (norm, both(lambda a, b: functional.rms_norm(a, (512,), b), needy[0], needy[2])),
+        "softmax, gradients": (both(softmax, needy[0]), both(lambda a: torch.softmax(a, -1), needy[0])),
     }
 
 

@@ -9,6 +9,11 @@ is faster torch.mm by cuBLASLt. What is behind cuBLAS is timed again with tiles 
 or the kernels are at fault:
 
     python tests/bench/gemm_any.py again.jsonl --missed times.jsonl --best 8 --kinds 18
+
+With `--tuned` they are tuned as by ``config="tuned"``, and the pick and what was found are timed in turns with cuBLAS,
+in graphs four times as long; `--bar` is what they are behind:
+
+    python tests/bench/gemm_any.py tuned.jsonl --missed times.jsonl --bar 0.99 --tuned --jobs 14
 """
 
 from __future__ import annotations
@@ -28,9 +33,9 @@ from typing import Any
 import torch
 
 import cutelite as cl
-from cutelite.kernels.gemm import CONFIGS, Config, gemm
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.dense import ranked
+from cutelite.kernels.gemm.dense import fitting, ranked, run, tuned
 from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.kernels.gemm.rates import kind_of
 from cutelite.tune.compile import compile_all
@@ -77,16 +82,31 @@ def firsts(configs: Iterable[Config]) -> Iterator[Config]:
 def calls_of(size: Size, sets: list[Any], best: int, kinds: int) -> dict[str, Callable[[int], Any]]:
     """The calls to be timed, by name, the pick first: the `best`, and the first of each of some `kinds` of tile."""
 
-    def ours(config: Any, i: int) -> None:
-        gemm(*sets[i], config=config)
-
     given: list[Any] = [*sets[0], fused_of()]
     if vectors_pay(*given):
         return {"vectors": lambda i: gemm(*sets[i])}
     problem, a, b, d, *_ = arguments(*given)
     able, again = tee(config for _, config in ranked(CONFIGS, problem, a, b, d))
     configs = [*islice(able, best), *islice(firsts(again), kinds)]
-    return {said(config): partial(ours, config) for config in configs}
+    return {said(config): partial(ours, sets, config) for config in configs}
+
+
+def ours(sets: list[Any], config: Config, i: int) -> None:
+    gemm(*sets[i], config=config)
+
+
+def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str, Any]]:
+    """The pick and what tuning finds, by name, and facts of that, such as how much longer the model had expected."""
+    given = arguments(*sets[0], fused_of())
+    able = list(ranked(CONFIGS, *given))
+    pick, found = able[0][1], dense.measured(*given)
+    report = tuned.reports[-1]
+    ran = sorted((row for row in report.rows if row.seconds), key=lambda row: (-row.rounds, row.relative))
+    expected = next((us for us, config in able if config == found), math.inf) / able[0][0]
+    spent = [round(seconds, 1) for seconds in (report.compile_seconds, report.timing_seconds)]
+    nearest = [[row.config, round(row.relative, 3)] for row in ran[:6]]
+    facts = {"tuned": said(found), "expected": round(expected, 3), "s": spent, "timed": len(ran), "nearest": nearest}
+    return {said(config): partial(ours, sets, config) for config in (pick, found)}, facts
 
 
 def library(name: str, sets: list[Any], i: int) -> None:
@@ -94,29 +114,47 @@ def library(name: str, sets: list[Any], i: int) -> None:
     torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
 
 
-def missed(paths: list[Path]) -> list[Size]:
-    """The sizes of some files that were behind cuBLAS, by `BAR`, the worst first."""
+def missed(paths: list[Path], bar: float) -> list[Size]:
+    """The sizes of some files that had less than `bar` of cuBLAS, the worst first."""
     lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    behind = sorted((line for line in lines if ratios_of(line)[0] < BAR), key=ratios_of)
+    behind = sorted((line for line in lines if ratios_of(line)[0] < bar), key=ratios_of)
     return [(*line["shape"], line["major"]) for line in behind]
 
 
-def measured(size: Size, best: int, kinds: int) -> dict[str, Any]:
+def measured(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     m, n, k, major = size
     sets = sets_of(size)
-    calls = calls_of(size, sets, best, kinds)
+    calls, facts = tuned_of(sets) if given.tuned else (calls_of(size, sets, given.best, given.kinds), {})
     compile_all([partial(call, 0) for call in calls.values()])
     for name in ("cublas", "cublaslt"):
         calls[name] = partial(library, name, sets)
-    return {"shape": [m, n, k], "major": major, "us": timed_in_turns(size, calls, sets, strict=False)}
+    us = timed_in_turns(size, calls, sets, strict=False, times=4 if given.tuned else 1)
+    return {"shape": [m, n, k], "major": major, "us": us, **facts}
+
+
+def compile_part(sizes: list[Size], given: argparse.Namespace) -> None:
+    """Compile what is timed of every so manieth size; of each size every so manieth candidate of tuning."""
+    number, jobs = given.compile, given.jobs
+    for size in sizes if given.tuned else sizes[number::jobs]:
+        sets = sets_of(size, 1, torch.empty)
+        if given.tuned:
+            of = arguments(*sets[0], fused_of())
+            compile_all([partial(run, config, *of) for config in fitting(CONFIGS, *of)[number::jobs]], 2)
+        else:
+            compile_all([partial(call, 0) for call in calls_of(size, sets, given.best, given.kinds).values()], 2)
+        print("compiled", flush=True)
 
 
 def ratios_of(line: dict[str, Any], tell: bool = False) -> tuple[float, float]:
-    """How many times cuBLAS takes the time of the pick, and of the best of a line, which is printed if told to."""
+    """How many times cuBLAS takes the time of the pick, and of the best (of what tuning found) of a line.
+
+    tell  print it
+    """
     us = dict(line["us"])
     rival = min(us.pop("cublas"), us.pop("cublaslt"))
-    name, best = min(us.items(), key=lambda each: each[1])
+    name = line.get("tuned") or min(us, key=lambda each: us[each])
+    best = us[name]
     pick = next(iter(us.values()))
     if tell:
         print(f"{line['shape']} {line['major']}: cuBLAS {rival:.1f}, pick {pick:.1f} ({rival / pick:.3f}),"
@@ -147,6 +185,8 @@ def main() -> None:
     asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     asked.add_argument("--kinds", type=int, default=0, help="configurations besides, the first of each kind of tile")
     asked.add_argument("--missed", type=Path, nargs="+", help="these sizes: those that files have behind cuBLAS")
+    asked.add_argument("--bar", type=float, default=BAR, help="what `--missed` sizes had less than, of cuBLAS")
+    asked.add_argument("--tuned", action="store_true", help="time the pick and what tuning finds")
     asked.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = asked.parse_args(), time.monotonic()
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
@@ -154,24 +194,22 @@ def main() -> None:
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
-    sizes = missed(given.missed) if given.missed else sizes
+    sizes = missed(given.missed, given.bar)[given.after :] if given.missed else sizes
     if given.compile is not None:
-        for size in sizes[given.compile :: given.jobs]:
-            calls = calls_of(size, sets_of(size, 1, torch.empty), given.best, given.kinds)
-            compile_all([partial(call, 0) for call in calls.values()], 2)
-            print("compiled", flush=True)
+        compile_part(sizes, given)
         return
     print(machine(), flush=True)
     compiling = ahead(given.jobs)
     found, failed = [], 0
     with given.path.open("w") as file:
         for number, size in enumerate(sizes):
-            if compiling and (pipe := compiling[number % given.jobs].stdout) is not None:
-                pipe.readline()  # this size is compiled, or the process has ended
+            for each in compiling if given.tuned or not compiling else [compiling[number % given.jobs]]:
+                if each.stdout is not None:
+                    each.stdout.readline()  # this size is compiled, or the process has ended
             if time.monotonic() - start > given.seconds:
                 break
             try:
-                line = measured(size, given.best, given.kinds)
+                line = measured(size, given)
             except cl.CompileError as error:
                 print(f"FAILED: {size}: {error}", flush=True)
                 failed += 1

@@ -104,17 +104,18 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str
 
 
 def timed_in_turns(
-    size: tuple[int, int, int, str], calls: dict[str, Any], sets: list[Any], strict: bool = True
+    size: tuple[int, int, int, str], calls: dict[str, Any], sets: list[Any], strict: bool = True, times: int = 1
 ) -> dict[str, float]:
     """Microseconds of each of `calls`, which take the number of a set (A, B, result): medians of graphs in turns.
 
     strict  a wrong result is a ValueError; otherwise it is printed, and timed all the same
+    times   how many times as long graphs are
     """
     gc.collect()  # graphs of sizes before
     gc.freeze()  # else each graph of `timing` would look through all configurations again: a third of a second
     m, n, k, major = size
     bytes = 2 * (m * k + n * k + m * n)
-    repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
+    repeats = max(len(sets), min(300 * times, int(times * GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
     right = torch.mm(*sets[0][:2])
     trials: dict[str, Callable[[], float]] = {}
     for name, call in calls.items():
