@@ -98,7 +98,7 @@ def ours(sets: list[Any], config: Config, i: int) -> None:
 def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str, Any]]:
     """The pick and what tuning finds, by name, and facts of that, such as how much longer the model had expected."""
     given = arguments(*sets[0], fused_of())
-    able = list(ranked(CONFIGS, *given))
+    able = list(ranked(CONFIGS, *given[:4]))
     pick, found = able[0][1], dense.measured(*given)
     report = tuned.reports[-1]
     ran = sorted((row for row in report.rows if row.seconds), key=lambda row: (-row.rounds, row.relative))

@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
-from cutelite.kernels.gemm import gemm
+from cutelite.kernels.gemm import gemm, grouped
 from cutelite.kernels.moe import experts, route
 from cutelite.kernels.rows.operators import linear_cross_entropy
 from cutelite.models import operators as layers
@@ -48,6 +48,19 @@ def test_products(lead: tuple[int, ...]) -> None:
     assert sum(flops(lambda: gemm(a, b)).values()) == sum(flops(lambda: a @ b).values()) == 3 * flops_of(a, b)
     out = torch.empty(*lead, 24, 16, dtype=a.dtype, device=DEVICE)
     assert flops(lambda: gemm(a.detach(), b.detach(), out=out), False) == {"gemm": flops_of(a, b)}
+
+
+def test_groups() -> None:
+    a, b, ends, rows = random(24, 40), random(2, 16, 40), whole(3, 5), whole(0, 1, 2, 3, 4)
+    for more, once in (({}, 2 * 24 * 40 * 16), ({"rows": rows}, 2 * 5 * 40 * 16)):
+        found = flops(lambda more=more: grouped.gemm(a, b, ends, **more))
+        assert found == {"grouped_gemm": once, "grouped_gemm_backward": 2 * once}
+        given = a.detach(), b.detach(), ends, torch.empty(len(rows) if more else 24, 16, dtype=a.dtype, device=DEVICE)
+        assert flops(lambda given=given, more=more: grouped.gemm(*given, **more), False) == {"grouped_gemm": once}
+    found = flops(lambda: grouped.padded(random(2, 12, 40), b, ends))
+    assert found == {"padded_gemm": 2 * 24 * 40 * 16, "padded_gemm_backward": 4 * 24 * 40 * 16}
+    found = flops(lambda: grouped.along_k(a, random(24, 16), ends))
+    assert found == {"gemm_along_k": 2 * 24 * 40 * 16, "gemm_along_k_backward": 4 * 24 * 40 * 16}
 
 
 def flops_of(a: Any, b: Any) -> int:

@@ -18,8 +18,7 @@ from torch.utils._pytree import tree_map_only
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, decode
 from cutelite.kernels.gemm import gemm
-from cutelite.kernels.gemm.grouped import gemm as grouped
-from cutelite.kernels.moe import experts, route
+from cutelite.kernels.moe import combine, experts, route
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.norm import rms_norm
@@ -128,7 +127,7 @@ UNRECORDED: dict[str, Callable[[Any], Any]] = {
     "scale": lambda x: scale(x, torch.ones(1, device=DEVICE)),
     "out": lambda x: softmax(x, out=torch.empty_like(x)),
     "adamw": lambda x: adamw([x], [x.clone()], [x.clone()], [x.clone()], 1),
-    "grouped": lambda x: grouped(x, x.repeat(2, 1)[None], torch.tensor([4], dtype=torch.int32, device=DEVICE)),
+    "combine": lambda x: combine(x, torch.arange(4, dtype=torch.int32, device=DEVICE)[:, None]),
 }
 
 

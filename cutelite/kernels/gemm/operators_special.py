@@ -13,6 +13,7 @@ The functions on arrays call them by themselves, as `gemm` does its operator. Ea
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
@@ -56,7 +57,15 @@ def _rows(a: Tensor, b: Tensor, _: Tensor, rows: Tensor | None = None) -> Tensor
     return empty(a, ((a if rows is None else rows).shape[0], b.shape[1]), DEFAULTS.get(code_of(a)))
 
 
-@library_op("cutelite::grouped_gemm", results=_rows, out=("out",))
+def flops_of(a: Tensor, b: Tensor, _: Tensor, rows: Tensor | None = None, *more: Any) -> int:
+    """Return the floating-point operations of `gemm` and `padded`, of all rows that there may be.
+
+    rows  those that are gathered, or that are written
+    """
+    return 2 * (prod(a.shape[:-1]) if rows is None else len(rows)) * prod(b.shape[-2:])
+
+
+@library_op("cutelite::grouped_gemm", results=_rows, out=("out",), flops=flops_of)
 def grouped(a: Tensor, b: Tensor, ends: Tensor, rows: Tensor | None = None, out: Any = None) -> Tensor:
     """`cutelite.kernels.gemm.grouped.gemm`, without `finish` and `config`."""
     return groups.rows_of_groups(a, b, ends, out, rows)
@@ -66,6 +75,7 @@ def grouped(a: Tensor, b: Tensor, ends: Tensor, rows: Tensor | None = None, out:
     "cutelite::padded_gemm",
     results=lambda a, b, *_: empty(a, (*a.shape[:2], b.shape[1]), DEFAULTS.get(code_of(a))),
     out=("out",),
+    flops=lambda a, b, counts, *_: flops_of(a, b, counts),
 )
 def padded(a: Tensor, b: Tensor, counts: Tensor, out: Any = None) -> Tensor:
     """`cutelite.kernels.gemm.grouped.padded`, without `finish` and `config`."""
@@ -76,6 +86,7 @@ def padded(a: Tensor, b: Tensor, counts: Tensor, out: Any = None) -> Tensor:
     "cutelite::gemm_along_k",
     results=lambda a, b, ends, *_: a.new_empty((ends.shape[0], a.shape[1], b.shape[1]), dtype=torch.float32),
     out=("out",),
+    flops=lambda a, b, *_: 2 * a.shape[0] * a.shape[1] * b.shape[1],
 )
 def along_k(a: Tensor, b: Tensor, ends: Tensor, accumulate: bool = False, out: Any = None) -> Tensor:
     """`cutelite.kernels.gemm.grouped.along_k`, without `config`; `accumulate` is for the form with `out`."""
@@ -97,7 +108,11 @@ def by_8(x: Tensor) -> Tensor:
     return functional.pad(x, (0, beyond)) if beyond else x
 
 
-@library_op("cutelite::grouped_gemm_backward", results=_gradients)
+@library_op(
+    "cutelite::grouped_gemm_backward",
+    results=_gradients,
+    flops=lambda grad, a, b, ends, rows, needs: sum(needs) * flops_of(a, b, ends, rows),
+)
 def grouped_backward(
     grad: Tensor, a: Tensor, b: Tensor, ends: Tensor, rows: Tensor | None, needs: list[bool]
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -115,7 +130,11 @@ def grouped_backward(
     return of_a[..., :depth].contiguous(), of_b[..., :depth].contiguous()
 
 
-@library_op("cutelite::padded_gemm_backward", results=_gradients)
+@library_op(
+    "cutelite::padded_gemm_backward",
+    results=_gradients,
+    flops=lambda grad, a, b, counts, needs: sum(needs) * flops_of(a, b, counts),
+)
 def padded_backward(
     grad: Tensor, a: Tensor, b: Tensor, counts: Tensor, needs: list[bool]
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -132,7 +151,11 @@ def padded_backward(
     return of_a[..., :depth].contiguous(), of_b[..., :depth].contiguous()
 
 
-@library_op("cutelite::gemm_along_k_backward", results=_gradients)
+@library_op(
+    "cutelite::gemm_along_k_backward",
+    results=_gradients,
+    flops=lambda grad, a, b, *more: sum(more[-1]) * 2 * a.shape[0] * a.shape[1] * b.shape[1],
+)
 def along_k_backward(
     grad: Tensor, a: Tensor, b: Tensor, ends: Tensor, needs: list[bool]
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -177,6 +200,7 @@ _derive(along_k, along_k_backward, 3)
     "cutelite::block_scaled_gemm",
     results=lambda a, b, *_: a.new_empty((a.shape[0], b.shape[0]), dtype=torch.bfloat16),
     out=("out",),
+    flops=lambda a, b, *_: 2 * a.shape[0] * prod(b.shape),
 )
 def scaled_blocks(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, out: Any = None) -> Tensor:
     """`cutelite.kernels.gemm.fp8_block.gemm`, without `config`."""
@@ -187,7 +211,12 @@ def _of_packed(x: Tensor, w: Tensor, _: str, n: int | None = None) -> Tensor:
     return x.new_empty((x.shape[0], w.shape[0] * mixed.ROWS if n is None else n))
 
 
-@library_op("cutelite::narrow_gemm", results=_of_packed, out=("out",))
+@library_op(
+    "cutelite::narrow_gemm",
+    results=_of_packed,
+    out=("out",),
+    flops=lambda x, w, *_: 2 * prod(x.shape) * w.shape[0] * mixed.ROWS,
+)
 def narrow(x: Tensor, w: Tensor, kind: str, n: int | None = None, out: Any = None) -> Tensor:
     """`cutelite.kernels.gemm.mixed.gemm`, without `config`."""
     return mixed.multiply(x, w, kind, out, n)
