@@ -92,6 +92,18 @@ def test_tokens_without_sequences() -> None:
     assert rope(q[:0], None, cosines, sines)[0].shape == (0, 2, 16)
 
 
+def test_positions_of_all_sequences() -> None:
+    q, (cosines, sines) = random((3, 6, 2, 16), np.float32), tables(8, 8)
+    positions = np.array([7, 0, 1, 1, 3, 2], np.int32)
+    exact = turned(q, cosines, sines, np.stack([positions] * 3), False)
+    for given in (positions, positions[None]):
+        close(rope(q, None, cosines, sines, given)[0], exact, np.float32)
+    with pytest.raises(
+        cl.ArgumentError, match=r"positions are \(2, 6\), but must be \(tokens,\) or \(sequences, tokens\)"
+    ):
+        rope(q[:0], None, cosines, sines, np.zeros((2, 6), np.int64))
+
+
 def test_what_is_refused() -> None:
     q, (cosines, sines) = random((6, 2, 16), np.float32), tables(8, 8)
     with pytest.raises(cl.ArgumentError, match="k has shape"):

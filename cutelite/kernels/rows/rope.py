@@ -34,7 +34,7 @@ from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import ACCESS, after, follow
 from cutelite.records import dataclass
 
-B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
+B, PB, S, T = cl.dims("B PB S T")  # sequences, rows of positions, tokens of each, positions in the tables
 THREADS, HEADS = 128, 1  # threads of a block; heads whose elements a thread loads at a time
 
 
@@ -112,7 +112,7 @@ def build(t: Turn) -> Any:
         k: Tensor[dtype, (B, S, max(1, t.keys), n), steps[1]] | None,
         cosines: Tensor[t.table, (T, t.half), (W, 1)],
         sines: Tensor[t.table, (T, t.half), (X, 1)],
-        positions: Tensor[t.places, (B, S), (None, None)] | None,
+        positions: Tensor[t.places, (PB, S), (None, None)] | None,
         q_out: Tensor[dtype, (B, S, t.queries, n), steps[2]],
         k_out: Tensor[dtype, (B, S, max(1, t.keys), n), steps[3]] | None,
     ) -> None:
@@ -124,7 +124,7 @@ def build(t: Turn) -> Any:
             b, at = token // S, token % S
             position, known = at, cl.boolean(True)
             if positions is not None:
-                position = positions[b, at]
+                position = positions[min(b, PB - 1), at]  # one row is for all sequences
                 known = (position >= 0) & (position < T)
                 position = cl.where(known, position, 0)
             c = cl.where(known, cosines[position, None].tile((v,), (unit,)).load().to(f32), math.nan)
@@ -156,8 +156,8 @@ def rope(
     q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, 0 among
                     them, but elements of a head side by side; k may be None
     cosines, sines  (positions, r / 2), r <= n: bf16, f16 or f32
-    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence. A token
-                    whose position is outside of the tables becomes NaN
+    positions       (sequences, tokens), or (tokens,) for all sequences, int32 or int64; by default 0, 1, 2, ... in each
+                    sequence. A token whose position is outside of the tables becomes NaN
     interleaved     rotate neighbouring elements together, not the halves of a head
     inverse         rotate back: the derivative
     out             where to write; (q, k) for in place. By default new arrays
@@ -200,8 +200,11 @@ def check(q: Any, k: Any, cosines: Any, sines: Any, positions: Any) -> None:
     given.array("sines", sines, "cosines", "POSITIONS R/2")
     if positions is not None:
         given.array("positions", positions, PLACES, "... T")
-        if len(positions.shape) > 2:
-            given.array("positions", positions, PLACES, "B T")
+        shape, most = tuple(positions.shape), int(q.shape[0]) if len(q.shape) == 4 else 1
+        if len(shape) > 2 or shape[:-1] not in ((), (1,), (most,)):
+            raise ArrayError(
+                f"positions are {shape}, but must be (tokens,) or (sequences, tokens), for q of {tuple(q.shape)}"
+            )
     n, half = int(q.shape[-1]), int(cosines.shape[-1])
     for name, x in (("q", q), ("k", k)):
         if x is not None and (len(q.shape) not in (3, 4) or tuple(x.shape[:-2]) != tuple(q.shape[:-2])):
@@ -248,8 +251,6 @@ def launch(
     if positions is not None:
         positions = positions.reshape((1, -1)) if len(positions.shape) == 1 else positions
         places = cl.i32 if str(positions.dtype).endswith("int32") else cl.i64
-        if positions.shape[0] != fours[0].shape[0]:
-            raise cl.ArgumentError(f"positions are {tuple(positions.shape)}, for q of {tuple(fours[0].shape)}")
     vector = math.gcd(half, ACCESS // kind.bytes)
     for x, bytes in [*((x, kind.bytes) for x in fours), (cosines, table.bytes), (sines, table.bytes)]:
         view = rt.read(x)
