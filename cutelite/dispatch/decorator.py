@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
-from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from types import FunctionType
+from typing import Any, Unpack, overload
 
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.dynamo import untraced
@@ -14,12 +13,9 @@ from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Extent, Launch, extents
 from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.dispatch.signature import gathers
-from cutelite.lang.annotations import NOTHING_SEEN, names_in_text
+from cutelite.lang.annotations import seen_beside
 from cutelite.options import Given, checked
 from cutelite.target import Target
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @overload
@@ -56,22 +52,10 @@ def kernel(
         if not isinstance(function, FunctionType):
             raise ArgumentError(f"@kernel takes a Python function, not {function!r}")
         made = (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
-        made._seen = _seen_beside(function)
+        made._seen = seen_beside(function.__annotations__)
         return made
 
     return decorate if function is None else decorate(function)
-
-
-def _seen_beside(function: FunctionType) -> Mapping[str, Any]:
-    """Return those variables of the calling function or class body that annotations name as strings."""
-    frame: FrameType | None = sys._getframe(1)
-    # `kernel` is called by its wrapper for tracebacks; kernels of `cutelite.kernels` are defined by code of ours too
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(("cutelite.dispatch.", "cutelite_rt.")):
-        frame = frame.f_back
-    if frame is None or frame.f_locals is frame.f_globals:
-        return NOTHING_SEEN
-    local = frame.f_locals
-    return {name: local[name] for name in names_in_text(function) if name in local}
 
 
 class GatheringKernel(Kernel):

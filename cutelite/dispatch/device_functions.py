@@ -18,7 +18,7 @@ from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.front.build import build
 from cutelite.ir.types import Scalar, Tensor
-from cutelite.lang.annotations import PointerSpec
+from cutelite.lang.annotations import PointerSpec, seen_beside
 from cutelite.layout import Layout
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.options import Options, checked
@@ -116,7 +116,7 @@ Types = dict[str, tuple[Scalar | Tensor, str]]
 
 def _types(function: FunctionType) -> tuple[Types, Scalar | None]:
     """Return the parameters' types and the result's. Errors: `CompileError`."""
-    hints = typing.get_type_hints(function)
+    hints = typing.get_type_hints(function, localns=dict(seen_beside(function.__annotations__)))
     out = hints.pop("return", None)
     if out is not None and out is not type(None) and not (isinstance(out, Scalar) and out.name in C_NAMES):
         raise _refused(function, f"it returns {out!r}")

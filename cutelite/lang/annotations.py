@@ -28,6 +28,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, Literal, cast
 
 from cutelite import layout as layouts
@@ -463,10 +464,31 @@ def default_swizzle(row_bytes: int) -> str:
     return {32: "32B", 64: "64B", 128: "128B"}.get(row_bytes, "none")
 
 
-def names_in_text(function: Callable[..., Any]) -> set[str]:
-    """Return the names in annotations that are strings (PEP 563). Python captures no variable for these."""
+def seen_beside(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the variables that annotations name as strings (PEP 563), for which Python captures none.
+
+    They are those of the user's function that runs now; in a class body its own, and those of the function around it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_MAKERS):
+        frame = frame.f_back
+    if frame is None or frame.f_locals is frame.f_globals:
+        return NOTHING_SEEN
+    names, found = _names_in_text(annotations), {}
+    while frame is not None and frame.f_locals is not frame.f_globals:
+        local = frame.f_locals
+        found = {name: local[name] for name in names if name in local} | found
+        frame = None if frame.f_code.co_flags & inspect.CO_OPTIMIZED else frame.f_back  # a class body is not optimised
+    return found
+
+
+_MAKERS = ("cutelite.dispatch.", "cutelite.lang.", "cutelite.lib.extern", "cutelite_rt.")
+"""Modules between the user's line and `seen_beside`. Others of ours define kernels as users do."""
+
+
+def _names_in_text(annotations: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
-    for text in function.__annotations__.values():
+    for text in annotations.values():
         if isinstance(text, str):
             with contextlib.suppress(SyntaxError):
                 found |= {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}

@@ -9,7 +9,7 @@ from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Type, Vec, elem_of
-from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec
+from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec, seen_beside
 from cutelite.lang.annotations import Tensor as AnyTensor
 from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, literal
@@ -49,7 +49,7 @@ def declared(function: Any, name: str) -> tuple[tuple[Parameter, ...], DType | N
     """Return the parameters of a linked function, and the dtype of its result. Errors: TypeError."""
     if not isinstance(function, FunctionType):
         raise TypeError(f"cl.extern declares a Python function, not {function!r}")
-    hints = typing.get_type_hints(function)
+    hints = typing.get_type_hints(function, localns=dict(seen_beside(function.__annotations__)))
     out = hints.pop("return", type(None))
     if not isinstance(out, DType) and out is not type(None):
         raise TypeError(f"{name}() returns a number of a dtype, or None, not {out!r}")

@@ -19,14 +19,17 @@ another reads through the other must be ordered, as any accesses to the same byt
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import u8
+from cutelite.lang.annotations import seen_beside
 from cutelite.lang.tensor import checked_align, make_tensor, shared, whole_layout
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -89,6 +92,13 @@ class UnionField:
 
 class SharedStorage:
     """Base of classes that declare shared memory."""
+
+    __cutelite_seen__: ClassVar[Mapping[str, Any]] = {}
+    """Variables where the class is declared, for annotations that are text."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls.__cutelite_seen__ = seen_beside(vars(cls).get("__annotations__", {}))
 
     def __init__(self, *_: Any, **__: Any) -> None:
         name = type(self).__name__
@@ -166,17 +176,21 @@ def _struct(name: str, fields: tuple[str, ...]) -> Any:
     return dataclasses.make_dataclass(name, fields, frozen=True)
 
 
-_STRINGS = (
-    "names in string annotations must be globals, and `from __future__ import annotations` makes strings of all: "
-    "leave it out where shared memory is declared inside of a function"
-)
+_STRINGS = "names in string annotations are globals, or variables beside the class"
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """Return the annotations of a class itself; those that are text evaluated where it is declared."""
+    own = type(cls.__name__, (), {"__annotations__": inspect.get_annotations(cls)})
+    local = {**vars(cls).get("__cutelite_seen__", {}), **vars(cls)}
+    return typing.get_type_hints(own, getattr(sys.modules.get(cls.__module__), "__dict__", {}), local)
 
 
 @lru_cache
-def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
+def _declared(cls: type[SharedStorage]) -> tuple[Any, tuple[Any, ...]]:
     """Return a frozen class with the names of the fields, derived from `cls` for its methods, and the fields."""
     try:
-        hints = typing.get_type_hints(cls)
+        hints = {name: field for base in reversed(cls.__mro__) for name, field in _hints(base).items()}
     except NameError as error:
         problem = f"an annotation of {cls.__name__} cannot be evaluated: {error}"
         raise CompileError(Mistake("annotation", problem, help=_STRINGS)) from error

@@ -329,16 +329,14 @@ def test_shared_storage(place: Place) -> None:
 
 
 def test_shared_storage_of_names_that_strings_do_not_know() -> None:
-    rows = 4
-
     class Storage(cl.SharedStorage):
-        tile: "cl.Smem[cl.i32, (rows, 32)]"
+        tile: "cl.Smem[cl.i32, (nowhere, 32)]"  # noqa: F821
 
-    @cl.kernel(block=rows * 8)
+    @cl.kernel(block=32)
     def kernel() -> None:
         Storage.allocate()
 
-    with pytest.raises(CompileError, match="an annotation of Storage cannot be evaluated: name 'rows' is not defined"):
+    with pytest.raises(CompileError, match="an annotation of Storage cannot be evaluated: name 'nowhere' is not def"):
         kernel.compile()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cutelite as cl
 from cutelite.diag import CompileError
 
 HEAD = """\
@@ -116,3 +117,71 @@ def test_names_that_ptx_does_not_know() -> None:
 def test_misspelt_text_says_what_is_meant(text: str, help: str) -> None:
     with pytest.raises(CompileError, match=help):
         _ = defined(kernel(text))["k"].signature
+
+
+def test_annotations_of_methods_see_variables_around_the_class() -> None:
+    dtype, count = cl.f32, cl.dims("count")
+
+    class Scaled:
+        dtype = cl.i32  # nearer
+
+        def __init__(self, by: int) -> None:
+            self.by = by
+
+        @cl.kernel(block=4)
+        def run(self, x: cl.Tensor[dtype, (count,)], y: cl.Tensor[cl.f32, (count,)]) -> None:
+            x[cl.thread_idx.x] = self.by
+
+    x = np.zeros(4, np.int32)
+    Scaled(3).run[1](x, np.zeros(4, np.float32))
+    assert x.tolist() == [3] * 4
+    Scaled(4).run.compile()[1](x, np.zeros(4, np.float32))
+    assert x.tolist() == [4] * 4
+    assert dtype is cl.f32
+
+
+def test_annotations_of_shared_storage_see_variables_beside_it() -> None:
+    stages, width = 2, 8
+
+    class Base(cl.SharedStorage):
+        stages = 4  # nearer
+        rows: cl.Smem[cl.f32, (stages, width)]
+
+    def derived(width: int) -> Any:
+        class Derived(Base):
+            more: cl.Smem[cl.f32, (width,)]
+
+        return Derived
+
+    wider = derived(16)
+
+    @cl.kernel(block=1)
+    def kernel(out: cl.Tensor[cl.i32, (3,)]) -> None:
+        held = wider.allocate()
+        out[0], out[1] = held.rows.shape
+        out[2] = held.more.shape[0]
+
+    out = np.zeros(3, np.int32)
+    kernel[1](out)
+    assert out.tolist() == [4, 8, 16]
+    assert stages == 2
+
+
+def test_annotations_of_linked_and_of_device_functions_do_too() -> None:
+    number = cl.f32
+
+    @cl.extern("twice")
+    def twice(x: number) -> number:
+        return x * 2
+
+    def thrice(x: number, out: cl.Pointer[number]) -> None:
+        out[0] = x * 3
+
+    @cl.kernel(block=1)
+    def kernel(x: cl.Tensor[cl.f32, (1,)]) -> None:
+        x[0] = twice(x[0])
+
+    x = np.ones(1, np.float32)
+    kernel[1](x)
+    assert x[0] == 2
+    assert "void thrice(float x, float *out);" in cl.device_function(thrice, arch="sm_90a").header
