@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
@@ -231,7 +231,7 @@ class Known:
 
 
 def results(
-    out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], free: tuple[str, ...] = (), **operands: Any
+    out: Any, wanted: Mapping[str, tuple[tuple[int, ...], str]], free: tuple[str, ...] = (), **operands: Any
 ) -> list[Any]:
     """Return the arrays that results go to: those of `out`, or new ones of the library of the first operand.
 

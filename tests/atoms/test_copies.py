@@ -1,8 +1,5 @@
 """Copy atoms and tiled copies: who moves what, data through every kind of atom on the simulator, what is refused."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
-
 from typing import Any
 
 import ml_dtypes

@@ -1,8 +1,5 @@
 """Vectors with a shape, coordinate tensors, and the algebra on tensors, on the simulator against NumPy."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
-
 import re
 from typing import Any
 

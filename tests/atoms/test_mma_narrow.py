@@ -1,8 +1,5 @@
 """mma.sync on numbers of 4 bits, on bits (MmaPacked) and with a sparse A, through tiled MMAs, against NumPy."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
-
 from __future__ import annotations
 
 from typing import Any, TypeVar
@@ -36,7 +33,7 @@ def product(
     mma = cl.make_tiled_mma(op)
     mine, (m, n, k) = mma.get_slice(cl.thread_idx.x), op.shape_mnk
     left, right = (
-        cl.local_tile(t.recast(op.dtype_of(name)), (rows, STEPS * k // op.packing(name, 2)), (0, 0))
+        cl.local_tile(t.recast(op.dtype_of(name)), (rows, STEPS * k // op.packing(name, 2)), (0, 0))  # type: ignore[attr-defined]
         for t, name, rows in ((a, "A", m), (b, "B", n))
     )
     parts = [mine.partition_A(left), mine.partition_B(right)]

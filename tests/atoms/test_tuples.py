@@ -1,8 +1,5 @@
 """CuTe's words for tuples and layouts in a kernel: of numbers, of run-time values, with functions as arguments."""
 
-# mypy: disable-error-code="index"
-# (what is found is None where nothing is)
-
 from __future__ import annotations
 
 import numpy as np

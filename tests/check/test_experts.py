@@ -1,8 +1,5 @@
 """Mistakes of people who know the hardware well, and kernels beside them that are right: by a word, the slip."""
 
-# mypy: disable-error-code="valid-type, misc"
-# (kernels here are made for words that a test chooses, which no annotation can say to a checker)
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """What the PTX ISA forbids, and hardware mostly lets pass; and programs beside it that are right."""
 
-# mypy: disable-error-code="valid-type, misc"
-
 from typing import Any
 
 import numpy as np

@@ -619,7 +619,7 @@ def test_names_for_types_stand_for_them() -> None:
 
     alias: Any = getattr(typing, "TypeAliasType")  # noqa: B009
     row, mode = alias("Row", Tensor[U, (N,)], type_params=(U,)), alias("Mode", Literal["up"])
-    kernel.__annotations__ |= {"row": row[f32], "count": typing.NewType("Count", int), "mode": Constexpr[mode]}  # type: ignore[misc, valid-type]
+    kernel.__annotations__ |= {"row": row[f32], "count": typing.NewType("Count", int), "mode": Constexpr[mode]}  # type: ignore[misc]
     bound = bind(kernel, floats(4), 3, "up")
     assert bound.values[1] == 3 and str(bound.types["count"]) == "i32"
     assert "`row` has dtype f16, but its annotation says f32" in refused(kernel, np.zeros(4, np.float16), 3, "up")

@@ -199,7 +199,7 @@ def test_a_directory_that_cannot_be_written_costs_one_warning(tmp_path: Path, mo
 
 def test_a_failed_compile_leaves_nothing(environment: Path) -> None:
     def wrong(x: Tensor[f32, (N,)]) -> None:
-        x[0] = unknown  # type: ignore[name-defined]  # noqa: F821
+        x[0] = unknown  # noqa: F821
 
     for _ in range(2):
         with pytest.raises(cl.CompileError, match="unknown"):

@@ -353,7 +353,7 @@ def test_threads_that_want_the_same_get_the_same(monkeypatch: pytest.MonkeyPatch
 def test_a_compile_that_fails_is_tried_again_by_each_thread() -> None:
     @kernel(block=32)
     def wrong(x: Tensor[f32, (N,)]) -> None:
-        x[0] = unknown  # type: ignore[name-defined]  # noqa: F821
+        x[0] = unknown  # noqa: F821
 
     def attempt() -> str:
         with pytest.raises(cl.CompileError) as caught:

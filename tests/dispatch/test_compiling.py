@@ -21,7 +21,7 @@ def copied(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)]) -> None:
 
 @cl.kernel(block=32)
 def wrong(x: Tensor[f32, (N,)]) -> None:
-    x[0] = unknown  # type: ignore[name-defined]  # noqa: F821
+    x[0] = unknown  # noqa: F821
 
 
 @pytest.fixture

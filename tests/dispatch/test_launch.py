@@ -640,7 +640,7 @@ def test_tensors_that_tma_cannot_take(where: str, cuda: FakeCuda, on_gpu: GpuArr
 def test_a_compile_error_at_a_launch_points_at_the_line(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     @cl.kernel(block=32)
     def wrong(x: cl.Tensor[cl.f32, (kernels.N,)]) -> None:
-        x[0] = y  # type: ignore[name-defined]  # noqa: F821
+        x[0] = y  # noqa: F821
 
     for _ in range(2):  # and fails again: nothing is kept of it
         with pytest.raises(cl.CompileError) as caught:

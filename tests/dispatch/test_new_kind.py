@@ -101,11 +101,11 @@ Vector = Tensor[f32, (N,)]
 
 
 class Paint(NamedTuple):
-    color: MemberOf(Color)  # type: ignore[valid-type]
+    color: MemberOf(Color)
     gloss: float
 
 
-def _painted(color: MemberOf(Color), paint: Paint, other: MemberOf(Color) | None, out: Vector) -> None:  # type: ignore[valid-type]
+def _painted(color: MemberOf(Color), paint: Paint, other: MemberOf(Color) | None, out: Vector) -> None:
     i = cl.thread_idx.x
     if i < N:
         out[i] = f32(color) + paint.gloss * f32(paint.color)

@@ -36,7 +36,7 @@ def _rows(ts: Tensor[Tensor[f32, (M, K)], (N,)], out: Tensor[f32, (N, M, K)]) ->
         out[cl.block_idx.x, i // K, i % K] = t[i // K, i % K]
 
 
-def _by_pointer(ps: Pointer[Pointer[f32, cl.align(16)]], n: i32, out: Pointer[f32]) -> None:  # type: ignore[valid-type, type-arg]
+def _by_pointer(ps: Pointer[Pointer[f32, cl.align(16)]], n: i32, out: Pointer[f32]) -> None:  # type: ignore[type-arg]
     i = cl.thread_idx.x
     if i < n:
         out[i] = ps[i].view(cl.make_layout(4)).load()[1]

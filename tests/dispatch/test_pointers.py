@@ -24,7 +24,7 @@ N = cl.dims("N")
 Vector = Tensor[f32, (N,)]
 
 
-def _scaled(p: Pointer[f32], n: i32, q: Pointer[f32, cl.align(16)]) -> None:  # type: ignore[valid-type, type-arg]
+def _scaled(p: Pointer[f32], n: i32, q: Pointer[f32, cl.align(16)]) -> None:  # type: ignore[type-arg]
     i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
     if i < n:
         q[i] = p[i] * 2.0

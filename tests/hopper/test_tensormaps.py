@@ -29,8 +29,8 @@ def slots_of(n: int) -> np.ndarray[Any, Any]:
 @cl.kernel(block=64)
 def groups(
     like: Tiled,
-    sources: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
-    targets: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+    sources: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[type-arg]
+    targets: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[type-arg]
     sizes: Tensor[i32, (G, 2)],
     slots: Slots,
 ) -> None:

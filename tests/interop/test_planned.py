@@ -140,7 +140,7 @@ def plus(of_index: Any) -> Any:
     held = Holder(of_index)
 
     @cl.kernel(block=64)
-    def plus(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)], tables: tables_of(of_index)) -> None:  # type: ignore[valid-type]
+    def plus(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)], tables: tables_of(of_index)) -> None:
         i = cl.i32(cl.block_idx.x * 64 + cl.thread_idx.x)
         y[i] = x[i] + bound(held, tables).function(i)
 

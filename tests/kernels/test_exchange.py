@@ -1,7 +1,5 @@
 """Sums over two GPUs, both of which are blocks of one launch here."""
 
-# mypy: disable-error-code="valid-type, name-defined, index, misc"
-
 import ml_dtypes
 import numpy as np
 import pytest

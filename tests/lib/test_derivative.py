@@ -1,7 +1,5 @@
 """`cl.value_and_derivative` against differences of the same function in NumPy's float64."""
 
-# mypy: disable-error-code="valid-type"
-
 import math
 from collections.abc import Callable
 from typing import Any

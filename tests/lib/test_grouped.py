@@ -1,8 +1,5 @@
 """The scheduler of groups of rows: every tile of every group, once, whichever blocks there are."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,5 @@
 """Narrow weights made bf16 in registers: every value there is, at every place of a word."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
-
 from typing import Any
 
 import ml_dtypes

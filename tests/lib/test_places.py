@@ -1,7 +1,5 @@
 """`places`: indices of a fragment that become floats."""
 
-# mypy: disable-error-code="valid-type"
-
 from collections.abc import Callable
 from typing import Any
 

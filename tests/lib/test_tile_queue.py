@@ -1,8 +1,5 @@
 """`cl.TileQueue`: each tile goes to one block, by whatever walk, and the counter is left at 0."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
-# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,8 +1,5 @@
 """Sums by products of matrices: exact products, every element once, whatever the number of them."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, misc"
-# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """The parameters that are written: through views, loops, atomics and copies, and none that are only read."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg"
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -142,7 +142,7 @@ def test_dlpack_keeps_the_memory_alive() -> None:
     gone = weakref.ref(array)
     view = read(Exporter(array))
     pointer = view.pointer
-    view = view._replace(owner=view.owner[1])  # type: ignore[index]  # the capsule alone
+    view = view._replace(owner=view.owner[1])  # the capsule alone
     del array
     gc.collect()
     assert gone() is not None

@@ -205,6 +205,6 @@ def test_the_same_seed_gives_the_same_run() -> None:
         seen.append(recorder.events)
     assert seen[0] == seen[1]
     assert seen[0] != seen[2]
-    kinds = {event[-1] for event in seen[0]}  # type: ignore[index]
+    kinds = {event[-1] for event in seen[0]}
     assert {"read", "write", "Fence", "MbarrierInit", "MbarrierArrive", "MbarrierPhase", "MbarrierWait"} <= kinds
     assert {"BarrierArrive", "WorkStart", "WorkComplete", "WorkDone", "GroupWait", "Exit", "Retire"} <= kinds

@@ -57,7 +57,7 @@ def test_errors_come_when_all_is_done() -> None:
 
     @cl.kernel(block=32)
     def wrong(x: Tensor[f32, (cl.Dim("N"),)]) -> None:
-        x[0] = nothing  # type: ignore[name-defined] # noqa: F821
+        x[0] = nothing  # noqa: F821
 
     good = made()
     listener = cl.on_compile(lambda event: heard.append(event.error is None))

@@ -25,7 +25,6 @@ Where registers do not suffice there are two other forms: `Apart`, at the end of
 which a third warpgroup has dq (`Adder`). docs/lab/attention-backward.md counts what bounds the kernel, and says what
 did not help.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
 from dataclasses import replace

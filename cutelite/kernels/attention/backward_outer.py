@@ -3,7 +3,6 @@
 `prepare` sums the rows of o * do and clears the sums of dq; `finish` converts these to dq, and adds up parts of dk and
 dv.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from functools import lru_cache
 from typing import Any

@@ -1,5 +1,4 @@
 """Configurations of attention's backward pass, how one is picked, and the sizes and types that follow from it."""
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
 from dataclasses import replace

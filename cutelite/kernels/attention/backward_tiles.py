@@ -3,7 +3,6 @@
 In    the number of a tile, from `cl.TileQueue`, or the place of a block of queries in the sums of dq
 Out   a `Place`: its sequence, head of keys and first key, and the range of the blocks of queries; a `Sequence`
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from collections import namedtuple
 from typing import Any

@@ -3,7 +3,6 @@
 In    blocks of keys, values, queries and gradients of outputs in shared memory
 Out   dq on its way to global memory (`Adder`), and dk and dv (`Wide`)
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
 from functools import partial

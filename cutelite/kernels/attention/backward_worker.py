@@ -4,7 +4,6 @@ In    results of products in registers
 Out   operands of products: powers after functions and masks, gradients of scores; parts of dq, and dk and dv, on their
       way to global memory
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -132,7 +131,7 @@ class Block:
         """Call `serve_tile` for tiles until none is left."""
         tiles = tiles.advance()
         while tiles.is_valid():
-            state = replace(self, tile=tiles.place).serve_tile(state)
+            state = replace(self, tile=tiles.place).serve_tile(state)  # type: ignore[attr-defined]
             tiles = tiles.advance()
 
     def barrier(self, first: int) -> Any:
@@ -150,7 +149,7 @@ class Worker(Block):
             # keys and values of this tile have the place that it had in the queue, which has two, and is one further
             at, turns = tiles.state.index ^ 1, tiles.state.phase
             kv_state = cl.PipelineState(1, 0, at) if self.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
-            number = replace(self, tile=tiles.place, kv_state=kv_state).run(number)
+            number = replace(self, tile=tiles.place, kv_state=kv_state).run(number)  # type: ignore[attr-defined]
             tiles = tiles.advance()
         if not self.plan.apart and cl.thread_idx.x % GROUP == 0:  # else each tile has waited for its own stores
             cl.cp_async_bulk_wait_group(0, read=True)

@@ -3,7 +3,6 @@
 In    a `mask_mod`, or a `BlockMask` of torch's FlexAttention
 Out   a `BlockMask`, which `attention` takes: other blocks of keys are skipped, and those seen as a whole are not masked
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import functools
 import inspect

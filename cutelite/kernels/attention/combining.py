@@ -1,5 +1,4 @@
 """The kernel that combines parts of attention: each is that of some keys, with its logsumexp."""
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from collections.abc import Callable
 from functools import lru_cache

@@ -5,7 +5,6 @@ one tile. Keys are split over blocks of threads: each loads its part by TMA and 
 logsumexp. A second kernel, launched while the first still runs, combines these (`combining`); or the blocks of threads
 of a tile are a cluster, and do so themselves (`gathering`).
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from functools import lru_cache
 from typing import Any

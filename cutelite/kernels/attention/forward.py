@@ -7,7 +7,6 @@ keys are processed from the last to the first. Exponentials are powers of 2.
 
 docs/how-attention-is-computed.md says why the result is exact.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
 from functools import lru_cache

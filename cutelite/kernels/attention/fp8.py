@@ -8,7 +8,6 @@ Powers are those relative to the greatest scores of blocks before, as in bf16, a
 exponents. A block whose powers may exceed its 448 is computed again. Where each block of values has a scale, powers are
 multiplied by it over the greatest one, which is an addition to the exponent.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined, arg-type"
 
 from dataclasses import replace
 from functools import lru_cache

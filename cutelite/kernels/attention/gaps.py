@@ -4,7 +4,6 @@ clear          values behind a sequence's last, in shared memory
 idle           the part of the forward kernel's warpgroup where a tile ends before its rows
 clear_behind   the same where a ragged sequence ends within the tile's last block of keys
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from typing import Any
 

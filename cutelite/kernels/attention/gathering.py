@@ -3,7 +3,6 @@
 In    each block's output and logsumexp of its keys, in registers
 Out   the rows of the output, and their logsumexps, in global memory
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from typing import Any
 

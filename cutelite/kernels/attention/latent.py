@@ -7,7 +7,6 @@ One warpgroup computes scores and powers, and multiplies these with the first ha
 on in shared memory to a second warpgroup, which multiplies them with the other half. A third one loads. Powers of the
 second half of a block's keys are computed while those of the first half are multiplied.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from functools import lru_cache
 from typing import Any

@@ -2,7 +2,6 @@
 
 Of heads with keys and values of their own (`decoding`), and of latents (`latent`).
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from math import gcd
 from typing import Any

@@ -3,7 +3,6 @@
 In    a block of products, in the order of wgmma's accumulators, and where it is
 Out   what functions add before the product starts; powers after functions, masks and softmax
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
 from typing import Any

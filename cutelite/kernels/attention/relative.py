@@ -6,7 +6,6 @@ Out   the initial accumulators of products, which bring what it adds
 A block of scores has few distances, and each warp that computes has most of them. So warps that do nothing else
 compute them all for the next block, in shared memory.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 In    how many keys each sequence has and where they begin, and a window
 Out   ranges of blocks of keys, and how many of them a part has
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from typing import Any
 

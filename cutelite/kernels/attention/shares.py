@@ -8,7 +8,6 @@ which are neighbours in memory, are read at the same time. The blocks of keys of
 after sequence. A tile within one share is written as it is. Of any other, the block of threads that has its first keys
 combines the parts: this is the last part that it computes, and the others compute theirs first.
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 from dataclasses import replace
 from typing import Any

@@ -3,7 +3,6 @@
 In    the number of a tile, from `cl.TileQueue`; the window of keys that a query sees
 Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
-# mypy: disable-error-code="valid-type, name-defined, attr-defined, index"
 
 from collections.abc import Callable
 from typing import Any
@@ -206,7 +205,7 @@ class Tiles:
         problem = self.problem
         return problem.left or problem.right or problem.blocks is not None or problem.mask_mod is not None
 
-    def clear(self, tile: Tile, given: Given) -> tuple[Any, Any]:
+    def clear(self, tile: Any, given: Given) -> tuple[Any, Any]:
         """Return the first and the end of the blocks, without the last one, that all rows of a tile see as a whole."""
         low, high, BN = tile.start, tile.end - 1, self.columns
         place = tile.row + self.offset(tile, given)

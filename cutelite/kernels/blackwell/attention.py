@@ -10,8 +10,6 @@ No card has run it: simulated, checked, assembled (docs/blackwell.md). A block c
 Powers lie where their scores lay. Blocks of keys are processed from the last to the first, and a power is taken of the
 difference to the greatest score of earlier blocks; where that was outgrown, the block is taken again (`OnlineSoftmax`).
 """
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 
 from dataclasses import replace
 from functools import lru_cache

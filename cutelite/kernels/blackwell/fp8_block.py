@@ -6,9 +6,6 @@ columns each, multiply it by its scales and add it to sums in registers, while t
 other accumulator. Scales of A come by TMA, in a ring of their own, since a warpgroup reads them and not a product.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-
 from typing import Any
 
 import cutelite as cl

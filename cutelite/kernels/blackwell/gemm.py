@@ -6,10 +6,6 @@ what both need. Another one starts the products, into one of two accumulators in
 other one, row by row, has a function make results of the sums, and stores them by TMA.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that no annotation can say to a checker)
-
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,7 +13,8 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u8
 from cutelite.kernels.blackwell.configs import ATOM, GROUP, Plan
-from cutelite.kernels.gemm.dense import beside, matrix
+from cutelite.kernels.gemm.dense import matrix
+from cutelite.kernels.gemm.prepare import beside
 from cutelite.records import dataclass
 
 M, N, K, L, C, RM, RN, RK, E = cl.dims("M N K L C RM RN RK E")
@@ -49,7 +46,7 @@ def build(work: Any) -> Any:
         readers, both = GROUP * work.groups, 3 if config.pair else None
         sums = cl.PipelineUmmaAsync.create(2, readers, config.pair + 1, both, sync=False)
         counts = cl.ceil_div(M, config.tile[0] * config.cluster[0]), cl.ceil_div(N, config.tile[1] * config.cluster[1])
-        many = counts if not problem.batched else (*counts, d.shape[0])
+        many = counts if not problem.batched else (*counts, d.shape[0])  # type: ignore[attr-defined]
         tiles: Any = cl.StaticPersistentTileScheduler.create(many, config.swizzle, "M", config.blocks > 1)
         if config.dynamic:
             tiles = cl.ClcTileScheduler.create(many, work.walkers, 3, config.swizzle, "M", config.blocks, sync=False)

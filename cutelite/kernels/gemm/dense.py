@@ -7,10 +7,6 @@ tile together (cooperative), half of its rows each, or on a tile each in turn (p
 other multiplies.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -75,7 +71,7 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
         cl.pipeline_init_arrive(plan.clustered)
-        tiles = plan.tiles(d.shape[:-2], ends)
+        tiles = plan.tiles(d.shape[:-2], ends)  # type: ignore[attr-defined]
         first = plan.place(tiles, ends)
         if not launched.late:
             cl.griddepcontrol_launch_dependents()

@@ -13,9 +13,6 @@ up their sums through shared memory, while weights of the block's next rows are 
 loaded before the previous kernel has ended. Each block computes the norm of x itself, once.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from __future__ import annotations
 
 from functools import cache

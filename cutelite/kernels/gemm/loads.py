@@ -5,8 +5,6 @@ line lies are copied to shared memory as they are, by cp.async, several steps ah
 of the stage: each lies in two of the copied ones, by an offset that is the line's own.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
-
 from __future__ import annotations
 
 from typing import Any

@@ -4,9 +4,6 @@ Each thread makes 16 aligned bytes of the target. They lie in 32 aligned bytes o
 vectors and shifts. At the ends of rows it copies element by element.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from __future__ import annotations
 
 from functools import cache

@@ -1,9 +1,5 @@
 """The work of the threads of a block of the GEMM: `Plan`."""
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from dataclasses import replace
 from typing import Any, Literal
 

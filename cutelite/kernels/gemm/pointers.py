@@ -57,9 +57,9 @@ def build(config: Config, dtype: Any) -> Any:
 
     @cl.kernel(block=GROUP + GROUP * CONSUMERS)
     def gemm(
-        a: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
-        b: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
-        d: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+        a: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[type-arg]
+        b: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[type-arg]
+        d: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[type-arg]
         sizes: Tensor[i32, (G, 3)],
         slots: Tensor[u64, (W, MAPS, 16), cl.align(MAP_BYTES)],
         like_a: TmaTensor[dtype, (M, K), (BM, BK)],

@@ -1,8 +1,5 @@
 """A kernel that computes A before a GEMM, by a function of the elements in memory: `cutelite.Prepare`."""
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from __future__ import annotations
 
 from functools import cache
@@ -27,7 +24,7 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
     kinds        of the function's tensors, as `Problem.beside` has them
     apart        what rows in memory are a multiple of elements apart
     """
-    tensors = tuple[tuple(beside(number, *kind) for number, kind in enumerate(kinds))]
+    tensors = tuple[tuple(beside(number, *kind) for number, kind in enumerate(kinds))]  # type: ignore[misc]
 
     @cl.kernel(block=THREADS)
     def prepared(

@@ -1,9 +1,5 @@
 """The second kernel of a GEMM: adds up tiles that several blocks share, and writes rows that TMA would write beyond."""
 
-# mypy: disable-error-code="valid-type, name-defined, index"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from functools import cache
 from math import gcd
 from typing import Any

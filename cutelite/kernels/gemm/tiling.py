@@ -1,8 +1,5 @@
 """Tiles of the GEMM: `Tiling`, with their sizes, and which place in the result and in K a block's next one has."""
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from typing import Any
 
 import cutelite as cl

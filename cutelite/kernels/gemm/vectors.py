@@ -7,9 +7,6 @@ some columns of w, its threads share K, and each has several loads under way, so
 bandwidth too. Sums are in f32 and always added in the same order.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels are made for dtypes, which annotations cannot express for a type checker)
-
 from __future__ import annotations
 
 from collections.abc import Callable

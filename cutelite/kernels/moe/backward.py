@@ -7,9 +7,6 @@ dx = sum of ds @ gate_up[e]              over the choices of a token
 dgate_up[e] = ds.T @ x                   ddown[e] = gradient.T @ (weight * h)
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

@@ -1,8 +1,5 @@
 """Weighted sums over the choices of each token: bring rows of experts back to their tokens."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

@@ -11,10 +11,6 @@ fp8 has a scale for each row and 128 along K, and one for each 128 x 128 of a ma
 up in other registers.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

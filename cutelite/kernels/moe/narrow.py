@@ -9,10 +9,6 @@ wgmma's A takes. Rows are gathered by cp.async. With a gate, eight of its rows a
 matrix, so that a thread has both factors of a result.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

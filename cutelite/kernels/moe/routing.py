@@ -4,9 +4,6 @@ weights, index = route(logits, 8)        a token's greatest probabilities and th
 rows, place, ends = sort(index, 128)     a stable counting sort of all (token, choice) pairs by expert
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and numbers of experts, which annotations cannot express)
-
 from functools import cache
 from typing import Any
 

@@ -4,10 +4,6 @@ The K of a tile of an expert's gradient is that expert's rows, which begin and e
 by cp.async, which writes zeros for rows of other experts; these zeros cancel the other side's rows, which TMA loads.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false
-# (kernels are made for types that annotations cannot express for a type checker)
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal

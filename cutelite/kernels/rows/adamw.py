@@ -4,9 +4,6 @@ m = b1 * m + (1 - b1) * g        v = b2 * v + (1 - b2) * g * g
 p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + eps)
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -118,7 +115,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     pieces = ELEMENTS // vector
     size, full = THREADS * ELEMENTS, kinds[-1] is not None
     P, G, V, W, X = (
-        list[cl.Pointer[kind, cl.align(ACCESS if aligned else kind.bytes)]]
+        list[cl.Pointer[kind, cl.align(ACCESS if aligned else kind.bytes)]]  # type: ignore[misc]
         for kind in (*kinds[:4], kinds[4] if full else kinds[0])
     )
 
@@ -209,7 +206,7 @@ def adamw(
     b1, b2 = (as_number("betas", x, least=0, most=1 - 1e-9) for x in betas)
     eps, decay = as_number("eps", eps), as_number("decay", decay)
     groups = grouped(list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True)))
-    numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)
+    numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)  # type: ignore[arg-type]
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):
             part = members[first : first + TENSORS]

@@ -6,9 +6,6 @@ Rows whose target is `ignore` have a loss and a gradient of 0. A row is read onc
 together, and the only array of the size of the logits that is written is the gradient.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from dataclasses import replace
 from functools import cache, partial

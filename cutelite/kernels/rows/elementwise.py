@@ -5,9 +5,6 @@
 Rows may have any pitch; arrays without gaps are treated as one long row. Computations are in f32.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -78,7 +75,7 @@ def build(
 
         def work(tile: Any) -> None:
             given = [tile.load(each[row, None]) for each in (a, b, c, d) if each is not None]
-            made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
+            made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]  # type: ignore[attr-defined]
             for i in cl.static_range(tile.pieces):  # one vector after the other needs fewer registers
                 found = function(*(widened(v[None, i]) for v in given))
                 for held, v in zip(made, vectors(found, len(outs), function), strict=True):

@@ -3,9 +3,6 @@
 For the gradient the numbers are sorted, stably, so that equal ones are neighbours; a block adds up the rows of each.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

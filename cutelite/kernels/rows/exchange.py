@@ -4,10 +4,6 @@ A block writes its part of x to the other GPU, sets a flag there, waits for the 
 adds what has come. Both add the same two numbers in f32, so results are equal bit by bit.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, attr-defined, index"
-# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

@@ -3,9 +3,6 @@
 Each block counts in shared memory, and adds its counts to the result at its end.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

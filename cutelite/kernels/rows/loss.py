@@ -1,8 +1,5 @@
 """Sums over the logits of a row, and the loss and gradients that the kernels of cross entropy compute from them."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (numbers of kernels are proxies, which a type checker knows nothing of)
-
 from typing import Any
 
 import cutelite as cl

@@ -5,9 +5,6 @@ vector has elements, copy i has i elements more before the weights, and so lies 
 vector do. All begin with zeros, as many vectors of these as a row's first sector may have before the row.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, operator, name-defined, arg-type"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 
@@ -61,7 +58,7 @@ def moving(dtype: Any, vector: int) -> Any:
             if first:
                 cl.prefetch(w, at)
             else:
-                cl.prefetch(more, at)
+                cl.prefetch(more, at)  # type: ignore[arg-type]
 
         follow(ask)
 

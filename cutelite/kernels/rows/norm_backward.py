@@ -7,9 +7,6 @@ what the teams have, always in the same order. xhat and g of a whole row would n
 g alone does where rows stay in shared memory.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

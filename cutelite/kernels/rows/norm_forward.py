@@ -6,9 +6,6 @@ RMSNorm has no mean: its var is the mean of s * s. LayerNorm's comes from the su
 large from a second pass.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any
@@ -399,7 +396,7 @@ def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written
         tops = part.team.reduce(walk((f32(0),) * len(rows), look), "max")
         rows = [row._replace(top=top) for row, top in zip(rows, tops, strict=True)]
     for row in rows if narrow is not None and narrow.block == 1 else ():
-        narrow.write_scale(part.team, row.scales, row.top, row.by)
+        narrow.write_scale(part.team, row.scales, row.top, row.by)  # type: ignore[union-attr]
 
     def write_some(coming: Any, some: Any) -> Any:
         if early and some.start + early < part.pieces:

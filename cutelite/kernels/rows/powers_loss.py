@@ -10,9 +10,6 @@ All is in powers of 2. A power is as exact, relative to itself, as the gradient 
 logit is so far above the target's that powers overflow, the row is computed anew, from its greatest logit.
 """
 
-# mypy: disable-error-code="valid-type, name-defined, attr-defined, index"
-# (kernels here are made for a length, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

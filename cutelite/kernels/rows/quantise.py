@@ -5,9 +5,6 @@ q, scale = quantise(x, Narrow(block=128))         # for each 128 elements of a r
 q, scale = quantise(gate, up=up)                  # of silu(gate) * up
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from dataclasses import replace
 from functools import cache
@@ -129,7 +126,7 @@ def quantise(
     made = q.reshape((rows.m, rows.n)), scale if len(x.shape) == 2 else scale.reshape((rows.m, int(scale.shape[-1])))
     if narrow.block > 1:
         how, vector = instance("how", how, Plan), math.gcd(rows.vector, rows.vector if more is None else more.vector)
-        shape = Shape.of(rows.dtype, rows.m, rows.n, how and how.threads)
+        shape = Shape.of(rows.dtype, rows.m, rows.n, how and how.threads)  # type: ignore[arg-type]
         wrapped = vector < wide <= rows.n and access.alike and access.around
         kernel = by_blocks(rows.dtype, narrow, function, vector, results_rows.vector, wrapped, shape)
         kernel[after(shape.blocks(rows.m, rows.n), shape.threads)](*given, *made)

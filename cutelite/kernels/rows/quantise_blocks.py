@@ -4,9 +4,6 @@ A thread has elements of the same columns of eight rows, unless there are few. T
 together where a GEMM takes scales from, leave as a whole sector of memory.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

@@ -4,9 +4,6 @@ Rows: some threads go through each. Columns: each block has some of them, and a 
 combines the parts, always in the same order. A whole array is one row in parts.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

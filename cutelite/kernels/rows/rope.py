@@ -7,9 +7,6 @@ c and s are the rows of two tables at a token's position; r is twice their lengt
 unchanged. The derivative is the inverse rotation. One launch turns queries and keys.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

@@ -4,9 +4,6 @@ after the cached ones, and the cache's length grows.
 The length is in device memory. Blocks count those that have read it, and the last one increases it.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
-
 from functools import cache
 from math import gcd
 from typing import Any

@@ -1,8 +1,5 @@
 """The tables of rotary embedding: cosines and sines of positions times frequencies, twice in each row."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from __future__ import annotations
 
 from functools import cache

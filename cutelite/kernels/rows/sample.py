@@ -1,8 +1,5 @@
 """Sampling of a column of each row, by softmax among the top k or the top p (`ranked.py`)."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

@@ -3,9 +3,6 @@
 A block has a tile of a row, and finds the sum before it by look-back (`cutelite.lib.scan`).
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 import sys
 import warnings
 from functools import cache

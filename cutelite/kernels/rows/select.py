@@ -1,8 +1,5 @@
 """The greatest elements of rows: argmax and top-k. Rows may have any length (`ranked.py`)."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

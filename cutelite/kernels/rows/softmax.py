@@ -6,9 +6,6 @@ A thread finds its greatest element `top`, and the sum of its exp(x - top); `Mer
 needs one reduction.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any

@@ -9,9 +9,6 @@ writes it, where keys of a digit lie side by side. Keys of a tile are ranked by 
 (Adinets, Merrill: Onesweep, 2022.)
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which annotations cannot express for a type checker)
-
 from functools import cache
 from typing import Any
 

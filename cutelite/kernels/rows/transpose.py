@@ -4,9 +4,6 @@ t = transposed(x, "f16")                          # cast and transposed
 q, scale = transposed(x, Narrow(block=128))       # quantised, columns of x in blocks of 128
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype, which annotations cannot express for a type checker)
-
 import math
 from functools import cache
 from typing import Any
