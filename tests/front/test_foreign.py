@@ -38,6 +38,11 @@ ANSWERS = {
     "__syncthreads()": "`cl.syncthreads`",
     "sqrtf(x)": "`cl.math.sqrt`",
     "__shfl_xor_sync(-1, x, 1)": "`cl.shuffle_xor`",
+    "cl.make_tiled_tma_atom(a)": "a parameter `a: cl.TmaTensor[dtype, shape, tile]`",
+    "cl.arch.cluster_arrive_relaxed()": "`cl.syncthreads()`",
+    "cl.cluster_arrive_relaxed()": "`cl.cluster_arrive(relaxed=True)`",
+    "cl.LayoutEnum.ROW_MAJOR": "write nothing: `cl.make_tiled_mma` finds it from the layouts",
+    "cl.tex2D(o, 0, 0)": "a copy by TMA, which fills beyond the bounds",
 }
 
 
