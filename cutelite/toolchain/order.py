@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 
+from cutelite import graphs
 from cutelite.toolchain.cubin import sections
 from cutelite.tuples import NamedTuple
 
@@ -84,26 +86,19 @@ def _around(program: Program) -> dict[int, tuple[int, int]]:
 
 def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
     """Return the most operations on a path from `start` to a product or fence; backwards if `back` has predecessors."""
-    done: dict[int, int] = {}
-    work, seen, nowhere = [(start, False)], {start}, Step()
-    while work:
-        at, leaving = work.pop()
+    nowhere = Step()
+
+    def ahead(at: int) -> Sequence[int]:
         step = program.get(at, nowhere)
-        over = step.stops or step.fence is not None
-        ahead = () if over else step.next if back is None else back.get(at, ())
-        if leaving:
-            most = 0  # `max` of a generator takes longer
-            for near in ahead:
-                if done.get(near, 0) > most:
-                    most = done[near]
-            done[at] = most if over else most + step.arithmetic
-            continue
-        work.append((at, True))
-        for near in ahead:
-            if near not in seen:
-                seen.add(near)
-                work.append((near, False))
-    return done[start]
+        return () if step.stops or step.fence is not None else step.next if back is None else back.get(at, ())
+
+    most: dict[int, int] = {}
+    for at in graphs.postorder(start, ahead):
+        longest = 0  # `max` of a generator takes longer
+        for near in ahead(at):
+            longest = max(longest, most.get(near, 0))
+        most[at] = longest + program.get(at, nowhere).arithmetic  # a product or fence has none
+    return most[start]
 
 
 class _Reading:

@@ -128,3 +128,12 @@ def test_branches_and_kinds_are_read_as_the_disassembler_has_them(ptxas: str) ->
     for step, target, always in branches:
         assert step.next[0] == base + labels[target]
         assert always == (len(step.next) == 1)
+
+
+@pytest.mark.parametrize("first", ["short", "long"])
+def test_the_longest_of_several_paths_counts_in_whatever_order_they_stand(first: str) -> None:
+    long = "LONG: add.f32 a, a, a; mul.f32 a, a, a; bra SHORT;"
+    short = "SHORT: ex2.approx.f32 a, a; ret;"
+    ways = ("SHORT", "LONG") if first == "short" else ("LONG", "SHORT")
+    ptx = f"pmevent.mask 0; @p bra {ways[0]}; bra {ways[1]}; {short} {long}"
+    assert order._around(order._of_ptx(ptx)) == {0: (0, 3)}
