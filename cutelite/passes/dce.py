@@ -10,6 +10,9 @@ Needs: verified IR. Keeps: every op with an effect that others can see, in order
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from cutelite import graphs
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -50,18 +53,16 @@ def _used(order: list[Block]) -> set[Value]:
                 work += op.operands
             for value in op.results:
                 defined[value] = op
-    used: set[Value] = set()
-    while work:
-        value = work.pop()
-        if value in used:
-            continue
-        used.add(value)
+
+    def needs(value: Value) -> Iterable[Value]:
         if value in defined:
-            work += defined[value].operands
-        elif value in place:
-            block, index = place[value]
-            work += [jump.args[index] for _, jump in before[block]]
-    return used
+            return defined[value].operands
+        if value not in place:
+            return ()
+        block, index = place[value]
+        return [jump.args[index] for _, jump in before[block]]
+
+    return graphs.reached(work, needs)
 
 
 def _own_operands(op: Op) -> tuple[Value, ...]:
