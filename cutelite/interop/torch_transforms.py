@@ -9,6 +9,7 @@ folded(experts, "x", "index")       under vmap the rows of the whole batch are c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -24,11 +25,11 @@ def autocast(operator: Any, *names: str) -> None:
     operator  of `custom_op`; its out= form casts them too
     names     of arguments that are tensors, or lists of them; integers, fp8 and f64 stay what they are
     """
-    for each in (operator, getattr(operator, "into", None)):
-        for device in DEVICES if each is not None else ():
-            key = "Autocast" + torch._C._dispatch_key_for_device(device)
-            call = caster(each._opoverload, places_of(each, names), device, key)
-            each._lib.impl(each._name, call, key, with_keyset=True)
+    forms = [operator, operator.into] if hasattr(operator, "into") else [operator]
+    for each, device in product(forms, DEVICES):
+        key = "Autocast" + torch._C._dispatch_key_for_device(device)
+        call = caster(each._opoverload, places_of(each, names), device, key)
+        each._lib.impl(each._name, call, key, with_keyset=True)
 
 
 def places_of(operator: Any, names: Sequence[str]) -> list[int]:

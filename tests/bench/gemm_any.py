@@ -97,7 +97,8 @@ def ours(sets: list[Any], config: Config, i: int) -> None:
 
 def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str, Any]]:
     """The pick and what tuning finds, by name, and facts of that, such as how much longer the model had expected."""
-    given = arguments(*sets[0], fused_of())
+    a, b, out = sets[0]
+    given = arguments(a, b, out, fused_of())
     able = list(ranked(CONFIGS, *given[:4]))
     pick, found = able[0][1], dense.measured(*given)
     report = tuned.reports[-1]
@@ -139,7 +140,8 @@ def compile_part(sizes: list[Size], given: argparse.Namespace) -> None:
     for size in sizes if given.tuned else sizes[number::jobs]:
         sets = sets_of(size, 1, torch.empty)
         if given.tuned:
-            of = arguments(*sets[0], fused_of())
+            a, b, out = sets[0]
+            of = arguments(a, b, out, fused_of())
             compile_all([partial(run, config, *of) for config in fitting(CONFIGS, *of)[number::jobs]], 2)
         else:
             compile_all([partial(call, 0) for call in calls_of(size, sets, given.best, given.kinds).values()], 2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax")
@@ -11,7 +13,8 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.gemm import Finish, fp8_block, gemm
+from cutelite.kernels.gemm import Finish, fp8_block, gemm, mixed
+from cutelite.kernels.gemm import on_jax_special as special
 
 
 def random(*shape: int) -> Any:
@@ -84,3 +87,57 @@ def test_no_derivative_of_a_function() -> None:
     assert near(jax.jit(lambda a: gemm(a, a, activation=lambda x: x * 2.0))(a), 2 * (a.astype(jnp.float32) @ a))
     with pytest.raises(ValueError, match="no derivative is known"):
         jax.grad(lambda a: gemm(a, a, activation=lambda x: x * 2.0).astype(jnp.float32).sum())(a)
+
+
+def by_groups(product: Any) -> Any:
+    """A product of each group's rows by `product`, of rows that lie one after the other; or None behind the last."""
+    starts = [0, *ENDS]
+    return [product(e, slice(*pair)) for e, pair in enumerate(pairwise(starts))]
+
+
+ENDS, COUNTS = (10, 10, 37), (0, 7, 20)
+GROUPS: dict[str, tuple[Any, Any, tuple[int, ...], tuple[int, ...], Any]] = {
+    "rows": (special.grouped, lambda a, b: jnp.concatenate(by_groups(lambda e, at: a[at] @ b[e].T)),
+             (40, 61), (3, 48, 61), lambda y: y[:37]),
+    "padded": (special.padded, lambda a, b: inside(jnp.einsum("emk,enk->emn", a, b)), (3, 20, 64), (3, 48, 64),
+               lambda y: inside(y)),
+    "along K": (special.along_k, lambda a, b: jnp.stack(by_groups(lambda e, at: a[at].T @ b[at])), (40, 64), (40, 48),
+                lambda y: y),
+}  # fmt: skip
+
+
+def inside(y: Any) -> Any:
+    return jnp.where((jnp.arange(20) < jnp.array(COUNTS)[:, None])[..., None], y, 0)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_within_jit(name: str) -> None:
+    ours, theirs, *shapes, part = GROUPS[name]
+    a, b = (random(*shape) for shape in shapes)
+    ends = jnp.array(COUNTS if name == "padded" else ENDS, jnp.int32)
+
+    def loss(function: Any) -> Any:
+        def value(*given: Any) -> tuple[Any, Any]:
+            found = part(function(*given)).astype(jnp.float32)
+            return (found * jnp.sin(jnp.arange(found.size).reshape(found.shape))).sum(), found
+
+        return jax.jit(jax.grad(value, (0, 1), has_aux=True))
+
+    found = loss(lambda a, b: ours(a, b, ends))(a, b)
+    with jax.default_matmul_precision("highest"):
+        right = loss(theirs)(a.astype(jnp.float32), b.astype(jnp.float32))
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(right), strict=True):
+        assert near(x, y, 1e-2)
+    batch = jax.vmap(lambda x: part(ours(x, b, ends)))(jnp.stack([a, 2 * a]))
+    assert near(batch[1], 2 * right[1])
+
+
+def test_narrow_operands_within_jit() -> None:
+    a = random(64, 128).astype(jnp.float8_e4m3fn)
+    found = jax.jit(special.scaled_blocks)(a, a, jnp.ones((64, 1)), jnp.ones((1, 1)))
+    wide = a.astype(jnp.float32)
+    assert near(found, jnp.matmul(wide, wide.T, precision="highest"))
+    codes, x = np.arange(64 * 128).reshape(64, 128) % 15 - 7, random(16, 128)
+    packed = jnp.asarray(mixed.pack(codes.astype(np.int8), np.ones((64, 1), np.float32), "i4"))
+    found = jax.jit(lambda x: special.narrow(x, packed, "i4"))(x)
+    assert near(found, jnp.matmul(x.astype(jnp.float32), codes.T.astype(np.float32), precision="highest"))

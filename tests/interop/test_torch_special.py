@@ -182,9 +182,9 @@ def test_experts_in_compiled_code() -> None:
     up, down = packed(shapes[0], True), packed(shapes[1], False)
     fp8 = [random(*shape).to(torch.float8_e4m3fn) for shape in shapes]
     scales = [torch.ones(2, rows, 1, device=DEVICE) / 64 for rows in (2, 1)]
-    bf16 = [random(*matrix.shape) / 8 for matrix in fp8]
+    gate_up, second = (random(*matrix.shape) / 8 for matrix in fp8)
     functions: list[Callable[..., Any]] = [
-        lambda out: moe.experts(x, *bf16, index, weights, out),
+        lambda out: moe.experts(x, gate_up, second, index, weights, out),
         lambda out: moe.narrow_experts(x, up, down, index, weights, "i4", inner=inner, out=out),
         lambda out: moe.scaled_experts(x, fp8[0], scales[0], fp8[1], scales[1], index, weights, out),
     ]

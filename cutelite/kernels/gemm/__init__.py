@@ -5,7 +5,7 @@ dense.py       its kernel: persistent, TMA, wgmma
 configs.py     problems and configurations                 fits.py        which of these fit which of those
 plan.py        what the kernel's threads do                tiling.py      the tiles that blocks take, and their order
 operators.py   GEMMs as operators of torch                 sums.py        adds up tiles that several blocks share
-operators_special.py   groups, block scales and narrow weights as operators
+operators_special.py   groups, block scales and narrow weights as operators; on_jax_special.py within `jax.jit`
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
 vectors.py     at most 8 rows times a matrix that TMA cannot read

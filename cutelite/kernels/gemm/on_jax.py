@@ -100,3 +100,8 @@ def _summed(gradient: Any, operand: Any) -> Any:
 
 
 _multiply.defvjp(_forward, _backward)
+
+
+def turned_product(a: Any, b: Any) -> Any:
+    """Return ``a.mT @ b``, without a copy of `a`."""
+    return _multiply(a, b, None, None, How(turned=(True, False)))

@@ -1,0 +1,110 @@
+"""Special GEMMs within `jax.jit`, `jax.grad` and `jax.vmap`: groups, fp8 with block scales, weights of 4 and 8 bits.
+
+In    arrays of JAX, traced or not. Out: arrays of JAX; those of groups have derivatives
+      On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from cutelite.interop.jax import host_call, into
+from cutelite.kernels.arrays import code_of
+from cutelite.kernels.gemm import fp8_block, mixed, on_jax
+from cutelite.kernels.gemm import grouped as groups
+from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.rows.on_jax import no_gradient
+
+ONE_BY_ONE = "sequential"
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def grouped(a: Any, b: Any, ends: Any) -> Any:
+    """`gemm` of `gemm.grouped`, for any rows behind the last end."""
+    return _rows(a, b, ends, False)
+
+
+def _run_rows(inputs: list[Any], outputs: list[Any], turned: bool) -> None:
+    a, b, ends = inputs
+    function = groups.rows_of_groups if a.ndim == 2 else groups.padded_groups
+    function(a, b.swapaxes(1, 2) if turned else b, ends, outputs[0])
+
+
+def _rows(a: Any, b: Any, ends: Any, turned: bool) -> Any:
+    """Multiply rows of groups, or padded groups; `turned`: by matrices whose modes are exchanged."""
+    dtype = jnp.bfloat16 if DEFAULTS.get(code_of(a)) else a.dtype
+    out = jax.ShapeDtypeStruct((*a.shape[:-1], b.shape[2 if turned else 1]), dtype)
+    return host_call(_run_rows, out, vmap_method=ONE_BY_ONE, turned=turned)(a, b, ends)
+
+
+def _of_groups(x: Any, ends: Any) -> Any:
+    """Return rows with zeros in those that belong to no group."""
+    last = ends[-1] if x.ndim == 2 else ends[:, None]
+    return jnp.where((jnp.arange(x.shape[-2]) < last)[..., None], x, 0)
+
+
+def _by_8(x: Any) -> Any:
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 8)])
+
+
+def _keep(*given: Any) -> tuple[Any, Any]:
+    return _rows(*given, False), given
+
+
+def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
+    a, b, ends = kept
+    of_a = _of_groups(_rows(gradient, _by_8(b), ends, True)[..., : a.shape[-1]], ends)
+    of_b = along_k(gradient, _by_8(a), ends)[..., : a.shape[-1]]
+    return of_a, of_b.astype(b.dtype), no_gradient(ends)
+
+
+grouped.defvjp(_keep, _differentiate)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def padded(a: Any, b: Any, counts: Any) -> Any:
+    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
+    return _rows(a, b, counts, False)
+
+
+def _differentiate_padded(kept: Any, gradient: Any) -> tuple[Any, ...]:
+    a, b, counts = kept
+    of_a = _of_groups(_rows(gradient, _by_8(b), counts, True)[..., : a.shape[-1]], counts)
+    rows = _of_groups(gradient, counts), _of_groups(a, counts)
+    of_b = on_jax.turned_product(*rows)
+    return of_a, of_b.astype(b.dtype), no_gradient(counts)
+
+
+padded.defvjp(_keep, _differentiate_padded)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def along_k(a: Any, b: Any, ends: Any) -> Any:
+    """`along_k` of `gemm.grouped`, in f32."""
+    out = jax.ShapeDtypeStruct((ends.shape[0], a.shape[1], b.shape[1]), jnp.float32)
+    return host_call(into(groups.groups_along_k), out, vmap_method=ONE_BY_ONE)(a, b, ends)
+
+
+def _differentiate_along_k(kept: Any, gradient: Any) -> tuple[Any, ...]:
+    a, b, ends = kept
+    narrow = gradient.astype(a.dtype)
+    of_a, of_b = _rows(b, narrow, ends, False), _rows(a, narrow, ends, True)
+    return _of_groups(of_a, ends), _of_groups(of_b, ends), no_gradient(ends)
+
+
+along_k.defvjp(lambda *given: (along_k(*given), given), _differentiate_along_k)
+
+
+def scaled_blocks(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
+    """`gemm` of `gemm.fp8_block`."""
+    out = jax.ShapeDtypeStruct((a.shape[0], b.shape[0]), jnp.bfloat16)
+    return host_call(into(fp8_block.multiply), out, vmap_method=ONE_BY_ONE)(a, b, scale_a, scale_b)
+
+
+def narrow(x: Any, w: Any, kind: str, n: int | None = None) -> Any:
+    """`gemm` of `gemm.mixed`."""
+    out = jax.ShapeDtypeStruct((x.shape[0], w.shape[0] * mixed.ROWS if n is None else n), x.dtype)
+    return host_call(into(mixed.multiply), out, vmap_method=ONE_BY_ONE, kind=kind)(x, w)
