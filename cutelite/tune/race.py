@@ -1,6 +1,7 @@
 """Finding the fastest of several in few rounds. This module only compares seconds, which `timing.py` measures.
 
 In each round, every config that is left is timed once, so that all are timed at the same clocks, power and temperature.
+Each follows another one in each round: what ran before, and how warm it left the GPU, is in a time by some percent.
 Clear losers drop out early; close ones are timed in all rounds. The lowest median wins.
 """
 
@@ -37,15 +38,21 @@ def race(trials: Mapping[K, Callable[[], float]], clock: Callable[[], float] = p
     end = clock() + BUDGET_S
     with Progress("timing configs", total=ROUNDS) as progress:
         for done in range(1, ROUNDS + 1):
-            for name in running:
+            for name in in_strides(running, done):
                 times[name].append(trials[name]())
             best = min(median(times[name]) for name in running)
             running = [name for name in running if min(times[name]) <= best * (1 + slack(done))]
-            running = running[1:] + running[:1]  # rotate, so that no config always follows a slow one
+            running = running[1:] + running[:1]
             progress.step(note=f"{len(running)} left")
             if done >= LEAST_ROUNDS and (len(running) == 1 or clock() > end):
                 break
     return times
+
+
+def in_strides(names: Sequence[K], number: int) -> list[K]:
+    """Return all of `names` in an order in which each follows another one, by the number of a round from 1 on."""
+    stride = 1 + (number - 1) % max(1, len(names) - 1)
+    return [name for first in range(stride) for name in names[first::stride]]
 
 
 def median(values: Sequence[float]) -> float:

@@ -71,7 +71,33 @@ def test_every_round_times_each_that_is_left_once_and_in_turn() -> None:
 
     race({i: trial(i) for i in range(3)})
     assert len(order) == 3 * ROUNDS
-    assert order[:9] == [0, 1, 2, 1, 2, 0, 2, 0, 1]
+    assert order[:9] == [0, 1, 2, 1, 0, 2, 2, 0, 1]
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 20])
+def test_each_follows_another_one_in_each_round(count: int) -> None:
+    before = [{rounds[i]: rounds[i - 1] for i in range(1, count)} for rounds in orders(count)]
+    for name in range(count):
+        followed = [each[name] for each in before if name in each]
+        assert len(set(followed)) >= min(count, ROUNDS) / 2
+
+
+def orders(count: int) -> list[list[int]]:
+    """The order of each round, of equals."""
+    order: list[int] = []
+    race({i: (lambda i=i: order.append(i) or 1.0) for i in range(count)})  # type: ignore[misc]
+    return [order[i : i + count] for i in range(0, len(order), count)]
+
+
+def test_a_neighbour_that_cools_the_gpu_is_no_advantage() -> None:
+    """What follows an idle one is 5% faster: of two that are alike otherwise the faster one wins."""
+    seconds, last = {**dict.fromkeys(range(10), 1.0), 3: 0.99, 4: 1.002, 5: 1.009}, [0]
+
+    def trial(i: int) -> float:
+        before, last[0] = last[0], i
+        return seconds[i] * (0.95 if before == 5 else 1.0)
+
+    assert winner(race({i: functools.partial(trial, i) for i in seconds})) == 3
 
 
 def test_long_rounds_end_early_but_not_before_the_third() -> None:

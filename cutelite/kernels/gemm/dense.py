@@ -258,7 +258,7 @@ def flat(fused: cl.Fused) -> tuple[Any, ...]:
 
 
 T = TypeVar("T")
-NEAR = 1.3
+NEAR = 1.2
 """Times the shortest time that is expected: what takes longer is not measured."""
 
 
