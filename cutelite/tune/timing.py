@@ -36,10 +36,13 @@ from cutelite_rt.gpu.clock import Graph, TimedStream
 from cutelite_rt.gpu.driver import STICKY
 
 GRAPH_S = 3e-3
-"""The least time of a graph, so that the resolution of events is a small part of it."""
+"""The least time that is timed at once, so that the resolution of events is a small part of it, and kernels follow each
+other at the clocks of a busy GPU."""
 LONGEST_GRAPH_S = 20e-3
 MOST_CALLS = 512
 """The most calls in one graph."""
+MOST_REPLAYS = 100
+"""The most replays of a graph that are timed at once."""
 WARM_UP_S = 0.3
 """Time of work before anything is measured, in which clocks and power settle."""
 HOPELESS = 5.0
@@ -117,11 +120,10 @@ def on_gpu(calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored:
         sets.refresh()
         fast = {i: seconds for i, seconds in first.items() if seconds <= HOPELESS * min(first.values())}
         running = {i: calls[i] for i in fast}
-        captured = _captured(running, fast, sets, stream, opened) if sets.movable else None
-        seconds = _open(running, sets, stream) if captured is None else captured
+        restore = sets.refresh if restored else None
+        captured = _captured(running, fast, sets, stream, opened, restore) if sets.movable else None
+        seconds = _open(running, sets, stream, restore) if captured is None else captured
         _warm(list(seconds.values()))
-        if restored:
-            seconds = {i: _refreshed(sets, trial) for i, trial in seconds.items()}
         slow = {i: _constantly(first[i]) for i in first if i not in fast}
         yield Trials(seconds | slow, failed)
 
@@ -145,9 +147,13 @@ def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[
 
 
 def _captured(
-    calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, stream: TimedStream, opened: ExitStack
-) -> dict[int, Callable[[], float]] | None:
-    """Return functions that time a graph of each call; None if one cannot be captured: all must be timed alike."""
+    calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, stream: TimedStream, opened: ExitStack,
+    restore: Callable[[], object] | None,
+) -> dict[int, Callable[[], float]] | None:  # fmt: skip
+    """Return functions that time a graph of each call; None if one cannot be captured: all must be timed alike.
+
+    first  seconds of each call with the host's, which takes as long to capture it: graphs of short kernels are short
+    """
     if not calls:
         return {}
     sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))
@@ -155,7 +161,9 @@ def _captured(
     for i, seconds in first.items():
         counts[i] = min(_at_most(LONGEST_GRAPH_S, seconds), max(len(sets.sets), _at_most(GRAPH_S, seconds)))
     graphs = stream.all_captured({i: _in_a_row(call, counts[i], sets) for i, call in calls.items()}, opened)
-    return None if graphs is None else {i: _of_graph(graph, counts[i], stream) for i, graph in graphs.items()}
+    if graphs is None:
+        return None
+    return {i: _of_graph(graph, counts[i], stream, restore) for i, graph in graphs.items()}
 
 
 def _at_most(seconds: float, each: float) -> int:
@@ -171,21 +179,44 @@ def _in_a_row(call: Call, count: int, sets: Sets) -> Callable[[], None]:
     return work
 
 
-def _of_graph(graph: Graph, count: int, stream: TimedStream) -> Callable[[], float]:
+def _of_graph(
+    graph: Graph, count: int, stream: TimedStream, restore: Callable[[], object] | None
+) -> Callable[[], float]:  # fmt: skip
+    """Return a function that times as many replays as take `GRAPH_S`, one where arrays are to be restored before each.
+
+    Each time replays that do not count come first: behind another config, a replay takes up to a tenth less or more, by
+    how that has left the clocks.
+    """
+    times = 1
+    if restore is None:
+        graph.replay()  # the first one is slow
+        times = max(1, min(MOST_REPLAYS, round(GRAPH_S / max(stream.timed(graph.replay), 1e-7))))
+
+    def replays() -> None:
+        for _ in range(times):
+            graph.replay()
+
     def settled() -> float:
-        graph.replay()  # behind another config it takes up to a tenth less or more, by how that has left the clocks
-        return stream.timed(graph.replay) / count
+        for _ in range(2):
+            if restore:
+                restore()
+            found = stream.timed(replays)
+        return found / (count * times)
 
     return settled
 
 
-def _open(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> dict[int, Callable[[], float]]:
+def _open(
+    calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restore: Callable[[], object] | None
+) -> dict[int, Callable[[], float]]:  # fmt: skip
     """Return functions that time single calls, each after all of L2 has been overwritten."""
     nbytes = 2 * stream.device.limits.l2_bytes
     other = rt.empty((nbytes,), "u8", stream.device)
     args, kwargs = sets.sets[0]
 
     def once(call: Call) -> float:
+        if restore:
+            restore()
         stream.fill(other.pointer, nbytes)
         return stream.timed(lambda: call(*args, **kwargs))
 
@@ -201,14 +232,6 @@ def _warm(trials: Iterable[Callable[[], float]]) -> None:
         trial()
         if perf_counter() > end:
             return
-
-
-def _refreshed(sets: Sets, trial: Callable[[], float]) -> Callable[[], float]:
-    def refreshed() -> float:
-        sets.refresh()
-        return trial()
-
-    return refreshed
 
 
 def _constantly(seconds: float) -> Callable[[], float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
@@ -47,6 +48,25 @@ def test_the_fastest_on_the_gpu_wins_by_its_time_in_graphs(on_gpu: GpuArray, cud
     assert len({id(replay) for replay in cuda.replays}) == 3  # the slow one, known from its first call, is not captured
     scaled(x, y)
     assert cuda.launches[-1][0].hStream == 0
+
+
+def test_short_kernels_are_timed_for_as_long_as_others(
+    on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a graph has few of them, where the host takes long to launch one."""
+    first = timing._first
+
+    def with_host(*given: Any) -> tuple[dict[int, float], dict[int, Exception]]:
+        seconds, failed = first(*given)
+        return {i: each + 3e-4 for i, each in seconds.items()}, failed
+
+    monkeypatch.setattr(timing, "_first", with_host)
+    assert tuned(5, 3).config_for(on_gpu((1 << 20,)), on_gpu((1 << 20,))) == 3
+    graphs = {id(replay): len(replay) for replay in cuda.replays}
+    assert max(graphs.values()) * 5e-6 < timing.GRAPH_S / 10
+    in_a_row = [(number, len(list(same))) for number, same in itertools.groupby(map(id, cuda.replays))]
+    of_fastest = [count * graphs[number] * 3e-6 for number, count in in_a_row[2:]]
+    assert min(of_fastest) >= 2 * timing.GRAPH_S * 0.9
 
 
 def test_sets_are_larger_than_l2_and_copies_like_their_originals(on_gpu: GpuArray, cuda: FakeCuda) -> None:
