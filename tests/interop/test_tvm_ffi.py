@@ -62,3 +62,21 @@ def test_on_a_gpu_in_the_current_stream() -> None:
         tvm_ffi_function(add, grid=blocks, times=2)(a, 1.5, b)
     torch.cuda.synchronize()
     assert torch.equal(b, 2 * a + 1.5)
+
+
+@cl.kernel(block=32)
+def added(out: Tensor[f32, (N,)], *xs: Tensor[f32, (N,)], by: cl.Constexpr[int] = 1) -> None:
+    total = f32(0)
+    for x in xs:
+        total += x[cl.thread_idx.x]
+    out[cl.thread_idx.x] = total * by
+
+
+def test_a_kernel_gathers_all_further_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_SIM", "1")
+    out, x = np.zeros(32, np.float32), np.ones(32, np.float32)
+    tensors = [tvm_ffi.from_dlpack(array) for array in (out, x, 2 * x)]
+    for given, by in (({}, 1), ({"by": 3}, 3)):
+        for count, total in ((1, 0), (2, 1), (3, 3)):
+            tvm_ffi_function(added, grid=1, **given)(*tensors[:count])
+            assert out.tolist() == [total * by] * 32
