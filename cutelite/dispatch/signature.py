@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +16,7 @@ from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.lang.annotations import NOTHING_SEEN, Annotation, ConstexprSpec, DTypeVar, specs_of
 from cutelite.layout import DimExpr, dims_of
 from cutelite.options import NAMES
+from cutelite.tuples import NamedTuple
 from cutelite_rt.errors import brief
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.bind import Names
@@ -29,6 +30,29 @@ def gathers(function: FunctionType) -> tuple[str, ...]:
     code = function.__code__
     at = code.co_argcount + code.co_kwonlyargcount
     return (code.co_varnames[at],) if code.co_flags & VARARGS else ()
+
+
+class InOrder(NamedTuple):
+    """The parameters of a kernel for which another framework has arguments by their order alone.
+
+    names  those that get one each
+    star   the one behind ``*``, which gets all further ones; None without one
+    """
+
+    names: tuple[str, ...]
+    star: str | None
+
+    @classmethod
+    def of(cls, function: FunctionType, own: Sequence[str], others: Container[str]) -> InOrder:
+        """Return those of `own`, the kernel's names, for which `others` has no argument; behind ``*`` are none."""
+        star = next((name for name in gathers(function) if name not in others), None)
+        before = own if star is None else own[: own.index(star)]
+        return cls(tuple(name for name in before if name not in others), star)
+
+    def given(self, arguments: Sequence[Any]) -> dict[str, Any]:
+        """Return arguments by the names of their parameters."""
+        found = dict(zip(self.names, arguments, strict=False))
+        return found if self.star is None else {**found, self.star: tuple(arguments[len(self.names) :])}
 
 
 class Signature:

@@ -26,6 +26,7 @@ import cutelite_rt as rt
 from cutelite.dispatch import BoundKernel, Kernel, Launch
 from cutelite.dispatch.fingerprint import constant_key
 from cutelite.dispatch.launch import Extent
+from cutelite.dispatch.signature import InOrder
 from cutelite.interop.xla import TARGET, register
 from cutelite_rt import forks
 
@@ -221,7 +222,7 @@ class _Call:
     ) -> None:
         self.kernel, self.launch, self.others, self.aliases = kernel, launch, others, aliases
         own = kernel.signature.names[isinstance(kernel, BoundKernel) :]
-        self.names = [name for name in own if name not in others]
+        self.order = InOrder.of(kernel.__cutelite_function__, own, others)
         for name, value in others.items():
             if name not in own:
                 raise rt.ArgumentError(f"{kernel.__name__}() has no parameter {name!r}; it has {', '.join(own)}")
@@ -233,7 +234,7 @@ class _Call:
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
         overwriting = set(self.aliases.values())
         arrays = inputs + [array for i, array in enumerate(outputs) if i not in overwriting]
-        given = {**dict(zip(self.names, arrays, strict=False)), **self.others}
+        given = {**self.order.given(arrays), **self.others}
         if stream is None:
             for i, array in enumerate(inputs):
                 array.flags.writeable = i in self.aliases
@@ -248,10 +249,10 @@ class _Call:
 
     def check_count(self, inputs: int, results: int) -> None:
         """Check how many arrays are given, and made for what is returned. Errors: `ArgumentError`."""
-        signature = self.kernel.signature
-        needed = [name for name in self.names if name not in signature.defaults]
-        if not len(needed) <= inputs + results <= len(self.names):
-            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(self.names)}"
+        names, star = self.order
+        needed = [name for name in names if name not in self.kernel.signature.defaults]
+        if inputs + results < len(needed) or (star is None and inputs + results > len(names)):
+            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(names)}"
             by_name = "; numbers and constants are given by name" if inputs + results < len(needed) else ""
             raise rt.ArgumentError(f"{takes}; {inputs} came, and {results} for what it returns{by_name}")
 
@@ -259,7 +260,8 @@ class _Call:
         """Refuse a kernel that writes an input. Errors: `ArgumentError`; those of a compile."""
         compiled = self.kernel.compiling(self.launch, **given)
         written = () if compiled is None else compiled().artifact.written
-        for i, name in enumerate(self.names[:inputs]):
+        names = (*self.order.names, *(f"{self.order.star}.{i}" for i in range(inputs)))
+        for i, name in enumerate(names[:inputs]):
             if name in written and i not in self.aliases:
                 text = f"writes `{name}`, an array of JAX's, which nobody writes: make it an output too (`aliases=`)"
                 raise rt.ArgumentError(f"{self.kernel.__name__}() {text}")

@@ -18,7 +18,7 @@ import tvm_ffi
 
 from cutelite.dispatch import BoundKernel, Kernel, Launch
 from cutelite.dispatch.launch import Extent
-from cutelite.dispatch.signature import gathers
+from cutelite.dispatch.signature import InOrder
 
 CPU = 1  # DLPack's kDLCPU
 MOST_STREAMS = 64
@@ -39,8 +39,8 @@ def tvm_ffi_function(
 
     grid, block, cluster, smem, pdl   how it is launched (`cutelite.Launch`); the stream is TVM-FFI's current one
     name      a global name, by which `tvm_ffi.get_global_func` and other languages find it, in the place of what had it
-    others    arguments by name that are always the same, such as compile-time constants: the function has none for them.
-              Behind ``*args`` of a kernel all are among these, or have defaults
+    others    arguments by name that are always the same, such as compile-time constants: the function has none for
+              them. Parameters behind ``*args`` of a kernel are among these, or have defaults
     Errors    TypeError for an object that is no kernel, and for a name among `others` that is no parameter. What a
               launch refuses comes as TVM-FFI's error, with its text
     """
@@ -50,10 +50,8 @@ def tvm_ffi_function(
     for given in others:
         if given not in own:
             raise TypeError(f"{kernel.__name__}() has no parameter `{given}`; it has {', '.join(own)}")
-    star = next((n for n in gathers(kernel.__cutelite_function__) if n not in others), None)
-    own = own[: own.index(star)] if star else own
-    launch, names = Launch(grid, block, cluster, smem=smem, pdl=pdl), [n for n in own if n not in others]
-    call = _Call(kernel, launch, others, names, star)
+    launch = Launch(grid, block, cluster, smem=smem, pdl=pdl)
+    call = _Call(kernel, launch, others, InOrder.of(kernel.__cutelite_function__, own, others))
     made = tvm_ffi.convert(call)
     if name is not None:
         tvm_ffi.register_global_func(name, made, override=True)
@@ -61,26 +59,17 @@ def tvm_ffi_function(
 
 
 class _Call:
-    """The function as Python has it.
+    """The function as Python has it: `order` are the parameters that it takes arguments for."""
 
-    names  the parameters that it takes an argument for
-    star   the one that gets all further arguments
-    """
-
-    def __init__(
-        self, kernel: Kernel | BoundKernel, launch: Launch, others: dict[str, Any], names: list[str], star: str | None
-    ) -> None:
-        self.kernel, self.launch, self.others, self.names, self.star = kernel, launch, others, names, star
+    def __init__(self, kernel: Kernel | BoundKernel, launch: Launch, others: dict[str, Any], order: InOrder) -> None:
+        self.kernel, self.launch, self.others, self.order = kernel, launch, others, order
         self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
 
     def __call__(self, *arguments: Any) -> None:
-        given = dict(zip(self.names, arguments, strict=False))
-        if self.star is not None:
-            given[self.star] = arguments[len(self.names) :]
-        elif len(arguments) > len(self.names):
-            taken = ", ".join(self.names)
+        if self.order.star is None and len(arguments) > len(self.order.names):
+            taken = ", ".join(self.order.names)
             raise TypeError(f"{self.kernel.__name__}() takes arguments for {taken}, and {len(arguments)} came")
-        self._launcher(_stream_of(arguments))(**given, **self.others)
+        self._launcher(_stream_of(arguments))(**self.order.given(arguments), **self.others)
 
     def _launcher(self, stream: int | None) -> Callable[..., None]:
         launcher = self._launchers.get(stream)

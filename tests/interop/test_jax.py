@@ -97,6 +97,26 @@ def test_a_derivative_of_ones_own() -> None:
     np.testing.assert_array_equal(grads[0], 4 * np.arange(SIZE))
 
 
+@cl.kernel(block=64)
+def gathered(a: Tensor[f32, (N,)], *more: Tensor[f32, (N,)], by: cl.Constexpr[int] = 1) -> None:
+    """The last array gets the sum of all others."""
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    if i < N:
+        total = a[i]
+        for x in more[:-1]:
+            total += x[i]
+        more[-1][i] = total * by
+
+
+def test_a_kernel_gathers_all_further_arrays() -> None:
+    a = vector()
+    add_all = call(gathered, like(a), grid=cl.ceil_div(SIZE, 64), by=2)
+    for count in (1, 2, 4):
+        np.testing.assert_array_equal(jax.jit(add_all)(*[a] * count), 2 * count * np.arange(SIZE))
+    with pytest.raises(cl.ArgumentError, match=r"gathered\(\) takes arrays for a; 0 came, and 0 for"):
+        call(gathered, [], grid=1)()
+
+
 def test_mistakes_come_as_jaxs_errors() -> None:
     a = vector()
     with pytest.raises(Exception, match=r"argument `b` has extent 5, but N is 1000, from `a`"):
