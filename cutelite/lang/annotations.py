@@ -474,7 +474,8 @@ def seen_beside(annotations: Mapping[str, Any]) -> Mapping[str, Any]:
         frame = frame.f_back
     if frame is None or frame.f_locals is frame.f_globals:
         return NOTHING_SEEN
-    names, found = _names_in_text(annotations), {}
+    names = _names_in_text(annotations)
+    found: dict[str, Any] = {}
     while frame is not None and frame.f_locals is not frame.f_globals:
         local = frame.f_locals
         found = {name: local[name] for name in names if name in local} | found

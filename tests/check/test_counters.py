@@ -118,7 +118,7 @@ def in_shared_memory(out: Tensor[i32, (N,)], scope: Constexpr[str]) -> None:
     if cl.thread_idx.x == 0:
         count[0] = 0
     cl.syncthreads()
-    before = cl.atomic_add(count, 0, 1, scope=scope)
+    before = cl.atomic_add(count, 0, 1, scope=scope)  # type: ignore[arg-type]
     if before == 31:
         out[cl.block_idx.x] = count[0]
         count[0] = 0

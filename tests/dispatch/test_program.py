@@ -232,7 +232,7 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     with pytest.raises(TypeError, match=r"a program is a plain function, not functools\.partial"):
         cl.program(functools.partial(lambda x: None))
     with pytest.raises(TypeError, match=r"a program is a plain function, not <class '.*FakeCuda'>"):
-        cl.program(FakeCuda)
+        cl.program(FakeCuda)  # type: ignore[arg-type]
 
 
 def test_an_optional_array_may_come_and_go(cuda: FakeCuda, on_gpu: GpuArray) -> None:

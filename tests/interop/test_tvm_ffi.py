@@ -76,7 +76,8 @@ def test_a_kernel_gathers_all_further_arguments(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("CUTELITE_SIM", "1")
     out, x = np.zeros(32, np.float32), np.ones(32, np.float32)
     tensors = [tvm_ffi.from_dlpack(array) for array in (out, x, 2 * x)]
-    for given, by in (({}, 1), ({"by": 3}, 3)):
+    fixed: dict[str, Any] = {"by": 3}
+    for given, by in (({}, 1), (fixed, 3)):
         for count, total in ((1, 0), (2, 1), (3, 3)):
             tvm_ffi_function(added, grid=1, **given)(*tensors[:count])
             assert out.tolist() == [total * by] * 32
