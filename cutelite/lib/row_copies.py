@@ -6,6 +6,7 @@ rows that the team takes, or None: then each team has every `team.count()`-th ro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cutelite.ir.types import i32, mbarrier
@@ -87,9 +88,11 @@ class BulkCopies:
         whole = part.n >= part.vector if part.shift is not None else part.n * bytes % COPIED == 0
         if team.teams > 1 or not whole or part.vector * bytes != COPIED:
             raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
+        if part.ends and team.cluster > 1:
+            raise mistake("row-stream", "of rows whose ends are apart, bulk copies bring those of one block")
         if part.chunk * (team.cluster - 1) >= part.n:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
-        room = Room.create(part, arrays, (part.chunk, stages), counter, stages + 1)
+        room = Room.create(part, arrays, (replace(part, ends=False).chunk, stages), counter, stages + 1)
         here = RowCursor.create(team, room.rows, kinds)
         made = BulkCopies(room, here, here.copy(), stages, shared(mbarrier, (stages,)))
         if team.lane == 0:
@@ -123,13 +126,15 @@ class BulkCopies:
         """Return this thread's part of each array of the current row, or of one so much later, in shared memory."""
         room, stage = self.room, (self.room.turn[0] + later) % self.stages
         begin = room.part.team.rank * room.part.chunk
+        if room.part.ends:  # of the first whole vector, from the first sector on
+            begin = room.part.lead - room.part.shift[2]
         memory = [room.memory[None, stage, i] for i in range(len(room.arrays))]
         return [RowPart(room.part, each, fill, True, begin, clean=self.cleans) for each in memory]
 
     @property
     def cleans(self) -> bool:
         """Tell whether ends of rows are cleaned where they lie: a fence would wait for the atomic that takes a row."""
-        return self.room.part.shift is not None and self.room.taken is None
+        return self.room.part.shift is not None and self.room.taken is None and not self.room.part.ends
 
     def beside(self, piece: int) -> Any:
         """Tell whether this thread's vector of the current row has elements of other rows too, or is before the row."""
@@ -168,7 +173,7 @@ class BulkCopies:
 
         first  it is the team's first row
         """
-        room, part = self.room, self.room.part
+        room, part = self.room, replace(self.room.part, ends=False)
         row = self.coming.row if room.taken is None else room.taken.known[later]
         if part.team.lane == 0 and row < room.rows:
             rows = [x[row, None] for x in room.arrays]
@@ -196,7 +201,7 @@ class BulkCopies:
 
         first  it is the team's first row: only such a one is the array's first
         """
-        room, part = self.room, self.room.part
+        room, part = self.room, replace(self.room.part, ends=False)
         lead, begin, width = aligned_down(rows[0], part.unit * COPIED)[1], part.team.rank * part.chunk, part.vector
         covers, last = [part.cover(each, lead) for each in rows], lead + part.n
         end = minimum(begin + part.chunk, (last + width - 1) // width * width)
@@ -401,7 +406,7 @@ class RowsAsked:
     def parts(self, fill: Any) -> list[RowPart]:
         """Load this thread's part of the current row of each array."""
         row = self.taken.known[0]
-        return [RowPart(self.part, self.part.load(x[row, None], fill, self.alike)) for x in self.arrays]
+        return [self.part.part_of(x[row, None], fill, self.alike) for x in self.arrays]
 
     def ask(self) -> None:
         """Let the next row, if there is one, come to L2."""

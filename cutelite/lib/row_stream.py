@@ -23,7 +23,7 @@ from cutelite.lib.row_counter import RowCursor
 from cutelite.lib.row_ends import copy_vector
 from cutelite.lib.row_planes import RowPlanes
 from cutelite.lib.row_words import Packed
-from cutelite.lib.rows import RowPart, RowPartition, is_copies
+from cutelite.lib.rows import RowEnds, RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
 
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -116,9 +116,15 @@ class RowStream:
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
-                 `together` above 1 with other ways, or where rows begin anywhere, as `ahead` is; those of `check_ways`
+                 `together` above 1 with other ways, or where rows begin anywhere, as `ahead` is; those of `check_ways`;
+                 where ends of rows are apart (`RowPartition.ends`), `early`, `kinds`, stages that bring rows to
+                 registers, and with `hold` rows that are taken
         """
         check_ways(stages, ahead, taken, early, outside, counter, overlap, pairs, apart, like, kinds)
+        if part.ends and (early or kinds > 1 or (stages and not (stages > 1 if outside is None else outside))):
+            raise mistake(
+                "row-stream", "where ends of rows are apart, no later row is in registers, nor are there kinds"
+            )
         one = bool(stages or many or early or taken) or ahead is not None or part.shift is not None
         if one and (together or 1) > 1:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
@@ -161,7 +167,11 @@ class RowStream:
             state = step(state, some)
             if self.queue is not None and last and not self.once:
                 self.queue.ask_behind(some)
-        return state
+        return step(state, RowEnds(part)) if part.ends else state
+
+    def all_of(self, held: Any) -> tuple[Any, ...]:
+        """Return all of this thread's elements of a row, a `RowPart`: of its vectors, and of `RowEnds` if there are."""
+        return self.walk((), lambda known, some: (*known, held.of(some)), pieces=self.part.pieces)  # type: ignore[no-any-return]
 
     def hold(self, row: Any, kept: bool = True, bulk: bool = False) -> Any:
         """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
@@ -178,9 +188,11 @@ class RowStream:
         if self.loops:
             return lambda _: RowPart(part, row, 0, True, alike=False)
         if not (self.early or self.coming is not None) or not kept:
-            return lambda _: self.registers(part.load(row, alike=False))
+            return lambda _: self.registers(part.load(row, alike=False), part.own_end(row))
         if is_copies(row):
             return lambda _: RowPart(part, row, 0, True, alike=False)
+        if part.ends and not part.steady:
+            raise mistake("row-stream", "where ends of rows are apart, weights are held as copies or by registers")
         if part.shift is not None and not part.steady:
             planes = RowPlanes.create(part, row)
             return lambda _: planes
@@ -287,7 +299,7 @@ class RowStream:
         if self.bulk is not None and not self.outside:
             return [self.registers(v) for v in self.brought()]
         parts = copies.parts(self.fill)
-        return parts if self.outside else [self.registers(each.load()) for each in parts]
+        return parts if self.outside else [self.registers(each.load(), each.ends) for each in parts]
 
     def brought(self) -> list[Any]:
         """Load this thread's elements of the row that bulk copies brought, and let a later one come to its place."""
@@ -448,11 +460,13 @@ class RowStream:
             self.turn_to(row)
             alike = self.like is None
             return [RowPart(self.part, x[row, None], self.fill, True, alike=alike) for x in self.arrays]
-        return [self.registers(v) for v in self.loaded(row)]
+        found = self.loaded(row)
+        ends = [self.part.own_end(x[row, None], self.fill) for x in self.arrays]
+        return [self.registers(*each) for each in zip(found, ends, strict=True)]
 
-    def registers(self, v: Any) -> RowPart:
-        """Return a thread's part of a row that has been loaded into registers."""
-        return RowPart(self.part, Packed.made(v) if self.packed else v)
+    def registers(self, v: Any, end: Any = None) -> RowPart:
+        """Return a thread's part of a row that has been loaded into registers; `end`: as `ends` of a `RowPart`."""
+        return RowPart(self.part, Packed.made(v) if self.packed else v, ends=end)
 
     def loaded(self, row: Any) -> tuple[Any, ...]:
         """Return this thread's elements of a row of each array, loaded into registers; it is the current row then."""

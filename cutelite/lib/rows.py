@@ -26,7 +26,7 @@ from cutelite.lang.cp_async import cp_async_bulk_prefetch
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor, make_tensor
-from cutelite.lang.values import maximum, minimum, where
+from cutelite.lang.values import full, maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import WARP, Team
@@ -63,6 +63,8 @@ class RowPartition:
              if it has as many elements as one, are then loaded as a whole. Where they are not, threads wait for their
              elements before other loads
     unit     1: rows that begin anywhere are covered from the first element's vector on, not from its sector
+    ends     rows that begin anywhere: nobody has vectors that lie within a row in part. Of the elements beside whole
+             vectors, fewer than two, threads of the first block have one each: `RowEnds`
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
@@ -79,10 +81,13 @@ class RowPartition:
     steady: bool = False
     around: bool = False
     unit: int = SECTOR
+    ends: bool = False
 
     @property
     def covered(self) -> int:
-        """The most elements of a row and of what its first sector has before it."""
+        """The most elements of a row and of what its first sector has before it; with `ends` those of whole vectors."""
+        if self.ends:
+            return self.n // self.vector * self.vector
         return self.n if self.shift is None else self.n + self.sector - 1
 
     @property
@@ -93,6 +98,8 @@ class RowPartition:
     @property
     def chunk(self) -> int:
         """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
+        if self.ends:
+            return _chunk(self.covered, self.vector, self.granule, self.team.cluster, True)
         unit = 1 if self.shift is None else self.unit
         return _chunk(self.n, self.vector * unit, self.granule, self.team.cluster, self.shift is None)
 
@@ -108,12 +115,16 @@ class RowPartition:
 
     @property
     def lead(self) -> Any:
-        """The number of elements that the current row's first sector has before it."""
+        """The number of elements that the current row's first sector has before it; below 0 those before a vector."""
         return 0 if self.shift is None else self.shift[0]
 
     def turn_to(self, row: Any, first: Any = True, last: Any = True) -> None:
         """Make `row`, in memory, the current one; it is the `first` or `last` of its array, or may be."""
-        if self.shift is not None:
+        if self.ends:
+            head = (self.vector - aligned_down(row, self.vector * row.dtype.bytes)[1]) % self.vector
+            self.shift[0], self.shift[1] = 0 - head, (self.n - head) // self.vector * self.vector
+            self.shift[2] = aligned_down(row, self.sector * row.dtype.bytes)[1]
+        elif self.shift is not None:
             lead = aligned_down(row, self.sector * row.dtype.bytes)[1]
             self.shift[0] = lead
             self.shift[1] = where(first, lead, lead // self.vector * self.vector)
@@ -145,6 +156,13 @@ class RowPartition:
     def has(self, column: Any) -> Any:
         """Return whether an element of a row is one of this thread's."""
         place = column + self.lead
+        if self.ends:
+            own, beside = RowEnds(self), (place < 0) | (place >= self.shift[1])
+            return where(beside, own.mine & (own.column == column), self.vector_has(place))
+        return self.vector_has(place)
+
+    def vector_has(self, place: Any) -> Any:
+        """Return whether one of this thread's vectors has an element, by where it is from the first vector on."""
         lane = place % self.chunk // self.vector % self.team.threads
         return (lane == self.team.lane) & (place // self.chunk == self.team.rank)
 
@@ -186,6 +204,11 @@ class RowPartition:
         return self.some(0, self.pieces)
 
     @property
+    def steps(self) -> tuple[RowVectors | RowEnds, ...]:
+        """All of a thread's vectors of a row, and its `RowEnds` if there are such."""
+        return (self.vectors, RowEnds(self)) if self.ends else (self.vectors,)
+
+    @property
     def whole(self) -> bool:
         """True where every element of every thread's part is within the row."""
         return self.vectors.whole
@@ -196,16 +219,20 @@ class RowPartition:
 
     def begun(self, piece: int) -> bool:
         """Return whether vector `piece` of no thread begins before the row."""
-        return self.shift is None or piece * self.team.threads * self.vector >= self.sector - 1
+        return self.shift is None or self.ends or piece * self.team.threads * self.vector >= self.sector - 1
 
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
         end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
+        if self.ends:
+            end = (self.n - self.vector) // self.vector * self.vector
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
     def end(self) -> Any:
         """Return the column after this block's last one."""
+        if self.ends:
+            return minimum((self.team.rank + 1) * self.chunk, self.shift[1]) - self.lead
         last = self.team.cluster * self.chunk
         if self.team.cluster == 1:
             return self.n
@@ -223,6 +250,14 @@ class RowPartition:
         Who    each thread of the team for itself
         """
         return self.load_all((row,), fill, alike)[0]
+
+    def part_of(self, row: Any, fill: Any = 0, alike: bool = True) -> RowPart:
+        """Return what `load` does, and the one of the row's `RowEnds`, as a `RowPart` in registers."""
+        return RowPart(self, self.load(row, fill, alike), fill, ends=self.own_end(row, fill))
+
+    def own_end(self, row: Any, fill: Any = 0) -> Any:
+        """Return this thread's element of the row's `RowEnds`; None where there are no such."""
+        return RowEnds(self).load(row, fill) if self.ends else None
 
     def load_all(self, rows: Any, fill: Any = 0, alike: bool = True) -> tuple[Any, ...]:
         """Do what `load` does for several rows.
@@ -282,7 +317,7 @@ class RowPartition:
 
     def reads_around(self, memory: Any) -> bool:
         """Tell whether whole vectors that cover a row may be read; in shared memory there is room."""
-        if self.shift is None or self.n < self.vector:
+        if self.shift is None or self.n < self.vector or self.ends:
             return False
         return self.around if memory.space == "gmem" else True
 
@@ -365,7 +400,7 @@ class RowPartition:
             state = step(state, RowVectors(self, start, pieces, True))
         for start in static_range(first + whole, self.pieces, pieces):
             state = step(state, self.some(start, pieces))
-        return state
+        return step(state, RowEnds(self)) if self.ends else state
 
     def fold(
         self,
@@ -412,6 +447,15 @@ class RowPartition:
                 if self.inside(i) or (column >= 0) & (column < self.end()):
                     row[column] = v[j, i]
 
+    def store_all(self, vectors: Any, row: Any) -> None:
+        """Write this thread's elements to `row`: of its vectors, and of `RowEnds` if there are such.
+
+        Who  each thread of the team for itself
+        """
+        self.store(vectors[0], row)
+        if self.ends:
+            RowEnds(self).store(vectors[1], row)
+
     def move(
         self, memory: Any, held: Any, piece: Any, begin: Any, into: bool, place: int | None = None, whole: bool = False
     ) -> None:
@@ -429,7 +473,7 @@ class RowPartition:
             return
         first, lead = self.place(piece), self.lead
         end = self.end() + lead
-        if self.shift is None and self.n % self.vector == 0:
+        if (self.shift is None and self.n % self.vector == 0) or self.ends:
             if first < end:
                 copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif (first + self.vector <= end) if self.begun(piece) else (first >= lead) & (first + self.vector <= end):
@@ -520,6 +564,78 @@ class RowVectors:
 
 
 @dataclass(frozen=True)
+class RowEnds:
+    """The elements of a row beside the vectors that lie within it: one of each thread, as far as there are.
+
+    A step of `RowPartition.walk` works on them as on `RowVectors` of one element.
+
+    part  how the row is distributed
+    """
+
+    part: RowPartition
+
+    pieces = 1
+    shape = 1, 1
+    whole = False
+
+    @property
+    def start(self) -> int:
+        """The number after that of the last vector."""
+        return self.part.pieces
+
+    @property
+    def head(self) -> Any:
+        """The number of elements before the first vector."""
+        return 0 - self.part.shift[0]
+
+    @property
+    def mine(self) -> Any:
+        """Tell whether this thread has one."""
+        return (self.part.team.lane < self.part.n - self.part.shift[1]) & (self.part.team.rank == 0)
+
+    @property
+    def column(self) -> Any:
+        """The column of this thread's."""
+        lane = self.part.team.lane
+        return where(lane < self.head, lane, lane + self.part.shift[1])
+
+    @property
+    def reached(self) -> Any:
+        """Tell whether this thread's warp may have some."""
+        return True if self.part.team.threads <= WARP else self.part.team.lane < WARP
+
+    def columns(self) -> Any:
+        """Return the column as `RowVectors.columns` does."""
+        return full(self.shape, self.column, i32)
+
+    def load(self, row: Any, fill: Any = 0, alike: bool = True) -> Any:
+        """Return the element of `row`, or of its copies, of shape (1, 1); `fill` in a thread that has none.
+
+        alike  is not looked at
+        """
+        if is_copies(row):  # of the first one
+            return self.read(row[0, None], fill, (1 - SECTOR) * self.part.vector)
+        return self.read(row, fill, 0)
+
+    def read(self, memory: Any, fill: Any, begin: Any) -> Any:
+        """Return the element from memory whose first one is that of column `begin`."""
+        held = make_rmem_tensor(memory.dtype, make_layout(self.shape))
+        fill_tensor(held, fill)
+        if self.mine:
+            held[0, 0] = memory[self.column - begin]
+        return held.load()
+
+    def store(self, v: Any, row: Any) -> None:
+        """Write the element, of shape (1, 1), to `row`."""
+        if self.mine:
+            row[self.column] = v[0, 0]
+
+    def keep(self, v: Any, fill: Any = 0) -> Any:
+        """Return `v`, and `fill` in a thread that has none."""
+        return where(self.mine, v, full(self.shape, fill, v.dtype))
+
+
+@dataclass(frozen=True)
 class RowPart:
     """A thread's part of a row: in registers, in shared memory, or in global memory.
 
@@ -532,6 +648,7 @@ class RowPart:
              from the row's first sector on
     alike    as for `RowPartition.load`
     clean    as for `RowPartition.read`
+    ends     of elements in registers the one of the row's `RowEnds`, (1, 1)
     """
 
     part: RowPartition
@@ -541,6 +658,7 @@ class RowPart:
     begin: Any = 0
     alike: bool = True
     clean: bool = False
+    ends: Any = None
 
     def load(self) -> Any:
         """Return all elements, a vector of shape (vector, pieces)."""
@@ -552,6 +670,12 @@ class RowPart:
 
     def of(self, some: RowVectors) -> Any:
         """Return the elements of the vectors `some`, of shape (vector, pieces)."""
+        if isinstance(some, RowEnds):
+            if not self.outside:
+                return self.ends
+            if self.held.space == "smem" and self.alike:
+                return some.read(self.held, self.fill, self.begin - self.part.lead)
+            return some.load(self.held, self.fill)
         if self.outside:
             return self.part.read(self.held, self.fill, self.begin, some, self.alike, self.clean)
         if isinstance(self.held, Packed):

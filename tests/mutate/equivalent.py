@@ -213,7 +213,7 @@ _TABLE: tuple[Row, ...] = (
     Row(CLUSTERED, "flip", "xor", "", UMMA_TAIL, "the ring does not turn there", (1,)),
     Row(CLUSTERED, "stage", "add", "", UMMA_TAIL, "nobody uses the state behind the last wait", (-1,)),
     Row(CLUSTERED, "late", CLUSTER_WAIT, "behind tensor.load", "pipeline_init_wait(", OWN_PLACE),
-    Row("rows_sums rows_gradients", "late", "griddepcontrol.wait", "behind tensor.store_all", "follow()", OWN_PLACE),
+    Row("rows_sums rows_gradients rows_apart", "late", "griddepcontrol.wait", "behind tensor.store_all", "follow()", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
     Row("rows_gradients rows_planes", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),

@@ -624,6 +624,7 @@ def rows(name: str) -> None:
     many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
     short, targets = np.tile(many, 2).astype(bfloat16), np.arange(9) * 40 - 40
     odd = np.tile(x, (2, 1)).ravel()[4 : 4 + 11 * 113].reshape(11, 113)  # the first row begins amid a sector of memory
+    even = np.tile(x, (2, 1)).ravel()[4 : 4 + 23 * 58].reshape(23, 58)  # rows begin in four ways
     targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
     cases: dict[str, Callable[[], object]] = {
         "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
@@ -645,6 +646,12 @@ def rows(name: str) -> None:
             norm.Normed(None, odd, None, np.ones(11, np.float32)),
             odd[0],
             how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1, shifted=True, planes=True),
+        ),
+        "apart": lambda: norm.norm_backward(
+            even,
+            norm.Normed(None, even, None, np.ones(23, np.float32)),
+            even[0],
+            how=Plan(32, 1, 1, 4, 2, stages=2, shared_sums=1, shifted=True, ends=True),
         ),
         "loss": lambda: loss.cross_entropy_gradient(far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)),
         "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
@@ -693,7 +700,7 @@ def small_sort() -> None:
 
 
 ROWS_KERNELS = (
-    "ring ends queue sums scan top_k gradients planes loss loss_ahead loss_backward softmax_backward narrow_norm "
+    "ring ends queue sums scan top_k gradients planes apart loss loss_ahead loss_backward softmax_backward narrow_norm "
     "quantise sort steps"
 )
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}

@@ -179,12 +179,21 @@ class Access(NamedTuple):
         shifted = (alike or results) and not narrow and aligned < wide and rows.n >= SHORT
         return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
 
-    def plan(self, how: Any, choose: Callable[[int, int], Plan], copies: bool = False) -> Plan:
+    def plan(
+        self,
+        how: Any,
+        choose: Callable[[int, int], Plan],
+        copies: bool = False,
+        ends: Callable[[int, int], Plan | None] | None = None,
+    ) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
 
         The length is of the vectors that cover a row from its sector on, also where it is covered from its vector on.
         Plans copy only rows of whole vectors ahead: where rows are covered, it is a whole number of them only with
         `copies`.
+
+        ends    chooses a plan for the elements of a row that lie in whole vectors, if its ends go to threads one by one
+                (`Plan.ends`); None: they do not
 
         Errors  `cl.ArgumentError`
         """
@@ -194,6 +203,10 @@ class Access(NamedTuple):
                 raise cl.ArgumentError("how.around is for arrays that are apart from those that are written")
             if given.moved > given.shifted:
                 raise cl.ArgumentError("how.moved is for rows that are shifted")
+            if given.ends and not (given.shifted and given.threads >= 2 * given.vector <= self.n):
+                raise cl.ArgumentError(
+                    "how.ends is for rows that are shifted, of teams of as many threads as two vectors"
+                )
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
@@ -201,8 +214,10 @@ class Access(NamedTuple):
             return choose(self.n, self.vector)
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
-        p = choose(covered + more, self.vector)
-        return replace(p, shifted=True, alike=self.alike, around=self.around and self.alike)
+        p = replace(choose(covered + more, self.vector), shifted=True)
+        if ends is not None and (whole := ends(self.n // self.vector * self.vector, self.vector)) is not None:
+            p = replace(whole, shifted=True, ends=True)
+        return replace(p, alike=self.alike, around=self.around and self.alike)
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

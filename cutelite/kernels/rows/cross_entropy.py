@@ -27,7 +27,7 @@ from cutelite.kernels.planning import planned, planned_alone
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.loss import Loss, Target
 from cutelite.kernels.rows.plan import WAYS, Plan
-from cutelite.kernels.rows.plans import even, plan_apart, plan_fold, plan_light, plan_loss
+from cutelite.kernels.rows.plans import even, plan_apart, plan_fold, plan_fold_ends, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, power
 from cutelite.lib.row_words import widened
 from cutelite.tuples import NamedTuple
@@ -172,7 +172,7 @@ def both(loss: Loss, p: Plan) -> Any:
 
         def first(row: Any, asked: Any, held: Any) -> Any:
             if keeps:
-                sums, e = stream.walk(None, lambda _, some: folding.whole(held.of(some), some), pieces=part.pieces)
+                sums, e = folding.whole(part, stream.all_of(held))
             else:
                 pieces = max(1, AT_ONCE // part.vector)
                 more = lambda known, some: folding.more(known, held.of(some), some)  # noqa: E731
@@ -187,7 +187,8 @@ def both(loss: Loss, p: Plan) -> Any:
             scale, less = loss.scales(target, gradient, lse)
             scale = scale / known.all.total
             if keeps:
-                part.store((e.all * (power(e.top - top, exact) * scale) - less).to(dtype), dx[row, None])
+                factor = power(e.top - top, exact) * scale
+                part.store_all([(each * factor - less).to(dtype) for each in e.all], dx[row, None])
             else:
 
                 def write(_: Any, some: Any) -> None:
@@ -237,7 +238,7 @@ def cross_entropy(
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
     if not rows.n:
         return of_no_logits(loss, lse, target, ignore)
-    p = Access.of([rows]).plan(how, plan_fold).only("early", "ahead")
+    p = Access.of([rows]).plan(how, plan_fold, ends=plan_fold_ends).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)

@@ -4,7 +4,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
-from cutelite.kernels.rows.softmax import LOWEST, Exponentials, Merge, added, exponentials, power
+from cutelite.kernels.rows.softmax import LOWEST, Exponentials, Merge, added, exponentials, power, total_of
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -99,7 +99,7 @@ class Known(NamedTuple):
 
 
 class Powers(NamedTuple):
-    """exp(x - top) of elements of a thread."""
+    """exp(x - top) of elements of a thread: of its vectors, and of `RowEnds` if there are such."""
 
     top: f32
     all: Any
@@ -137,14 +137,15 @@ class Folding:
             known = self.more(known, held.of(some), some)
         return known
 
-    def whole(self, logits: Any, some: Any) -> tuple[Any, "Powers"]:
-        """Return the sums over a thread's part of a row, the `RowVectors` `some`, and the part's powers."""
-        v = widened(logits)
-        all, (top, e) = exponentials(v, lambda x, top: power(x - top, self.exact))
+    def whole(self, part: Any, logits: Any) -> tuple[Any, "Powers"]:
+        """Return the sums over a thread's part of a row, `logits` as `RowStream.all_of` gives them, and its powers."""
+        vectors = [widened(each) for each in logits]
+        all, (top, e) = exponentials(vectors, lambda x, top: power(x - top, self.exact))
         if not self.smooth:
             return all, Powers(top, e)
-        count = some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
-        return Known(all, some.keep(v - top).reduce("sum"), count), Powers(top, e)
+        pairs = list(zip(part.steps, vectors, strict=True))
+        count = total_of([some.keep(cl.full(v.shape, 1, f32)) for some, v in pairs])
+        return Known(all, total_of([some.keep(v - top) for some, v in pairs]), count), Powers(top, e)
 
     @property
     def combine(self) -> Any:

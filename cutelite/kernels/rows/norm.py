@@ -286,6 +286,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     def choose(n: int, vector: int, **most: int) -> Plan:
         given = n, vector, rows.dtype.bytes, inputs, sums
         more: dict[str, Any] = {"shifted": access.shifted and n > rows.n, "few": rows.m < FEW} | most
+        more["whole"] = rows.n // vector * vector
         return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
 
     def count(p: Plan) -> int:
@@ -301,7 +302,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
 
     def planned(**most: int) -> Plan:
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
-        if how is not None or not p.shifted or not p.stages or p.overlap or p.planes:
+        if how is not None or not p.shifted or not p.stages or p.overlap or p.planes or p.ends:
             return p
         each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
         return p if count(p) >= 0.95 * count(each) else each

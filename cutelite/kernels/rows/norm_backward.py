@@ -17,6 +17,7 @@ from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
 from cutelite.lib.row_planes import RowPlanes
 from cutelite.lib.row_words import widened
+from cutelite.lib.rows import RowEnds
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
@@ -215,7 +216,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                 return sums, (*kept, g) if keeps else ()
 
             sums, kept = stream.walk(((f32(0),) * (1 + norm.center), ()), look, pieces=1)
-            return sums, (kept, None if add is None or not p.stages or p.overlap else part.load(add[row, None]))
+            return sums, (kept, None if add is None or not p.stages or p.overlap else part.part_of(add[row, None]))
 
         def last(row: Any, asked: Any, before: Any, sums: Any, gs: Any, xs: Any, *adds: Any) -> None:
             (mean, rstd), (kept, more) = asked, before or ((), None)
@@ -240,7 +241,7 @@ def weights_of(stream: Any, w: Any, few: bool) -> Any:
     """Return the `RowPart` of the weights, or None: held by the stream where registers are `few`, else by these."""
     if w is None:
         return None
-    return stream.hold(w)(0) if few else cl.RowPart(stream.part, stream.part.load(w, alike=False))
+    return stream.hold(w)(0) if few else stream.part.part_of(w, alike=False)
 
 
 def with_sums(before: Any, g: Any, xhat: Any) -> Any:
@@ -260,7 +261,7 @@ def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:
         return None
     if stream.loops:
         return cl.RowPart(stream.part, add[row, None], 0, True)
-    return cl.RowPart(stream.part, stream.part.load(add[row, None]) if loaded is None else loaded)
+    return stream.part.part_of(add[row, None]) if loaded is None else loaded
 
 
 def piecewise(stream: Any) -> bool:
@@ -283,6 +284,8 @@ def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:
         if part.piece(i).reached:
             held[None, i].store(gradient(part.piece(i), more).reshape((part.vector,)))
     part.store(held.load(), out)
+    if part.ends:
+        RowEnds(part).store(gradient(RowEnds(part), more), out)
 
 
 @cache
@@ -321,11 +324,13 @@ class OwnSums:
     part    how rows are distributed
     memory  (vector, pieces, teams) in registers or in shared memory, where no two threads meet in a bank. The last mode
             goes from this team to those behind it in shared memory
+    end     (1, 1) in registers: of the row's `RowEnds`
     alike   as for `RowPartition.store`, of the rows that sums are written to
     """
 
     part: Any
     memory: Any
+    end: Any
     alike: bool
 
     @staticmethod
@@ -340,21 +345,22 @@ class OwnSums:
             sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
         else:
             sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
-        made = OwnSums(part, sums, alike)
+        made = OwnSums(part, sums, cl.make_rmem_tensor(f32, (1, 1)), alike)
         made.clear()
         return made
 
     def clear(self) -> None:
         """Begin with zeros again."""
         cl.clear(self.memory[None, None, 0])
+        cl.clear(self.end)
 
     def of(self, some: Any) -> Any:
         """Return the sums of a vector."""
-        return self.memory[None, some.start, 0].load()
+        return self.end.load() if some.start == self.part.pieces else self.memory[None, some.start, 0].load()
 
     def put(self, some: Any, v: Any) -> None:
         """Replace the sums of a vector."""
-        self.memory[None, some.start, 0].store(v)
+        (self.end if some.start == self.part.pieces else self.memory[None, some.start, 0]).store(v)
 
     def write(self, row: Any) -> None:
         """Write the sums to `row`: those of all teams of the block, added up in order. Who: the whole block."""
@@ -369,6 +375,8 @@ class OwnSums:
             for i in cl.static_range(1, team.teams):
                 total = total + sums[None, None, i].load()
             self.part.store(total, row, self.alike)
+            if self.part.ends:
+                RowEnds(self.part).store(self.end.load(), row)
 
 
 @cache

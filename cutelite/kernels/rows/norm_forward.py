@@ -264,7 +264,7 @@ def together(part: Any, vectors: Any) -> Any:
     held = cl.make_rmem_tensor(vectors[0].dtype, cl.make_layout(part.shape))
     for i in cl.static_range(part.pieces):
         held[None, i].store(vectors[i].reshape((part.vector,)))
-    return cl.RowPart(part, held.load())
+    return cl.RowPart(part, held.load(), ends=vectors[part.pieces] if part.ends else None)
 
 
 def sum_and_greatest(a: Any, b: Any) -> Any:
@@ -401,7 +401,7 @@ def write_pieces(part: Any, walk: Any, narrow: Narrow | None, rows: list[Written
     def write_some(coming: Any, some: Any) -> Any:
         if early and some.start + early < part.pieces:
             coming = (*coming, fetch(part.piece(some.start + early)))
-        found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
+        found, coming = (coming[0], coming[1:]) if coming else (fetch(some), coming)
         for row in rows:
             v = row.result(some, found)
             v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)

@@ -66,6 +66,7 @@ class Plan:
                   (`RowPlanes`), so that a team has rows of all kinds, one after the other
     kept          with stages, for derivatives: registers keep what comes of two inputs in the first pass; in clusters
                   always
+    ends          with `shifted`: elements beside whole vectors of memory go to threads one by one (`RowPartition.ends`)
     """
 
     threads: int
@@ -96,6 +97,7 @@ class Plan:
     kinds: int = 1
     planes: bool = False
     kept: bool = False
+    ends: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -218,7 +220,8 @@ class Plan:
         blocks share is read twice, and written by halves.
         """
         shift = cl.make_rmem_tensor(i32, (3,)) if self.shifted else None
-        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, self.around and self.shifted, unit)
+        around = self.around and self.shifted
+        part = cl.RowPartition(team, n, self.vector, granule, shift, steady, around, unit, self.ends)
         lined = replace(part, granule=max(granule, LINE * self.vector))
         return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
 

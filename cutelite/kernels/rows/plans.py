@@ -289,7 +289,8 @@ def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
         threads = -(-vectors // (pieces * WARP)) * WARP
         weights = weight * vector * vectors or 4 * vector * threads * -(-vectors // threads)
         for stages in (2, 1):
-            room = ALL_SHARED // (weights + 2 * stages * vectors * vector + OWN_SHARED)
+            own = max(OWN_SHARED, 110 * cluster)  # of the largest clusters the exchange of reductions is most of it
+            room = ALL_SHARED // (weights + 2 * stages * vectors * vector + own)
             blocks = min(room, REGISTERS // registers // threads)
             if blocks > 1 and blocks * threads >= 14 * WARP:
                 return Plan(threads, 1, cluster, vector, blocks, stages=stages, outside=stages > 1)
@@ -312,6 +313,18 @@ def plan_fold(n: int, vector: int) -> Plan:
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
     registers = 40 if 2048 < n <= 4096 else 48 if 4096 < n <= 5120 else 64  # up to five vectors, held as words
     registers = registers if vector == 8 else 64
+    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
+
+
+def plan_fold_ends(n: int, vector: int) -> Plan | None:
+    """Return what `plan_fold` does for rows of `n` elements that lie in whole vectors, and ends apart; None for others.
+
+    For rows of 16-bit elements that registers hold, or nearly: a warp goes through some that are longer than 2048.
+    """
+    if vector < 8 or n > 5120:
+        return None
+    threads, teams = (WARP, 4) if n <= 2560 else (128, 1)
+    registers = 40 if n <= 4 * threads * vector else 64
     return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
 
 
@@ -373,9 +386,14 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
 
-def plan_odd_sums(n: int, vector: int, sums: int, few: bool) -> Plan | None:
-    """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None."""
+def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan | None:
+    """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None.
+
+    whole  elements of a row that lie in whole vectors: at least as many less a vector
+    """
     light = sums < 2
+    if sums == 1 and whole <= 4 * vector * WARP and not few:  # registers keep the sums of a warp's four vectors
+        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=True)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -399,7 +417,7 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool) -> Plan | None:
 
 def plan_columns(n: int, vector: int) -> Plan | None:
     """Return the plan for one sum over rows of two 16-bit inputs that is kept by columns, as weights are; or None."""
-    for pieces in (3, 5):
+    for pieces in (3, 5, 4):
         threads = -(-n // (pieces * vector * WARP)) * WARP
         blocks = max(1, min(3, 14 * WARP // threads))
         left = (SHARED if blocks == 1 else SHARED * 7 // 8) // blocks - 8 * threads * pieces * vector
@@ -410,8 +428,9 @@ def plan_columns(n: int, vector: int) -> Plan | None:
 
 
 def plan_sums(
-    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False
-) -> Plan:
+    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False,
+    few: bool = False, whole: int = 0,
+) -> Plan:  # fmt: skip
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
     inputs   that have rows, of elements of `bytes`
@@ -419,8 +438,9 @@ def plan_sums(
     most     blocks of a cluster: above 8 only where the GPU runs such clusters
     shifted  `n` is of the vectors that cover rows
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
+    whole    as for `plan_odd_sums`
     """
-    if shifted and (inputs, bytes) == (2, 2) and (p := plan_odd_sums(n, vector, sums, few)):
+    if shifted and (inputs, bytes) == (2, 2) and (p := plan_odd_sums(n, vector, sums, few, whole)):
         return p
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead

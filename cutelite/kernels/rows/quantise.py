@@ -57,15 +57,17 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
 
         def first(row: Any, _: Any, *parts: Any) -> Any:
             if keeps:
-                v = value(part.vectors, parts)
-                return abs(v).reduce("max"), v
+                vectors = [value(some, parts) for some in part.steps]
+                first, *others = (abs(v).reduce("max") for v in vectors)
+                return max(first, others[0]) if others else first, vectors
             look = lambda top, some: max(top, abs(value(some, parts)).reduce("max"))  # noqa: E731
             return stream.walk(f32(0), look), None
 
         def last(row: Any, _: Any, v: Any, top: Any, *parts: Any) -> None:
             narrow.write_scale(part.team, scales[row, None], top)
             if keeps:
-                written(row, part.vectors, v, top)
+                for some, each in zip(part.steps, v, strict=True):
+                    written(row, some, each, top)
             else:
                 stream.walk(None, lambda _, some: written(row, some, value(some, parts), top), last=True, pieces=1)
 

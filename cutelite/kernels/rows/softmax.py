@@ -75,16 +75,23 @@ class Merge:
         return Exponentials(top, reduce(x.total * power(x.top - top, self.exact), "add"))
 
 
-def exponentials(v: Any, powers: Any) -> tuple[Exponentials, Any]:
-    """Return the sum of exp(x - top) over this thread's elements `v`, and the pair of `top` and the exponentials.
+def exponentials(vectors: tuple[Any, ...], powers: Any) -> tuple[Exponentials, Any]:
+    """Return the sum of exp(x - top) over this thread's elements, and the pair of `top` and the exponentials.
 
     `top` is finite, also where all elements are -inf.
 
-    powers  ``powers(x, top)`` computes exp(x - top)
+    vectors  the elements, and so are the exponentials: as `RowStream.all_of` gives them
+    powers   ``powers(x, top)`` computes exp(x - top)
     """
-    top = max(v.reduce("max"), f32(LOWEST))
-    e = powers(v, top)
-    return Exponentials(top, e.reduce("sum")), (top, e)
+    top = max(*(v.reduce("max") for v in vectors), f32(LOWEST))
+    e = tuple(powers(v, top) for v in vectors)
+    return Exponentials(top, total_of(e)), (top, e)
+
+
+def total_of(vectors: Any) -> Any:
+    """Return the sum of the elements of some vectors."""
+    first, *others = (v.reduce("sum") for v in vectors)
+    return first + others[0] if others else first
 
 
 def added(known: Exponentials, v: Any, exact: bool, powers: Any) -> Exponentials:
@@ -109,9 +116,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if keeps:
-                return stream.walk(
-                    None, lambda _, some: exponentials(widened(held.of(some)), raised), pieces=part.pieces
-                )
+                return exponentials([widened(v) for v in stream.all_of(held)], raised)
 
             def more(known: Exponentials, some: Any) -> Exponentials:
                 return added(known, widened(held.of(some)), exact, raised)
@@ -121,7 +126,8 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         def last(row: Any, _: Any, kept: Any, all: Exponentials, held: Any) -> None:
             if keeps:
                 top, e = kept
-                part.store((e * (power(top - all.top, exact) / all.total)).to(dtype), y[row, None])
+                factor = power(top - all.top, exact) / all.total
+                part.store_all([(each * factor).to(dtype) for each in e], y[row, None])
                 return
             top, less = all.top, cl.math.log(all.total)
             scale = 1.0 / all.total
