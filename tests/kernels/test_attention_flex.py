@@ -100,6 +100,38 @@ def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
     np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
 
 
+@pytest.mark.parametrize("case", ["lists", "all", "lists and a function", "a function and what it would hide"])
+def test_gradients_of_block_masks_that_were_given_as_lists(case: str) -> None:
+    """Of a function beside them they are those of flex_attention when it is compiled: lists come first."""
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask, noop_mask
+
+    def listed(*rows: list[int]) -> Any:
+        counts = torch.tensor([[[len(row) for row in rows]]], dtype=torch.int32, device=DEVICE)
+        order = [row + [i for i in range(3) if i not in row] for row in rows]
+        return counts, torch.tensor([[order]], dtype=torch.int32, device=DEVICE)
+
+    part, whole = listed([0], [0, 1], [2]), listed([], [2], []) if "hide" in case else (None, None)
+    mod = below if "function" in case else None
+    mask = BlockMask.from_kv_blocks(*part, *whole, BLOCK_SIZE=128, mask_mod=mod)
+    sees = torch.zeros(384, 384, dtype=torch.bool, device=DEVICE)
+    for row, column in ((0, 0), (1, 0), (1, 1), (2, 2)):
+        sees[row * 128 : (row + 1) * 128, column * 128 : (column + 1) * 128] = True
+    sees = sees.tril() if mod is not None else sees
+    if case == "all":
+        mask, sees = create_block_mask(noop_mask, None, None, 384, 384, device=DEVICE), sees | True
+    if "hide" in case:
+        sees[128:256, 256:] = True
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 384, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3))
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    scores = torch.where(sees, wide[0] @ wide[1].mT / 8, -math.inf)
+    want, do = scores.softmax(-1) @ wide[2], torch.randn(1, 2, 384, 64, device=DEVICE)
+    o = attention(q, k, v, block_mask=mask, layout="bhsd")
+    found = o, *torch.autograd.grad(o, (q, k, v), do.to(o.dtype))
+    for a, b in zip(found, (want, *torch.autograd.grad(want, wide, do.double())), strict=True):
+        assert (a.double() - b).norm() < 0.01 * b.norm()
+
+
 def noop_in_name_only(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return q_idx > kv_idx
 

@@ -26,7 +26,7 @@ from cutelite.kernels.planning import planned, planned_alone
 
 @untraced
 @underived()
-@with_own_mask
+@with_own_mask(alone=True)
 @planned
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,
@@ -59,7 +59,7 @@ def attention_backward(
         if causal or window != (None, None) or mask_mod is not None:
             raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
         mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
-        mask_mod, spans = mask.derived_mod, None if deterministic else (mask.block, mask.spans)
+        mask_mod, spans = mask.mask_mod, None if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod
     differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, spans=spans)
     return tuple(arrays[5:])

@@ -9,6 +9,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -44,6 +45,7 @@ class BlockMask:
     block     queries and keys of a block
     mask_mod  what decides within blocks of the second kind; None: all of their keys are seen
     lengths   of queries and keys
+    listed    the blocks were given, and `mask_mod` alone need not say what is seen (`by_function`)
     """
 
     order: Any
@@ -52,13 +54,7 @@ class BlockMask:
     block: tuple[int, int]
     mask_mod: Any
     lengths: tuple[int, int]
-
-    @property
-    def derived_mod(self) -> Any:
-        """The `mask_mod`, for derivatives. Errors: ValueError where there is none."""
-        if self.mask_mod is None:
-            raise Misfit("a block mask without a mask_mod has no derivative: detach q, k and v")
-        return self.mask_mod
+    listed: bool = False
 
     def sparsity(self) -> float:
         """Return the percentage of blocks that are skipped."""
@@ -101,11 +97,16 @@ def create_block_mask(
         import torch
 
         kinds = torch.empty(shape, dtype=torch.int32, device=device)
-    arrays: list[Any] = []
-    mod = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
-    grid = cl.Launch((shape[3] * shape[0] * shape[1], shape[2], 1), THREADS)
-    of_kinds(mod, block)[grid](kinds, tuple(arrays), Q_LEN, KV_LEN)
+    evaluate(mask_mod, kinds, block, (Q_LEN, KV_LEN))
     return of_blocks(kinds, block, mask_mod, (Q_LEN, KV_LEN))
+
+
+def evaluate(mask_mod: Any, kinds: Any, block: tuple[int, int], lengths: tuple[int, int]) -> None:
+    """Write the kind of each block of a mask to `kinds`, (B, H, blocks of queries, blocks of keys) i32."""
+    arrays: list[Any] = []
+    mod, shape = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD), kinds.shape
+    grid = cl.Launch((shape[3] * shape[0] * shape[1], shape[2], 1), THREADS)
+    of_kinds(mod, block)[grid](kinds, tuple(arrays), *lengths)
 
 
 def checked(block: tuple[int, int]) -> None:
@@ -134,6 +135,47 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
     return BlockMask(order, counts, numpy.stack([first, end], -1).astype(numpy.int32), block, mask_mod, lengths)
 
 
+def by_function(mask: BlockMask) -> BlockMask:
+    """Return the same mask, whose `mask_mod` says by itself what is seen: derivatives go by that alone.
+
+    Where it does not, one that looks at the kinds of blocks takes its place. Which is found once for each mask.
+    """
+    if not mask.listed:
+        return mask
+    name = id(mask)
+    known = _by_function.get(name)
+    if known is None or known[0]() is not mask:
+        torch, blocks = sys.modules["torch"], mask.order.shape[-1]
+        places, (full, every) = torch.arange(blocks, device=mask.order.device), mask.counts[..., None].unbind(-2)
+        kind = torch.where(places < full, FULL, torch.where(places < every, PARTIAL, 0)).int()
+        room = torch.zeros(*kind.shape[:-1], blocks + 1, dtype=torch.int32, device=kind.device)
+        kinds = room.scatter_(-1, mask.order.long(), kind)[..., :blocks].contiguous()
+        if mask.mask_mod is None:
+            alike = (kinds > 0).all()
+        else:
+            evaluate(mask.mask_mod, evaluated := torch.empty_like(kinds), mask.block, mask.lengths)
+            alike = ((kinds == PARTIAL) | (kinds == evaluated)).all()
+        mod = mask.mask_mod if bool(alike) else by_kinds(kinds, mask.block, mask.mask_mod)
+        made = replace(mask, mask_mod=mod, listed=False)
+        known = weakref.ref(mask, lambda _: _by_function.pop(name, None)), made
+        _by_function[name] = known
+    return known[1]
+
+
+_by_function: dict[int, tuple[weakref.ref[BlockMask], BlockMask]] = {}
+
+
+def by_kinds(kinds: Any, block: tuple[int, int], mask_mod: Any) -> Callable[..., Any]:
+    """Return a `mask_mod` for blocks of these kinds; of one that is seen in part another decides, or None."""
+    (rows, columns), (batched, headed) = block, (kinds.shape[0] > 1, kinds.shape[1] > 1)
+
+    def seen(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        kind = kinds[b if batched else 0, h if headed else 0, q_idx // rows, kv_idx // columns]
+        return kind > 0 if mask_mod is None else (kind == FULL) | ((kind > 0) & mask_mod(b, h, q_idx, kv_idx))
+
+    return seen
+
+
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours.
 
@@ -151,8 +193,13 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     return mask  # type: ignore[no-any-return]
 
 
-def with_own_mask(function: F) -> F:
-    """Decorator: give a function of q and k its `block_mask=` as ours where it is torch's: so calls are planned."""
+def with_own_mask(function: F | None = None, *, alone: bool = False) -> Any:
+    """Decorator: give a function of q and k its `block_mask=` as ours where it is torch's: so calls are planned.
+
+    alone   its `mask_mod` has to say by itself what is seen (`by_function`)
+    """
+    if function is None:
+        return functools.partial(with_own_mask, alone=alone)
     names = list(inspect.signature(function).parameters)
     at = [(names.index(name), name) for name in "qk"]
 
@@ -164,10 +211,11 @@ def with_own_mask(function: F) -> F:
             q, k = given
             if getattr(q, "ndim", 0) == getattr(k, "ndim", 0) == 4:  # else the function refuses them
                 along = 1 if kwargs.get("layout", "bshd") == "bshd" else 2
-                kwargs["block_mask"] = _own(mask, (q.shape[along], k.shape[along]))
+                own = _own(mask, (q.shape[along], k.shape[along]))
+                kwargs["block_mask"] = by_function(own) if alone else own
         return function(*args, **kwargs)
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
@@ -206,7 +254,7 @@ def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
         kinds[..., -1].clamp_(max=PARTIAL)
     noop = sys.modules[type(mask).__module__].noop_mask  # what torch gives a mask that is of blocks alone
     mod = None if mask.mask_mod is noop else mask.mask_mod
-    return of_blocks(kinds.contiguous(), block, mod, (sq, sk))
+    return replace(of_blocks(kinds.contiguous(), block, mod, (sq, sk)), listed=True)
 
 
 @lru_cache(maxsize=256)

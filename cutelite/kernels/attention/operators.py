@@ -30,7 +30,7 @@ from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
-from cutelite.kernels.attention.blocks import block_mask_of
+from cutelite.kernels.attention.blocks import block_mask_of, by_function
 from cutelite.kernels.functions import check_detached
 from cutelite.tuples import NamedTuple
 
@@ -105,7 +105,7 @@ def attend(
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
-        mods = mods[0], block_mask_of(block_mask, shape).derived_mod
+        mods = mods[0], by_function(block_mask_of(block_mask, shape)).mask_mod
     for mod in mods:
         check_detached(mod)
     return Modified.apply(how, mods, block_mask, sinks, *tensors)
