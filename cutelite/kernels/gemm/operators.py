@@ -123,7 +123,7 @@ def finishing(name: str, function: Callable[..., None], **how: Any) -> Any:
         finish = replace(plain, tensors=(*read, *written))
         call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
 
-    return library_op(name, mutates_args={"out", "written"}, results=None)(finished)
+    return library_op(name, mutates_args={"out", "written"}, results=None, flops=flops_of)(finished)
 
 
 def preparing(name: str, function: Callable[..., Any]) -> Any:
@@ -145,7 +145,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return library_op(name, results=lambda a, b, *_: _product(b.new_empty(a.shape), b))(prepared)
+    return library_op(name, results=lambda a, b, *_: _product(b.new_empty(a.shape), b), flops=flops_of)(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
