@@ -297,7 +297,7 @@ def check_underived(what: str = "out=", /, **operands: Any) -> None:
     """
     for name, x in operands.items():
         if needs_gradient(x):
-            raise Misfit(f"{what} has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
+            raise Misfit(f"{what} has no derivative, and {name} needs a gradient: detach it, or leave {what} out")
 
 
 def underived(*only: str, see: str = "") -> Callable[[F], F]:
@@ -365,11 +365,32 @@ def with_words_of_caller(function: F) -> F:
             raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
         except rt.UnreadableArray as error:
             raise of_unreadable(error, (*zip(names, args, strict=False), *kwargs.items())) from None
+        except RuntimeError as error:
+            told = of_operand(error, dict(zip(names, args, strict=False)) | kwargs)
+            if told is None:
+                raise
+            raise told from None
         if out is not None:
             tell_written(out)
         return found
 
     return call  # type: ignore[return-value]
+
+
+def of_operand(error: RuntimeError, given: dict[str, Any]) -> ArrayError | None:
+    """Return torch's error of an operator's argument that is no tensor as one of the caller's, or None if it is none.
+
+    given   the caller's arguments by name
+    """
+    found = re.search(r"a value of type '[^']*Tensor[^']*' for argument '(\w+)' but instead found type", str(error))
+    if found is None or found[1] not in given:
+        return None
+    name, x = found[1], given[found[1]]
+    try:
+        is_array(name, x)
+    except ArrayError as own:
+        return own
+    return ArrayError(f"{name} is a {type(x).__name__}, beside tensors of torch: pass a tensor")
 
 
 def changing(*names: str) -> Callable[[F], F]:
@@ -433,6 +454,9 @@ def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl
     same = [name for name, x in parts if place is not None and start_of(x) == place]
     text = str(error).partition(f"argument `{error.name}` ")[2]
     text = re.sub(r"\b\w+ is declared divisible by", "must be a multiple of", text)  # a dim of the kernel's
+    text = re.sub(
+        r"\bbut \w+ is at least (\S+); if it can be \S+, declare it cl\.Dim\(.*", r"but must be at least \1", text
+    )
     return ArrayError(f"{' or '.join(same)} {text}") if same and text else error
 
 

@@ -199,6 +199,8 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     out = given.result(out, a, "a", "R N", dense=True)
     if a.shape[1] % 8 or b.shape[1] % 8:
         raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
+    if rows.shape[0] and not a.shape[0]:
+        raise ArrayError(f"a has no rows, of which rows could be {rows.shape[0]}")
     if not left_out() and 0 not in out.shape and ends.shape[0]:
         if not a.shape[1]:
             a, b = of_no_columns(a, -1), of_no_columns(b, -1)

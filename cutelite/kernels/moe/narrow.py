@@ -288,15 +288,15 @@ def mix_narrow(
     read, pairs = {"gate_up": gate_up, "down": down, "index": index, "weights": weights}, tokens * k
     out = given.result(out, x, "bf16", "T H", dense=True, apart=read)
     order = sort(index, count)
+    first, second = (
+        Problem(kind, each_of(w, kind, name), i == 0, i == 0)
+        for i, (name, w) in enumerate((("gate_up", gate_up), ("down", down)))
+    )
     if left_out():
         return out
     if not pairs:
         out[...] = 0
         return out
-    first, second = (
-        Problem(kind, each_of(w, kind, name), i == 0, i == 0)
-        for i, (name, w) in enumerate((("gate_up", gate_up), ("down", down)))
-    )
     between, found = empty(x, (pairs, inner)), empty(x, (pairs, hidden))
     run(first, x, gate_up, order.ends, between, order.rows)
     run(second, between, down, order.ends, found)

@@ -132,7 +132,8 @@ def rope_append(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
     """Queries turned; keys turned, and values, behind those of a cache, whose length grows. It has no derivative."""
-    return rope_cache.rope_append(q, k, v, cosines, sines, keys, values, length.reshape(1))
+    one = length.reshape(1) if length is not None and not length.ndim else length
+    return rope_cache.rope_append(q, k, v, cosines, sines, keys, values, one)
 
 
 def _tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
@@ -143,13 +144,13 @@ def _tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: f
 @library_op("cutelite::rope_tables", results=_tables)
 def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
-    code = code_of(positions.new_empty((0,), dtype=dtype))
-    return angles.rope_tables(positions.contiguous(), frequencies.contiguous(), code, scale=scale)
+    code = code_of(torch.empty((0,), dtype=dtype))
+    return angles.rope_tables(positions, frequencies, code, scale=scale)
 
 
 def whole(x: Tensor) -> Tensor:
     """The tensor with elements of a head side by side: gradients of sums have strides of 0."""
-    return x if x.stride()[-1:] == (1,) else x.contiguous()
+    return x if x is None or x.stride()[-1:] == (1,) else x.contiguous()
 
 
 def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] = ()) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, one_of, results, underived
+from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, contiguous, one_of, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import DTYPES, derived
@@ -55,8 +55,8 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
         kind = empty(frequencies, (0,), one_of("dtype", dtype, FLOATS)).dtype
         return made.rope_tables(positions, frequencies, kind, float(scale))
     given = Arguments()
-    given.array("positions", positions, PLACES, "...", dense=True)
-    given.array("frequencies", frequencies, "f32", "N/2", dense=True)
+    given.array("positions", positions, PLACES, "...")
+    given.array("frequencies", frequencies, "f32", "N/2")
     one_of("dtype", dtype, FLOATS)
     n, lead, scale = int(frequencies.shape[0]), tuple(positions.shape), as_number("scale", scale)
     kinds = dict.fromkeys(("cosines", "sines"), ((*lead, 2 * n), dtype))
@@ -66,5 +66,6 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
         place = {"i32": cl.i32, "i64": cl.i64}["i64" if "64" in str(positions.dtype) else "i32"]
         launch = after(-(-m * n // THREADS), THREADS)
         flat = (x.reshape((m, 2, n)) for x in (cosines, sines))
-        build(DTYPES[dtype], place)[launch](positions.reshape((m,)), frequencies, *flat, scale)
+        positions, frequencies = contiguous(positions).reshape((m,)), contiguous(frequencies)
+        build(DTYPES[dtype], place)[launch](positions, frequencies, *flat, scale)
     return cosines, sines

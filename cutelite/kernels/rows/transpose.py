@@ -10,7 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import check_underived, in_words_of_caller, is_array, one_of
+from cutelite.kernels.arguments import Misfit, in_words_of_caller, is_array, needs_gradient, one_of
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.narrow import Narrow
@@ -184,8 +184,8 @@ def transposed(x: Any, to: str | Narrow) -> Any:
         one_of("to", to, RESULTS)
     elif narrow.block != TILE_M:
         raise cl.ArgumentError(f"columns are quantised in blocks of {TILE_M}: to is {to!r}")
-    if narrow is not None or to not in DTYPES:
-        check_underived(f"to={to!r}", x=x)
+    if (narrow is not None or to not in DTYPES) and needs_gradient(x):
+        raise Misfit(f"to={to!r} has no derivative, and x needs a gradient: detach it")
     if (made := derived(x)) is not None:
         return Quantised(*made.transposed_blocks(x, narrow.dtype.name)) if narrow else made.transposed(x, to)
     is_array("x", x)

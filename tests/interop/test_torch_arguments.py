@@ -1,0 +1,87 @@
+"""Functions refuse of fake tensors, and of those that need a gradient, what they refuse of arrays, in their words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import cutelite as cl
+from cutelite.dispatch.divert import diverted
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.softmax import softmax_backward
+from tests.kernels.test_bad_arguments import RIGHT, only_checked, others
+
+KINDS = {ml_dtypes.bfloat16: torch.bfloat16, ml_dtypes.float8_e4m3fn: torch.float8_e4m3fn}
+UNASKED = "masked", "backwards", "off by an element", "read-only"
+"""Arrays that torch has not, and addresses, which fake tensors have not."""
+
+
+def as_tensor(x: Any) -> Any:
+    """Return a tensor with the strides of an array of NumPy, and anything else as it is."""
+    if not isinstance(x, np.ndarray):
+        return x
+    if x.ndim and len(x) > 1 and x.strides[0] == 0:
+        return as_tensor(x[:1].copy()).expand(x.shape)
+    kind, plain = KINDS.get(x.dtype.type), x.copy()
+    return torch.from_numpy(plain) if kind is None else torch.from_numpy(plain.view(f"i{x.itemsize}")).view(kind)
+
+
+def refusal(name: str, given: dict[str, Any], fake: bool) -> Exception | None:
+    function, _ = RIGHT[name]
+    tensors = {word: as_tensor(x) for word, x in given.items()} if fake else given
+    try:
+        if fake:
+            with FakeTensorMode() as mode:
+                named = {w: mode.from_tensor(x) if isinstance(x, torch.Tensor) else x for w, x in tensors.items()}
+                function(**named)
+        else:
+            with diverted(only_checked):
+                function(**tensors)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", RIGHT)
+def test_fake_tensors_are_refused_where_arrays_are(name: str) -> None:
+    given = {word: x.copy() if isinstance(x, np.ndarray) else x for word, x in RIGHT[name][1].items()}
+    if (alone := refusal(name, given, True)) is not None:
+        assert "cannot be read" in str(alone) or name == "norm_backward"  # no operator; beside other arrays
+        return
+    wrong, arrays = [], [word for word, x in given.items() if isinstance(x, np.ndarray)]
+    for turn, word in enumerate(arrays, len(name)):
+        for what, other in others(given[word], turn):
+            if what.startswith(UNASKED) or (what == "of one place" and len(other) < 2):
+                continue
+            asked = given | {word: other}
+            real, fake = refusal(name, asked, False), refusal(name, asked, True)
+            if isinstance(real, cl.SimError):
+                continue
+            known = fake is None or (
+                isinstance(fake, ValueError | TypeError)
+                and any(re.search(rf"\b{each}\b", str(fake)) for each in (word, *arrays))
+            )
+            if (real is None) != (fake is None) or not known:
+                wrong.append(f"{word} as {what}: {real!r}, but of fake tensors {fake!r}"[:400])
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_no_tensor_beside_those_that_need_a_gradient() -> None:
+    x = torch.ones(3, 8, requires_grad=True)
+    with pytest.raises(cl.ArgumentError, match=r"^weight is not an array, but a list$"):
+        rms_norm(x, [1.0] * 8)
+    with pytest.raises(cl.ArgumentError, match=r"^weight is a ndarray, beside tensors of torch: pass a tensor$"):
+        rms_norm(x, np.ones(8, np.float32))
+    refused = pytest.raises(cl.ArgumentError, match=r"^dy is not an array, but None$")
+    with torch.no_grad(), FakeTensorMode(), refused:
+        softmax_backward(None, torch.ones(3, 8))
