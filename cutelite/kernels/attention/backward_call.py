@@ -15,7 +15,7 @@ from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, parted
 from cutelite.kernels.attention.backward_tiles import Starts
-from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
+from cutelite.kernels.attention.blocks import block_mask_of, with_mask_by_function
 from cutelite.kernels.attention.call import Mod, Window, check_heads, modes_of, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
@@ -26,7 +26,7 @@ from cutelite.kernels.planning import planned, planned_alone
 
 @untraced
 @underived()
-@with_own_mask(alone=True)
+@with_mask_by_function
 @planned
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,

@@ -193,13 +193,17 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     return mask  # type: ignore[no-any-return]
 
 
-def with_own_mask(function: F | None = None, *, alone: bool = False) -> Any:
-    """Decorator: give a function of q and k its `block_mask=` as ours where it is torch's: so calls are planned.
+def with_own_mask(function: F) -> F:
+    """Decorator: give a function of q and k its `block_mask=` as ours where it is torch's: so calls are planned."""
+    return _with_mask(function, lambda mask: mask)
 
-    alone   its `mask_mod` has to say by itself what is seen (`by_function`)
-    """
-    if function is None:
-        return functools.partial(with_own_mask, alone=alone)
+
+def with_mask_by_function(function: F) -> F:
+    """Decorator: the same, of a mask whose `mask_mod` says by itself what is seen (`by_function`)."""
+    return _with_mask(function, by_function)
+
+
+def _with_mask(function: F, own: Callable[[BlockMask], BlockMask]) -> F:
     names = list(inspect.signature(function).parameters)
     at = [(names.index(name), name) for name in "qk"]
 
@@ -211,11 +215,10 @@ def with_own_mask(function: F | None = None, *, alone: bool = False) -> Any:
             q, k = given
             if getattr(q, "ndim", 0) == getattr(k, "ndim", 0) == 4:  # else the function refuses them
                 along = 1 if kwargs.get("layout", "bshd") == "bshd" else 2
-                own = _own(mask, (q.shape[along], k.shape[along]))
-                kwargs["block_mask"] = by_function(own) if alone else own
+                kwargs["block_mask"] = own(_own(mask, (q.shape[along], k.shape[along])))
         return function(*args, **kwargs)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
