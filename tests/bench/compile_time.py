@@ -173,13 +173,18 @@ def rows() -> dict[str, tuple[float, Callable[[], float]]]:
 
 def kernels(root: Path) -> dict[str, str]:
     """Name -> code of a checkout that defines `make`, the compile of a kernel."""
-    place, q = {"examples": str(root / "examples")}, "of(1, 4096, 16, 128)"
+    place = {"examples": str(root / "examples")}
+    rows = "np.zeros((1, 16, 4096), np.float32)"
     calls = {
         "GEMM of the library": ("gemm", "gemm", "of(4096, 4096), of(4096, 4096).T"),
-        "attention, causal": ("attention", "attention", f"{q}, {q}, {q}, causal=True"),
-        "its gradients": ("attention", "attention_backward", f"*[{q}] * 5, np.zeros((1, 16, 4096), np.float32)"),
         "RMSNorm": ("rows.norm", "rms_norm", "of(4096, 4096), of(4096)"),
     }
+    for dim in (128, 64):
+        for name, causal in (("causal", True), ("full", False)):
+            q = f"of(1, 4096, 16, {dim})"
+            calls[f"attention, {dim}, {name}"] = "attention", "attention", f"*[{q}] * 3, causal={causal}"
+            given = f"*[{q}] * 5, {rows}, causal={causal}"
+            calls[f"gradients of attention, {dim}, {name}"] = "attention", "attention_backward", given
     return {
         "vector add": OF_AN_EXAMPLE.format(**place, module="vector_add", kernel="vector_add"),
         "Hopper GEMM": OF_AN_EXAMPLE.format(**place, module="hopper_gemm", kernel="gemm"),
