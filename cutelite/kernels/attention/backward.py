@@ -361,10 +361,10 @@ class Apart(Narrow):
         """Do what `Narrow.step` does."""
         (dk, dv, number, place, last), (*_, rows, ds_pipe) = so_far, self.pipes
         state, ds_state = rows.consumer_state_at(number), ds_pipe.producer_state_at(number)
-        before = ds_pipe.consumer_state_at(number - 1)
+        before, begun = ds_pipe.consumer_state_at(number - 1), self.begun(place, number)
         q, do = self.await_queries(state, place)
         dtype = self.plan.problem.dtype
-        s = cl.wgmma.wait_group(0, self.product(0, q, state, self.begun(place, number)))
+        s = cl.wgmma.wait_group(0, self.product(0, q, state, begun))
         scores = self.at_block(place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
         held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)
