@@ -19,7 +19,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cutelite_rt as rt
@@ -223,7 +222,7 @@ class Program:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return the program as a method: its object is the first argument, a constant."""
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else BoundProgram(self, instance)
 
     def __reduce__(self) -> str:
         """Pickle the program by name, as functions are; a copy is the program itself."""
@@ -474,6 +473,22 @@ class Program:
         if path is not None:
             made.save(path)
         return made
+
+
+class BoundProgram(functools.partial[None]):
+    """A program that is a method, bound to an object. Other attributes are the program's."""
+
+    func: Program
+
+    def export(self, path: str | os.PathLike[str] | None, /, *examples: Any, **given: Any) -> rt.CStub:
+        """As `Program.export`, for this object."""
+        return self.func.export(path, *self.args, *examples, **given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    def __repr__(self) -> str:
+        return f"<{self.func!r} of {self.args[0]!r}>"
 
 
 class _Group:

@@ -411,3 +411,22 @@ def test_exported_to_c(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None
     assert c.both_error() == b"both(): argument `out` has extent 65, but its annotation says 64"
     c.both_unload(program)
     assert ctypes.c_int.in_dll(c, "fake_allocated").value == 0
+
+
+class Raised:
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    @cl.program
+    def run(self, x: Any, out: Any) -> None:
+        shifted[1](x, out, self.by)
+
+
+def test_a_method_is_called_and_exported_for_its_object() -> None:
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    raised = Raised(3.0)
+    raised.run(x, out)
+    assert out.tolist() == (x + 3).tolist()
+    stub = raised.run.export(None, x, out)
+    assert stub == Raised.run.export(None, raised, x, out)
+    assert (raised.run.__name__, "of <" in repr(raised.run)) == ("run", True)
