@@ -116,15 +116,9 @@ class RowStream:
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
-                 `together` above 1 with other ways, or where rows begin anywhere, as `ahead` is; those of `check_ways`;
-                 where ends of rows are apart (`RowPartition.ends`), `early`, `kinds`, stages that bring rows to
-                 registers, and with `hold` rows that are taken
+                 `together` above 1 with other ways, or where rows begin anywhere, as `ahead` is; those of `check_ways`
         """
-        check_ways(stages, ahead, taken, early, outside, counter, overlap, pairs, apart, like, kinds)
-        if part.ends and (early or kinds > 1 or (stages and not (stages > 1 if outside is None else outside))):
-            raise mistake(
-                "row-stream", "where ends of rows are apart, no later row is in registers, nor are there kinds"
-            )
+        check_ways(stages, ahead, taken, early, outside, counter, overlap, pairs, apart, like, kinds, part.ends)
         one = bool(stages or many or early or taken) or ahead is not None or part.shift is not None
         if one and (together or 1) > 1:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
@@ -487,14 +481,17 @@ class RowStream:
 
 def check_ways(
     stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, pairs: bool,
-    apart: int, like: Any, kinds: int,
+    apart: int, like: Any, kinds: int, ends: bool,
 ) -> None:  # fmt: skip
     """Check that the ways in which rows come to a team go together.
 
     Errors  `row-stream`: `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages, or
             with `outside` or `counter`; `pairs` without stages, or with `overlap` or `counter`; `apart` without `ahead`
-            or `taken`; `like` with stages; `kinds` without stages, or with `overlap` or `counter`
+            or `taken`; `like` with stages; `kinds` without stages, or with `overlap` or `counter`; where ends of rows
+            are apart (`RowPartition.ends`), `early`, `kinds`, and stages that bring rows to registers
     """
+    if ends and (early or kinds > 1 or (stages and not (stages > 1 if outside is None else outside))):
+        raise mistake("row-stream", "where ends of rows are apart, no later row is in registers, nor are there kinds")
     if taken and (stages or early or outside or ahead is not None or counter is None):
         raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
     if overlap and (not stages or outside or counter is not None):

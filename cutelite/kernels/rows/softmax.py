@@ -7,6 +7,7 @@ needs one reduction.
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -75,7 +76,7 @@ class Merge:
         return Exponentials(top, reduce(x.total * power(x.top - top, self.exact), "add"))
 
 
-def exponentials(vectors: tuple[Any, ...], powers: Any) -> tuple[Exponentials, Any]:
+def exponentials(vectors: Sequence[Any], powers: Any) -> tuple[Exponentials, Any]:
     """Return the sum of exp(x - top) over this thread's elements, and the pair of `top` and the exponentials.
 
     `top` is finite, also where all elements are -inf.
