@@ -18,7 +18,7 @@ pointers.py     arrays of addresses of arrays                        ranges.py  
 device_functions.py   functions that other compilers' kernels link
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
 mirrors.py      host copies of GPU arrays for the simulator          records.py      that comparison, op by op
-comparing.py    launches on both, compared
+comparing.py    launches on both, compared                            nested.py      arguments of programs, taken apart
 
 `cutelite_rt.signature.kinds` checks arguments, and words the errors: docs/how-a-launch-happens.md.
 """

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import cutelite_rt as rt
 from cutelite import config
-from cutelite.dispatch import building
+from cutelite.dispatch import building, nested
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.device import arrays_in, has_gpu
 from cutelite.dispatch.divert import diversion, diverted, on_host
@@ -205,7 +205,10 @@ class Program:
             raise ArgumentError(f"a program is a function that launches kernels, not {function!r}")
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
-        self._entry: Callable[..., None] = self._by_python
+        self._of_parts: dict[Hashable, Program] = {}  # by structure of the arguments
+        kinds = {parameter.kind for parameter in self._signature.parameters.values()}
+        several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+        self._entry: Callable[..., None] = self._by_python if kinds.isdisjoint(several) else self._by_parts
         if (
             inspect.iscoroutinefunction(function)
             or inspect.isgeneratorfunction(function)
@@ -213,9 +216,6 @@ class Program:
             or not hasattr(function, "__name__")
         ):
             raise ArgumentError(f"a program is a plain function, not {function!r}")
-        for parameter in self._signature.parameters.values():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise ArgumentError(f"{self.__name__}() has `{parameter}`: a program names its parameters")
 
     def __repr__(self) -> str:
         return f"<program {self.__qualname__}{self._signature}>"
@@ -240,6 +240,26 @@ class Program:
     def _by_python(self, *args: Any, **kwargs: Any) -> None:
         self._anew(None, None, None, *args, **kwargs)
 
+    def _by_parts(self, *args: Any, **kwargs: Any) -> None:
+        program, parts = self._apart(self._arguments(args, kwargs))
+        program(*parts)
+
+    def _apart(self, arguments: Mapping[str, Any]) -> tuple[Program, list[Any]]:
+        """Return a program of the parts that the arguments consist of, each an array or a constant, and these parts."""
+        parts, key = nested.parts_of(arguments.values())
+        found = self._of_parts.get(key)
+        if found is None:
+            structure = nested.Structure(arguments)
+
+            def of_parts(*given: Any) -> None:
+                self._result_of(structure.put_together(given))
+
+            each = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in structure.names]
+            of_parts.__name__, of_parts.__qualname__ = self.__name__, self.__qualname__
+            of_parts.__signature__ = inspect.Signature(each)  # type: ignore[attr-defined]
+            found = self._of_parts.setdefault(key, Program(of_parts, self.tied))
+        return found, parts
+
     def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -257,6 +277,9 @@ class Program:
         arguments = self._arguments(args, kwargs)
         if _calling.get() is not None and diversion.get():  # within another program, which is traced
             return self._result_of(arguments)
+        if any(map(nested.is_nested, arguments.values())):
+            self._entry = self._by_parts  # from now on: the launcher takes what holds arrays for a constant
+            return self._by_parts(*args, **kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
         kind, ordinal = home_of(self.__name__, [*views.items()]) or ("cuda" if has_gpu() else "cpu", 0)
         environment = config.read()
@@ -329,7 +352,7 @@ class Program:
 
     def _homeless(self, kernel: Kernel | BoundKernel, view: rt.ArrayView) -> ArgumentError:
         text = f"an array of {kernel.__name__}, {view.dtype} {view.shape}, lies in no argument"
-        return ArgumentError(f"{self.__name__}(): {text}: take it as one, not within a list, or as a cl.workspace")
+        return ArgumentError(f"{self.__name__}(): {text}: take it as one, or as a cl.workspace")
 
     def _result_of(self, arguments: Mapping[str, Any]) -> None:
         bound = inspect.BoundArguments(self._signature, OrderedDict(arguments))
@@ -469,7 +492,9 @@ class Program:
         """
         from cutelite.dispatch.export_program import exported
 
-        made = exported(self, self._arguments(examples, given), (arch,) if isinstance(arch, str) else arch, name)
+        program, parts = self._apart(self._arguments(examples, given))
+        arguments = program._arguments(parts, {})
+        made = exported(program, arguments, (arch,) if isinstance(arch, str) else arch, name)
         if path is not None:
             made.save(path)
         return made
