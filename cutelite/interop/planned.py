@@ -281,9 +281,9 @@ _excluded, _AUTOGRAD = torch._C._dispatch_tls_is_dispatch_key_excluded, torch._C
 
 
 def is_transformed() -> bool:
-    """Tell whether torch does more with calls than to run them: modes, transforms of `torch.func`, and tangents."""
+    """Tell whether torch does more with calls than to run them: modes, transforms of `torch.func`, tangents, traces."""
     modes = torch._C._len_torch_dispatch_stack() or torch._C._are_functorch_transforms_active()
-    return bool(modes) or forward_ad._current_level >= 0
+    return bool(modes) or forward_ad._current_level >= 0 or torch._C._is_tracing()
 
 
 PLANNED: tuple[str, ...] = ("cuda",)

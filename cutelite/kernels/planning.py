@@ -60,6 +60,19 @@ def planned(function: F) -> F:
     Where torch's compiler traces the function, as it may where that goes to an operator, a call with `out=`, which has
     none, breaks the graph.
     """
+    return _planned(function, _apart)
+
+
+def planned_whole(function: F) -> F:
+    """Decorator: as `planned`, of a function that tells which calls go to an operator, also those with `out=`.
+
+    So a planned call is not even asked that: no call with a plan goes to one.
+    """
+    return _planned(function, lambda call: function)
+
+
+def _planned(function: F, with_out: Callable[[Any], Any]) -> F:
+    """`planned`; with_out: of the planned function, what torch's compiler traces of a call with `out=`."""
     found: F | None = None
 
     @functools.wraps(function)
@@ -76,7 +89,7 @@ def planned(function: F) -> F:
             found = on_tensors(function, _state)
         return found(*args, **kwargs)
 
-    apart = _apart(call)
+    apart = with_out(call)
     return call  # type: ignore[return-value]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 from functools import lru_cache, partial
 from typing import Any
@@ -15,12 +16,18 @@ from cutelite import Tensor, f32
 pytest.importorskip("torch")
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from cutelite.interop import planned as plans
 from cutelite.interop.planned import planned
 from cutelite.kernels.attention.blocks import tables_of, with_own_mask
+from cutelite.kernels.attention.call import attention
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.gemm import gemm
 from cutelite.kernels.planning import forget_plans
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.rope_append import rope_append
+from cutelite.kernels.rows.rope_tables import rope_tables
 from cutelite.lang.tables import Holder, bound
 from tests.interop.test_torch_out import CASES
 
@@ -237,3 +244,48 @@ def test_what_is_not_planned(ran: list[str]) -> None:
 
 
 GLOBAL = torch.zeros(64, device=DEVICE)
+
+
+def test_functions_that_have_a_plan_still_go_to_operators(ran: list[str]) -> None:
+    """The whole function is planned, also what asks whether a gradient is wanted, or torch traces."""
+    a, b = (torch.randn(shape, device=DEVICE).bfloat16() for shape in ((8, 64), (64, 16)))
+    q, weight = torch.randn(1, 8, 1, 16, device=DEVICE).bfloat16(), torch.ones(64, device=DEVICE)
+    functions = {
+        "gemm": (lambda x: gemm(x, b), a),
+        "attention": (lambda x: attention(x, x, x), q),
+        "rms_norm": (lambda x: rms_norm(x, weight).y, a),
+    }
+    for name, (function, x) in functions.items():
+        for _ in range(4):
+            right = function(x)
+        assert ran[-1] == name
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch.jit is deprecated
+            traced = torch.jit.trace(function, (x,))
+        for again in traced, make_fx(function)(x), torch.compile(function, backend="eager", fullgraph=True):
+            assert torch.equal(again(x), right) and torch.equal(again(-x), function(-x))
+        assert function(x.clone().requires_grad_()).requires_grad
+        assert torch.equal(torch.vmap(function)(torch.stack([x, -x]))[0], right)
+        if name != "rms_norm":  # which is computed in f32
+            with torch.autocast(DEVICE, dtype=torch.bfloat16):
+                assert function(x.float()).dtype == torch.bfloat16
+
+
+def test_a_cache_grows_by_planned_calls(ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length is on the device, and angles differ from token to token."""
+
+    def decoded() -> list[torch.Tensor]:
+        source = torch.Generator().manual_seed(0)
+        keys, values = (torch.zeros(2, 2, 12, 16, device=DEVICE) for _ in range(2))
+        length, found = torch.zeros(1, dtype=torch.int64, device=DEVICE), []
+        for i in range(6):
+            q, k, v = (torch.randn(2, 1, heads, 16, generator=source).to(DEVICE) for heads in (4, 2, 2))
+            cosines, sines = rope_tables(torch.tensor([i], device=DEVICE), torch.ones(8, device=DEVICE), "f32")
+            found.append(rope_append(q, k, v, cosines[:, :8], sines[:, :8], keys, values, length))
+        return [*found, keys, values, length]
+
+    with monkeypatch.context() as context:
+        context.setattr(plans, "PLANNED", ())
+        want = decoded()
+    assert all(torch.equal(x, y) for x, y in zip(decoded(), want, strict=True))
+    assert ran == ["rope_tables", "rope_append"] * 4

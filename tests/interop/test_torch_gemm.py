@@ -249,7 +249,7 @@ def test_an_activation_that_is_a_function_breaks_the_graph() -> None:
     before = frames["total"]
     program = torch.compile(lambda a, b: gemm(a * 2, b, activation=lambda x: x * 0.5) + 1, backend="eager")
     assert near(program(a, b), a.double() @ b.double() + 1)
-    assert frames["total"] - before < 7  # the program, `gemm`, and what comes after breaks in each
+    assert frames["total"] - before < 9  # the program, `gemm`, its wrappers, and what comes after breaks in each
 
 
 def test_functions_without_operators_break_the_graph_and_nothing_of_them_is_compiled() -> None:

@@ -29,7 +29,7 @@ from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import is_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.tuples import NamedTuple
 
 Mod = Callable[..., Any]
@@ -50,6 +50,7 @@ ALIKE_IN_L2 = 4 * 2**20
 
 
 @in_words_of_caller
+@planned_whole
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

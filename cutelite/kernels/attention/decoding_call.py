@@ -16,13 +16,14 @@ from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 
 MOST_KEYS = (1 << 31) - 512
 """Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
 
 
 @underived()
+@planned_whole
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

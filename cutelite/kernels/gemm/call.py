@@ -32,7 +32,7 @@ from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
 from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows import gates
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ ROWS = (8, 16, 32, 64)
 
 
 @in_words_of_caller
+@planned_whole
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,

@@ -27,7 +27,7 @@ from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
-from cutelite.kernels.planning import planned, planned_alone
+from cutelite.kernels.planning import planned, planned_alone, planned_whole
 from cutelite.tuples import NamedTuple
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
@@ -35,6 +35,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
 @in_words_of_caller
+@planned_whole
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 

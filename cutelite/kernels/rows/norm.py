@@ -22,7 +22,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived, flat
 from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
@@ -55,6 +55,7 @@ class Normed(NamedTuple):
 
 
 @in_words_of_caller
+@planned_whole
 def rms_norm(
     x: Any,
     weight: Any = None,
@@ -83,6 +84,7 @@ def rms_norm(
 
 
 @in_words_of_caller
+@planned_whole
 def layer_norm(
     x: Any,
     weight: Any = None,

@@ -14,7 +14,7 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, changing, check_apart, check_in_place, underived
 from cutelite.kernels.arrays import code_of, counter, empty
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.kernels.rows.rope import side_by_side
@@ -114,7 +114,7 @@ def build(t: Append) -> Any:
 
 @underived()
 @changing("keys", "values", "length")
-@apart_with_out
+@planned
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
 ) -> Any:  # fmt: skip

@@ -11,7 +11,7 @@ from cutelite import Tensor, f32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, contiguous, one_of, results, underived
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import after, follow
 
@@ -41,7 +41,7 @@ def build(dtype: Any, place: Any) -> Any:
 
 
 @underived()
-@apart_with_out
+@planned
 def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 1.0, out: Any = None) -> Any:
     """Compute ``cos(angles) * scale`` and ``sin(angles) * scale`` of ``angles = positions * frequencies``.
 
