@@ -9,7 +9,7 @@ import pytest
 import cutelite as cl
 from tests.dispatch import kernels
 from tests.dispatch.test_program import _step as launches
-from tests.dispatch.test_program import doubled
+from tests.dispatch.test_program import doubled, layers
 
 pytestmark = pytest.mark.sm(90)
 
@@ -51,3 +51,21 @@ def test_on_a_gpu_and_in_a_graph() -> None:
     torch.cuda.synchronize()
     graph.replay()
     check(*given)
+
+
+def test_arrays_within_arguments_follow_their_calls() -> None:
+    torch: Any = pytest.importorskip("torch")
+
+    def array() -> Any:
+        return torch.ones(64, device="cuda")
+
+    out, more, rounds = torch.zeros(64, device="cuda"), array(), 0
+    for by in (1.0, 5.0, 1.0):
+        for _ in range(3):
+            held, (first, second, third) = layers(array, by)
+            first += by
+            second *= 7
+            held.run(out, more)
+            rounds += 1
+            assert (out[0].item(), third[0].item(), more[0].item()) == (9, 2, 2**rounds)
+            assert first[0].item() == 1 + by
