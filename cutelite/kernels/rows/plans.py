@@ -389,10 +389,10 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
 def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan | None:
     """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None.
 
-    whole  elements of a row that lie in whole vectors: at least as many less a vector
+    whole  elements of a row that lie in whole vectors, at most; 0: not known
     """
     light = sums < 2
-    if sums == 1 and whole <= 4 * vector * WARP and not few:  # registers keep the sums of a warp's four vectors
+    if sums == 1 and 0 < whole <= 4 * vector * WARP and not few:  # registers keep the sums of a warp's four vectors
         return Plan(WARP, 1, 1, vector, 12, stages=2, ends=True)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
