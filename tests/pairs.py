@@ -6,8 +6,6 @@ simulator takes those that cover all pairs.
 @pytest.mark.parametrize(("shape", "dtype", "center"), in_pairs(SHAPES, DTYPES, (False, True)))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ def test_it(place: Place) -> None:
     place(kernel[grid, block], source, out)     # `out` is written in place, wherever it ran
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,6 @@ A page says in HTML comments, which no reader sees, what a block needs to run:
     <!-- needs torch gpu   the next block runs where these modules, a GPU, are; `more`: not here at all
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import re

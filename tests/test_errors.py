@@ -3,8 +3,6 @@
 `pytest --update` writes the messages anew; read that diff like code.
 """
 
-from __future__ import annotations
-
 import linecache
 from pathlib import Path
 

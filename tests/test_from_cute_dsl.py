@@ -1,7 +1,5 @@
 """docs/from-cute-dsl.md: the names that it says are here are here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that are made from declarations are as these have them now; `make update` writes them anew."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The package: dependencies that are used, and a page for an index without dead links."""
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy

@@ -1,7 +1,5 @@
 """`cutelite.tuples.NamedTuple` is `typing`'s, in all that classes of the compiler ask of it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

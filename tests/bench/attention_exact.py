@@ -1,7 +1,5 @@
 """Attention in float64, which the programs about attention hold results against."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

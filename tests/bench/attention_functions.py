@@ -1,7 +1,5 @@
 """Functions of scores that the programs about attention time, and torch's compiled FlexAttention with the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ In    q, k, v in e4m3, (B, S, H, D) of torch, on a GPU
 Out   the same in e4m3, all scales being 1
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import cudnn  # type: ignore[import-not-found]

@@ -7,8 +7,6 @@ not count, L2 is cold, and all share clocks, power and temperature. Medians of 1
 is compared with float64, from outputs that were poisoned: relative Frobenius error, beside cuBLAS's.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

@@ -3,8 +3,6 @@
 Inputs are normal random numbers (zeros draw less power, and run faster) in enough rotating sets that L2 is cold.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

@@ -3,8 +3,6 @@
 Programs are called in the repository's folder with `PYTHONPATH=.`, as the Makefile does.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import subprocess

@@ -5,8 +5,6 @@
 Needs nothing but Python. Each is the best of many short rounds in one thread.
 """
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Callable

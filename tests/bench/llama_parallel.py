@@ -10,8 +10,6 @@ first norm for a result. The rival is `parallelize_module`, columns of the proje
 torch.compile in the mode of --mode; its head is whole in each process. No case begins after --until seconds.
 """
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

@@ -3,8 +3,6 @@
 python -m tests.bench.needs [torch ...]
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 

@@ -1,7 +1,5 @@
 """Calls that take other operands each time, so that none are in L2 while `cl.do_bench` has them in a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """What QuACK and Liger compute the operations of `rows.py` by, on the same inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

@@ -6,8 +6,6 @@ First, sums of changing sizes, one process behind the other by random times, are
 microseconds of a call in CUDA graphs of 20, medians of rounds in turns, and GB/s of the array's bytes.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from functools import partial

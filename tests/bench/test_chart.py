@@ -1,7 +1,5 @@
 """The chart is SVG that says what the numbers are."""
 
-from __future__ import annotations
-
 import itertools
 from xml.etree import ElementTree
 

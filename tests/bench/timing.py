@@ -4,8 +4,6 @@
 spend on each of them, and captures for itself, while these share graphs and leave out what fails.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import statistics

@@ -1,7 +1,5 @@
 """Where the tests of Blackwell's instructions run: in the simulator, and on a GPU that has tensor memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

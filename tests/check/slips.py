@@ -3,8 +3,6 @@
 `kinds(kernel, grid, arrays, slip)` checks one, and gives what was found.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

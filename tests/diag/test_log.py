@@ -1,7 +1,5 @@
 """Messages of the compiler go to the logger that a program has set up, else to stderr where they are asked for."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

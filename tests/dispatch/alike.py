@@ -1,7 +1,5 @@
 """Two ways of launching compared: what a launch comes to, and launches of which many are alike."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

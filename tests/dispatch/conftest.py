@@ -1,7 +1,5 @@
 """What the tests of launching share: a clean environment, a driver made of Python, arrays on its GPUs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Python's collector is called less often while kernels are compiled, and as before behind that."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

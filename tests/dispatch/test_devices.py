@@ -1,7 +1,5 @@
 """Several GPUs in one process: a kernel is loaded into each one's context, and what was current stays so."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

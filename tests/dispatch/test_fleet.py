@@ -1,7 +1,5 @@
 """Processes that share a cache directory, in every scenario of `fleet.py`, a few of them at a time."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@
 with every choice of arguments known at compile time, which must change nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

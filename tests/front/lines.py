@@ -1,7 +1,5 @@
 """One line of a kernel at a time: what the compiler says of it."""
 
-from __future__ import annotations
-
 import itertools
 import linecache
 import re

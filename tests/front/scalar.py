@@ -3,8 +3,6 @@
 It knows arithmetic, control flow and one-dimensional tensors, and shares no code with the simulator or the lowering.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Public functions called with what they do not take: an error at the line, in words of the language."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import types

@@ -1,7 +1,5 @@
 """Comparisons and conditions that Python would decide in silence: of axes, functions, whole tensors, keys and texts."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.front.lines import built, refusal

@@ -1,7 +1,5 @@
 """docs/language.md says what the compiler does: its examples run, and its table is the compiler's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

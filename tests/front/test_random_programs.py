@@ -3,8 +3,6 @@
 Loops are bounded by a counter of their own, and results are kept small by masks, so that integers of any width agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

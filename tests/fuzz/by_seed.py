@@ -1,7 +1,5 @@
 """The command line of random tests that take a seed each, one after the other in one process."""
 
-from __future__ import annotations
-
 import argparse
 import time
 import traceback

@@ -3,8 +3,6 @@
 `TABLE` holds one row for each operation and choice of types; `COLLECTIVE` those that all threads of a warp execute.
 """
 
-from __future__ import annotations
-
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator

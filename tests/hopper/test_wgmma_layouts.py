@@ -1,7 +1,5 @@
 """Where wgmma finds its operands and leaves its results, against formulas written from the PTX ISA's figures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

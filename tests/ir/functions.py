@@ -1,7 +1,5 @@
 """Random well-formed functions: every kind of constant, type, value and jump that IR text has."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from cutelite.ir.builder import Builder

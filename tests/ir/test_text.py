@@ -1,7 +1,5 @@
 """IR text: it round-trips, and text that is no IR is told where."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 

@@ -1,7 +1,5 @@
 """The verifier accepts what holds together, and names what does not with the op at fault."""
 
-from __future__ import annotations
-
 import pytest
 
 import cutelite.ops  # noqa: F401  # registers the ops

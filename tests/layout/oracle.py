@@ -1,7 +1,5 @@
 """What layouts are, written down a second time and as plainly as possible: the judge of the algebra in these tests."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from math import gcd, prod

@@ -1,7 +1,5 @@
 """Random layouts, small enough to be checked at every point."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bank conflicts, sectors, swizzle synthesis and vector widths, against what is known and against brute force."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

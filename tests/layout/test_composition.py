@@ -1,7 +1,5 @@
 """composition: exact or an error, and an error only where no layout exists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

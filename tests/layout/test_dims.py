@@ -1,7 +1,5 @@
 """Expressions over dims: a normal form that keeps every value, tight facts, and text that reads back."""
 
-from __future__ import annotations
-
 import copy
 import operator
 import pickle

@@ -1,7 +1,5 @@
 """Divides and products: their laws, their normal forms, and what they refuse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules of division: their identities hold for all ints, and each rule divides as Python does."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Complements, inverses and common layouts: by their laws, and against exhaustive search."""
 
-from __future__ import annotations
-
 from math import prod
 
 import pytest

@@ -3,8 +3,6 @@
 Where a layout exists none is refused; a layout of coordinates gives coordinates, also where nothing moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any

@@ -4,8 +4,6 @@ A law that the function carries itself (`laws.promises`) is checked at every cal
 must be true of a result and its arguments. A refusal is a `LayoutError` that bears the name of what was called.
 """
 
-from __future__ import annotations
-
 import inspect
 import operator
 from collections.abc import Callable

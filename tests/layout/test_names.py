@@ -1,7 +1,5 @@
 """The package's names: imported when first used, and the same as type checkers are told."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

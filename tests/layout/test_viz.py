@@ -1,7 +1,5 @@
 """Pictures: what stands in the cells, where lines are drawn, and that SVG is well formed."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Floats in the formats of their types, against NumPy and ml_dtypes."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The text of inline assembly that gives several registers: their struct is written out once, and named elsewhere."""
 
-from __future__ import annotations
-
 import re
 
 from tests.golden.cases import Case, paths

@@ -1,7 +1,5 @@
 """LLVM IR text: the kernel's interface and attributes, loops, line information, and ops that cannot be lowered."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Operators of dense layers by torch's own checks, with weights that lie together and weights that do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Two processes that have half of a model each: logits, gradients and tokens as one has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

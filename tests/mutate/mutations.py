@@ -11,8 +11,6 @@ a poll a branch on the result of a strong load, an atomic or a test of a phase. 
 access next to them. No op and no kernel is known by name here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The places in which the small kernels of these tests run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ops import kernels

@@ -1,7 +1,5 @@
 """Small kernels written with intrinsics, run on the simulator and, where there is one, on a GPU."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Straight-line code of one thread, executed for any number of arguments at once: thread ops without a kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers as the simulator prints them, beside the C library's own printf: every flag, letter and edge of a type."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The mathematics of `cl.math`: the errors that its docstrings state, and the special cases of C."""
 
-from __future__ import annotations
-
 import inspect
 import math as python_math
 import re

@@ -1,7 +1,5 @@
 """Declarations of ops: features, effects, and the fields that docstrings speak of."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The hardware's mathematics: what it means, exactly where it is exact, within its bounds where it is not."""
 
-from __future__ import annotations
-
 import math as python_math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Random kernels that any pass may be tried on: integer arithmetic, register tensors, branches and short loops."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from cutelite.ir.builder import Builder

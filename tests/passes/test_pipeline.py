@@ -1,7 +1,5 @@
 """The table of passes, and what `run` does with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

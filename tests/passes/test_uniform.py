@@ -1,7 +1,5 @@
 """The values that are known to be the same for all lanes."""
 
-from __future__ import annotations
-
 import pytest
 
 from cutelite.ir.parser import parse_function

@@ -1,7 +1,5 @@
 """A CUDA driver made of Python: real enough that the runtime cannot tell, and that tests can see what it did."""
 
-from __future__ import annotations
-
 import ctypes
 import enum
 import itertools

@@ -1,7 +1,5 @@
 """Arrays of a library with the DLPack C exchange API, made of Python."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

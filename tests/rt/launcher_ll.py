@@ -4,8 +4,6 @@ The compiler is ziglang's, a wheel that brings the same clang to every machine; 
 every line. Newer ones than llvmlite's LLVM are of no use: their IR is not read by it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Artefacts as bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

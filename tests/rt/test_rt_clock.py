@@ -1,7 +1,5 @@
 """Graphs and events: what is asked of the driver, and that nothing is left behind."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 from typing import Any

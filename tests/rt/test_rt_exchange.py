@@ -1,7 +1,5 @@
 """Types of arrays as compiled launchers know them."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

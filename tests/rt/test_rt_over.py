@@ -1,7 +1,5 @@
 """Arrays over memory that others own."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from types import SimpleNamespace

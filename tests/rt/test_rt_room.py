@@ -1,7 +1,5 @@
 """The runtime as a room of its own: light to import, and alone."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

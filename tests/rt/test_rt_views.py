@@ -1,7 +1,5 @@
 """Views of device arrays are those that NumPy makes."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import weakref

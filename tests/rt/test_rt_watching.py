@@ -1,7 +1,5 @@
 """Dicts that are watched: every change counts, whoever makes it, and nothing else does."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import sys

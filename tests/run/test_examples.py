@@ -1,7 +1,5 @@
 """The examples, at shapes odd and even: on the simulator here, on a GPU (larger shapes too) where there is one."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every example compiles with source lines, and its instructions carry them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

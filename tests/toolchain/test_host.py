@@ -1,7 +1,5 @@
 """Machine code of the host: whole in itself, whatever the architecture."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

@@ -1,7 +1,5 @@
 """LLVM IR -> PTX by libNVVM: the translation to LLVM 7, and equal kernels from both backends."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Every op of the golden files through libNVVM, as the lowering spells it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures of the tests of tuning: a clean environment, a driver in Python, and a timer of given numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

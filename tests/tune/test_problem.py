@@ -1,7 +1,5 @@
 """Calls of a tuned function that are alike, and calls that are not."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The race: medians decide, losers drop out early, close ones are seen often."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

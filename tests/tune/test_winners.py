@@ -1,7 +1,5 @@
 """Winners on disk: found by other processes, kept apart by all they depend on, and made again when they are damaged."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The vocabulary by rows: `ROWS` has one for each instruction, in the file of its family."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from cutelite import ops

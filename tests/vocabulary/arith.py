@@ -1,7 +1,5 @@
 """Arithmetic, comparison and selection of numbers of one type, and the composition of vectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PTX that the kernel's author wrote."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Vec, f32, u32, u64
 from cutelite.ops import asm
 from tests.vocabulary.row import Row, of

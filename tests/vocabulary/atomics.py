@@ -1,7 +1,5 @@
 """Atomic updates, and loads and stores that other threads see in order."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import SCALARS, Ptr, Vec, bf16, e4m3, f16, f32, f64, i8, i32, i64, u16, u32, u64
 from cutelite.ops import atomics, sync
 from tests.vocabulary.row import Row, of

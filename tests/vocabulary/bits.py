@@ -1,7 +1,5 @@
 """Integer instructions that Python has no operator for, against Python's integers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cutelite.ir.types import Vec, elem_of, f32, i8, i16, i32, i64, u16, u32

@@ -1,7 +1,5 @@
 """Calls of linked functions."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Vec, f32
 from cutelite.ops import call
 from tests.vocabulary.row import Row, of

@@ -1,7 +1,5 @@
 """Blocks of a cluster, and grids one after the other."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cutelite.ir.types import SCALARS, Vec, f16, f32, f64, i32, i64, u32, u64

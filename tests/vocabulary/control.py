@@ -1,7 +1,5 @@
 """Terminators of blocks."""
 
-from __future__ import annotations
-
 from cutelite.ops import control
 from tests.vocabulary.row import Row
 

@@ -1,7 +1,5 @@
 """Conversions between types of numbers, and between names for the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Asynchronous copies of bytes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cutelite.ir.types import SCALARS, Ptr, f32, i32, u16, u32, u64

@@ -1,7 +1,5 @@
 """Prints and traps."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Ptr, bf16, f32, i32, i64, u8
 from cutelite.ops import debug
 from tests.vocabulary.row import Row, of

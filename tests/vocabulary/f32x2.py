@@ -1,7 +1,5 @@
 """Arithmetic on packed pairs of f32."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cutelite.ir.types import Vec, f16, f32

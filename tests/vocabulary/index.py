@@ -1,7 +1,5 @@
 """Special registers, and extents of the launch."""
 
-from __future__ import annotations
-
 from cutelite.ops import index
 from tests.vocabulary.row import Row
 

@@ -1,7 +1,5 @@
 """Kernels made of spellings: to be assembled, printed, and kept as golden files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Matrices between shared memory and the registers of a warp."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cutelite.ir.types import Ptr, Vec, bf16, f16, f32, i8, tf32

@@ -1,7 +1,5 @@
 """The mathematics of the hardware: exact where it is, within its bounds where it is not."""
 
-from __future__ import annotations
-
 import math as python_math
 from typing import Any
 

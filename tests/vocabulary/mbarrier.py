@@ -1,7 +1,5 @@
 """Barriers in shared memory that count arrivals and bytes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

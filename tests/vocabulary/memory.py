@@ -1,7 +1,5 @@
 """Plain loads and stores."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import i32
 from cutelite.ops import memory
 from tests.vocabulary.row import Row, of

@@ -1,7 +1,5 @@
 """Products of matrices by a warp."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import SCALARS, Vec, f16, f32
 from cutelite.ops import mma
 from tests.vocabulary.row import Form, Row, of

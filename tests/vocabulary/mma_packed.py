@@ -1,7 +1,5 @@
 """Products of matrices of 4-bit numbers and of bits by a warp."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Vec, f32, i32, u32
 from cutelite.ops import mma, mma_packed
 from tests.vocabulary.row import Form, Row, of

@@ -1,7 +1,5 @@
 """Products of floats of 8, 6 and 4 bits by a warp, with block scales."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

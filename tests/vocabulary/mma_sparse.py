@@ -1,7 +1,5 @@
 """Products of a sparse matrix by a warp."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import SCALARS, Vec, f32, u32
 from cutelite.ops import mma, mma_sparse
 from tests.vocabulary.row import Form, Row, of

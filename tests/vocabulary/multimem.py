@@ -1,7 +1,5 @@
 """Multimem: memory of several GPUs at one address."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import SCALARS, Ptr, Scalar, Vec, bf16, e4m3, e5m2, elem_of, f16, f32, f64, i8, i32, i64, u64
 from cutelite.ops import multimem
 from tests.vocabulary.row import Row, of

@@ -1,7 +1,5 @@
 """Floats of 4 and 6 bits."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import f32, i32, u16
 from cutelite.ops import narrow
 from tests.vocabulary.row import Row, of

@@ -4,8 +4,6 @@ A value of the reference is a NumPy array with an element for each thread: of th
 float32 and float64 as they are; bf16 and tf32 as the float32 numbers that they are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

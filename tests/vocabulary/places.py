@@ -1,7 +1,5 @@
 """Types that asynchronous instructions work on: addresses, barriers, tiles and their tensor maps."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, bf16, mbarrier
 from cutelite.layout import Layout
 from cutelite.ops.swizzles import SWIZZLES

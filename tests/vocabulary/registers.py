@@ -1,7 +1,5 @@
 """The number of a warpgroup's registers, and the lane that acts for a warp."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from cutelite.ir.types import u32

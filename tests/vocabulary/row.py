@@ -6,8 +6,6 @@
 `tests/vocabulary/<family>.py` has the rows of `cutelite/ops/<family>.py`.
 """
 
-from __future__ import annotations
-
 import re
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The machine instructions of Blackwell's own ops, as nvdisasm prints them, from fields and without the ops' code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

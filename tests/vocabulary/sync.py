@@ -1,7 +1,5 @@
 """Barriers of a block, fences of memory, and sleep."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import boolean, f32, i32, u32
 from cutelite.ops import sync
 from tests.vocabulary.row import Row, of

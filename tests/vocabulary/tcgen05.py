@@ -1,7 +1,5 @@
 """Tensor memory, and the products whose accumulators lie there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The products of tcgen05: dense and sparse, plain and scaled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Tensors, which passes make into pointers and values."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Tensor, f32
 from cutelite.layout import Layout
 from cutelite.ops import tensor

@@ -1,7 +1,5 @@
 """TMA descriptors in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Every word computes its row's reference, on the simulator and on a GPU: exactly, or as close as the row says."""
 
-from __future__ import annotations
-
 from functools import partial
 from operator import attrgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies of tiles by tensor maps, and fences between proxies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

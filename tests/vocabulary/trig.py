@@ -1,7 +1,5 @@
 """The reduction of angles."""
 
-from __future__ import annotations
-
 from cutelite.ir.types import Vec, bf16, f32, f64
 from cutelite.ops import trig
 from tests.vocabulary.row import Row, alike, of

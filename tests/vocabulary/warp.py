@@ -1,7 +1,5 @@
 """Operations of a warp together. References take arrays of (warps, 32)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products of matrices by a warpgroup, and the waits for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """`lop3` of two operands and a logical instruction of the same two: their table, read off the machine code."""
 
-from __future__ import annotations
-
 import re
 
 from tests.toolchain.ptxas_bugs.frames import OF_NUMBERS
