@@ -13,14 +13,13 @@ from cutelite.layout import (
     Swizzle,
     checked,
     composition,
-    evaluate,
     get,
     is_compatible,
     make_identity_layout,
     parse_layout,
 )
 from tests.layout import oracle
-from tests.layout.strategies import THOROUGH, USUAL, bindings, layouts, swizzles, symbolic_layouts
+from tests.layout.strategies import THOROUGH, USUAL, layouts, swizzles
 
 
 @THOROUGH
@@ -34,18 +33,6 @@ def test_exact_or_impossible(lhs: Layout, rhs: Layout) -> None:
     else:
         assert is_compatible(rhs.shape, result.shape)
         assert oracle.values(result) == [oracle.value(lhs, index) for index in oracle.values(rhs)]
-
-
-@USUAL
-@given(symbolic_layouts(), symbolic_layouts(), bindings())
-def test_over_dims(lhs: Layout, rhs: Layout, values: dict[str, int]) -> None:
-    try:
-        with checked():
-            result = composition(lhs, rhs)
-    except LayoutError:
-        return
-    lhs, rhs, result = evaluate((lhs, rhs, result), values)
-    assert oracle.values(result) == [oracle.value(lhs, index) for index in oracle.values(rhs)]
 
 
 @USUAL
@@ -153,13 +140,3 @@ def test_swizzled(swizzle: Swizzle, lhs: Layout, rhs: Layout) -> None:
     else:
         assert isinstance(result, ComposedLayout)
         assert (get(result, 0) if rhs.shape else result).inner == swizzle
-
-
-@USUAL
-@given(layouts(64), swizzles(), layouts(32))
-def test_a_layout_after_a_swizzle(lhs: Layout, swizzle: Swizzle, rhs: Layout) -> None:
-    with checked():
-        result = composition(lhs, ComposedLayout(swizzle, 3, rhs))
-    assert [result(i) for i in range(oracle.size(rhs))] == [
-        oracle.value(lhs, swizzle(3 + index)) for index in oracle.values(rhs)
-    ]

@@ -32,7 +32,7 @@ from tests.layout import oracle
 from tests.layout.strategies import M, N, bindings, expressions, layouts, shapes, swizzles, symbolic_layouts
 
 FUNCTIONS = {name: thing for name in dir(algebra) if inspect.isfunction(thing := getattr(algebra, name))}
-FEW = settings(max_examples=15, deadline=None)
+FEW = settings(max_examples=settings().max_examples // 2, deadline=None)
 
 Values = dict[str, int]
 

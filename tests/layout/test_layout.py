@@ -426,22 +426,6 @@ def test_recast_of_swizzled_and_dynamic() -> None:
         recast_layout(8, 16, Layout((4, 8), (2, 16)))
 
 
-@USUAL
-@given(layouts(), st.data())
-def test_slices(layout: Layout, data: st.DataObject) -> None:
-    def pick(shape: Any) -> Any:
-        if isinstance(shape, tuple) and data.draw(st.booleans()):
-            return tuple(map(pick, shape))
-        return None if data.draw(st.booleans()) else data.draw(st.integers(0, max(0, int(size(shape)) - 1)))
-
-    coord = tuple(map(pick, layout.shape)) if isinstance(layout.shape, tuple) else pick(layout.shape)
-    with checked():
-        sub, offset = slice_and_offset(coord, layout)
-    whole = {oracle.value(layout, i) for i in range(oracle.size(layout))}
-    if oracle.leaves(sub.shape):
-        assert {offset + v for v in oracle.values(sub)} <= whole
-
-
 def test_common_layout_needs_no_order_of_arguments() -> None:
     a, b = Layout((4, 4, 4), (1, 4, 32)), Layout((4, 4, 4), (1, 16, 4))
     assert max_common_layout(a, b) == max_common_layout(b, a) == Layout(4)

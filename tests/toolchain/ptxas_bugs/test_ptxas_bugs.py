@@ -12,6 +12,7 @@ Another ptxas is tried with CUTELITE_PTXAS.
 
 from __future__ import annotations
 
+import importlib
 import re
 from types import ModuleType
 
@@ -22,41 +23,11 @@ from cutelite.toolchain import assemble, disassemble, find, to_cubin
 from cutelite.toolchain.ptxas import version
 from cutelite.toolchain.ptxas_bugs import BUGS, WORDS, avoid, bugs_of
 from cutelite.toolchain.ptxas_bugs.bug import Bug, parse_version
-from tests.toolchain.ptxas_bugs import (
-    absolute_sign,
-    atomic_loops,
-    far_constants,
-    high_half_difference,
-    logic_read_late,
-    lop3_repeated_operand,
-    min_max_equality,
-    narrow_store_of_float,
-    negated_second_of_three,
-    negation_16_bits,
-    not_in_place,
-    relu_of_one_half,
-    saturation_of_negated,
-    selection_read_late,
-)
+from tests.toolchain.ptxas_bugs import atomic_loops
 from tests.toolchain.ptxas_bugs.frames import STRAIGHT
 
-MODULES = (
-    absolute_sign,
-    atomic_loops,
-    far_constants,
-    high_half_difference,
-    logic_read_late,
-    lop3_repeated_operand,
-    min_max_equality,
-    narrow_store_of_float,
-    negated_second_of_three,
-    negation_16_bits,
-    not_in_place,
-    relu_of_one_half,
-    saturation_of_negated,
-    selection_read_late,
-)
-BUG_OF = {module: dict(zip(WORDS, BUGS, strict=True))[module.__name__.rpartition(".")[2]] for module in MODULES}
+MODULES = [importlib.import_module(f"tests.toolchain.ptxas_bugs.{name}") for name in WORDS]
+BUG_OF = dict(zip(MODULES, BUGS, strict=True))
 
 
 def framed(module: ModuleType, line: str) -> str:
