@@ -212,9 +212,6 @@ class Engine(Protocol):
     def result(self, ticket: Ticket) -> Any:
         """Return the result of `read` of this work; an error unless a wait has retired it."""
 
-    def in_flight(self, lanes: Lanes, queue: str) -> bool:
-        """Tell whether any work that these threads started in `queue` is incomplete."""
-
 
 class Mbarriers(Protocol):
     """mbarrier objects: 64-bit words in shared memory. Addresses (lanes,) may be of another CTA of the cluster.

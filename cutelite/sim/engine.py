@@ -110,10 +110,6 @@ class Engine:
             self._agent(ticket).fail("in-flight", f"a result of {ticket.op.name} that no wait retired", help=help)
         return ticket.data
 
-    def in_flight(self, lanes: Executing, queue: str) -> bool:
-        threads = set(lanes.tid[lanes.mask].tolist())
-        return any(w.queue == queue and not threads.isdisjoint(w.tid.tolist()) for w in self.pending)
-
     def committed(self, queue: str) -> Array:
         """Return, for each thread, the number of groups that it has committed in `queue`."""
         found = self._committed.get(queue)

@@ -1,4 +1,4 @@
-"""Conversions to formats of 8 and 16 bits against all their numbers; ways of several steps; bits kept."""
+"""Conversions besides those of `tests/vocabulary`: ways of several steps, bits that are kept, literals."""
 
 from __future__ import annotations
 
@@ -18,29 +18,25 @@ from cutelite.ir.types import (
     Vec,
     bf16,
     e4m3,
-    e5m2,
     elem_of,
     f16,
     f32,
     f64,
     i8,
-    i16,
     i32,
     i64,
     tf32,
     u8,
     u16,
     u32,
-    u64,
 )
 from cutelite.lang.convert import bitcast, convert
 from cutelite.lang.promotion import to_dtype
 from cutelite.ops.arith import VecMake
 from cutelite.ops.convert import Convert, modes, steps
 from tests.ops.straight import emit_here, evaluate
+from tests.vocabulary.numbers import samples
 
-INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
-SMALL = (f16, bf16, e4m3, e5m2)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN and infinities are what is tested
 RANDOM = np.random.default_rng(0)
 
@@ -49,65 +45,8 @@ def converted(a: Any, source: Scalar, to: Scalar, rounding: str = "", saturate: 
     return evaluate(lambda x: emit_here(Convert(x.value, to, rounding, saturate)), (source,), a)
 
 
-def floats(t: Scalar) -> Any:
-    """Special numbers, any bits, halfway cases of narrower formats, and integers with fractions."""
-    dtype = numpy_dtype(t)
-    special = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999, np.inf, -np.inf, np.nan, 448, 464, 465, 57344]
-    special += [61440, 65504, 65519.9, 65520, 1e-45, 2.0**-24, 3e-8, 3.4e38, 2.0**31, 2.0**63, -(2.0**31), 255.5, 127.5]
-    bits = f"u{dtype.itemsize}"
-    random = RANDOM.integers(0, np.iinfo(bits).max, 2000, bits, endpoint=True).view(dtype)
-    halves = (RANDOM.integers(0, 2**12, 500) * 2.0 ** RANDOM.integers(-30, 20, 500)).astype(dtype)
-    return np.concatenate([np.array(special).astype(dtype), random, halves, (random % dtype.type(300)).astype(dtype)])
-
-
-def values_of(t: Scalar) -> tuple[Any, Any]:
-    """All finite numbers of an 8- or 16-bit format in order, as f64, and their bits; zero once."""
-    bits = np.arange(1 << t.bits, dtype=f"u{t.bits // 8}")
-    values = bits.view(numpy_dtype(t)).astype(np.float64)
-    keep = np.isfinite(values) & ~((values == 0) & np.signbit(values))
-    order = np.argsort(values[keep])
-    return values[keep][order], bits[keep][order]
-
-
-def nearest(x: Any, t: Scalar, mode: str) -> Any:
-    """`x` (f64) rounded to the small format by looking at all its numbers. Beyond the last one it is infinite."""
-    values, bits = values_of(t)
-    below = np.clip(np.searchsorted(values, x, side="right") - 1, 0, len(values) - 1)
-    above = np.clip(np.searchsorted(values, x, side="left"), 0, len(values) - 1)
-    down, up = np.abs(x - values[below]), np.abs(values[above] - x)
-    even = bits[below] % 2 == 0
-    closest = np.where((down < up) | ((down == up) & even), below, above)
-    toward_zero = np.where(x > 0, below, above)
-    return values[{"rn": closest, "rz": toward_zero, "rm": below, "rp": above}[mode]]
-
-
-@pytest.mark.parametrize("to", SMALL, ids=str)
-@pytest.mark.parametrize("source", [f16, f32, f64], ids=str)
-def test_floats_become_the_nearest_number_of_a_small_format(source: Scalar, to: Scalar) -> None:
-    allowed = modes(source, to)
-    if not allowed:
-        return
-    a = floats(source)
-    x = a.astype(np.float64)
-    top = values_of(to)[0][-1]
-    half_step = top - (values_of(to)[0][-2] + top) / 2
-    for mode in allowed:
-        got = converted(a, source, to, mode).astype(np.float64)
-        inside = np.abs(x) <= top
-        assert np.array_equal(got[inside], nearest(x[inside], to, mode))
-        assert np.array_equal(np.isnan(got), np.isnan(x))
-        assert np.array_equal(np.signbit(got[~np.isnan(x)]), np.signbit(x[~np.isnan(x)]))
-        beyond = np.abs(x) > top
-        if to.name in ("e4m3", "e5m2"):
-            assert (np.abs(got[beyond]) == top).all()
-        elif mode == "rn":
-            assert np.array_equal(np.isinf(got[beyond]), np.abs(x[beyond]) >= top + half_step)
-        elif mode == "rz":
-            assert np.array_equal(np.isinf(got[beyond]), np.isinf(x[beyond]))
-
-
 def test_tf32_rounds_to_eleven_bits_with_ties_away() -> None:
-    a = floats(f32)
+    a = samples("f32", 2000, RANDOM)
     a = a[np.isfinite(a)]
     got = converted(a, f32, tf32).view(np.uint32)
     assert np.array_equal(got, (a.view(np.uint32) + 0x1000) & ~np.uint32(0x1FFF))
@@ -122,24 +61,6 @@ def test_every_pair_of_types_has_a_way_whose_steps_are_instructions() -> None:
             assert (way[-1] if way else source) == to and len(way) <= 3
             for a, b in zip((source, *way), way, strict=False):
                 assert modes(a, b) is not None, (source, to, way)
-
-
-@pytest.mark.parametrize(
-    ("source", "to"), [(bf16, e4m3), (e5m2, bf16), (i32, tf32), (e4m3, e5m2), (u8, e4m3), (e4m3, i32)], ids=str
-)
-def test_ways_of_several_steps_lose_nothing_that_the_last_would_keep(source: Scalar, to: Scalar) -> None:
-    a = (
-        values_of(source)[0].astype(numpy_dtype(source))
-        if source in (*SMALL, u8)
-        else np.arange(-99, 99, dtype=np.int32)
-    )
-    got = evaluate(lambda x: x.to(to), (source,), a).astype(np.float64)
-    exact = a.astype(np.float64)
-    if to.is_int:
-        assert np.array_equal(got, np.trunc(exact))
-    else:
-        inside = np.abs(exact) <= (values_of(to)[0][-1] if to in SMALL else np.inf)
-        assert np.array_equal(got[inside], nearest(exact[inside], to, "rn") if to in SMALL else exact[inside])
 
 
 PAIRS = [(f32, u32), (Vec(bf16, 2), u32), (Vec(f16, 4), Vec(i32, 2)), (Vec(u8, 8), f64), (Vec(e4m3, 4), Vec(u16, 2))]

@@ -14,26 +14,14 @@ from cutelite.ir.types import (
     Scalar,
     Type,
     Vec,
-    bf16,
     e4m3,
-    e5m2,
     f16,
     f32,
     f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    tf32,
-    u8,
-    u16,
-    u32,
-    u64,
 )
 from cutelite.lang import math
 from cutelite.lang.convert import convert
 from cutelite.ops import math as math_ops
-from cutelite.ops.convert import modes, steps
 from tests.ops.kernels import run_gpu
 from tests.ops.straight import emit_here, evaluate
 from tests.ops.test_lang_math import BINARY, UNARY
@@ -41,7 +29,6 @@ from tests.ops.test_lang_math import BINARY, UNARY
 pytestmark = [pytest.mark.sm(90), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 RANDOM = np.random.default_rng(0)
 BLOCK = 256
-INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
 
 
 def on_gpu(body: Callable[..., Any], result: Scalar, *columns: Any) -> Any:
@@ -143,35 +130,6 @@ def test_half_precision_approximations(op: type[Any]) -> None:
     allowed = 2.0**-9.9 * truth + 2.0**-24 if op is math_ops.Ex2Approx else 2.0**-10.987
     inside = np.isfinite(x) & (np.abs(truth) < 65504)
     assert (np.abs(got - truth) <= allowed)[inside].all()
-
-
-CONVERSIONS = [
-    (source, to, mode)
-    for source in (*INTS, f16, bf16, f32, f64, e4m3, e5m2)
-    for to in (*INTS, f16, bf16, f32, f64, tf32, e4m3, e5m2)
-    if source != to
-    for mode in (modes(source, to) or ("",))
-]
-
-
-@pytest.mark.parametrize(("source", "to", "mode"), CONVERSIONS, ids=str)
-def test_conversions_give_the_simulators_bits(source: Scalar, to: Scalar, mode: str) -> None:
-    x = sample(source, 1 << 14)
-    result = f32 if to == tf32 else to
-    say = lambda a: convert(a, to, rounding=mode if len(steps(source, to)) == 1 else "").to(result)  # type: ignore[arg-type]  # noqa: E731
-    assert_same(on_gpu(say, result, x), evaluate(say, (source,), x), x)
-
-
-@pytest.mark.parametrize("to", [f16, bf16, e4m3, e5m2], ids=str)
-def test_conversions_in_pairs_keep_the_order(to: Scalar) -> None:
-    x, out = sample(f32, 1 << 12), np.zeros(1 << 12, numpy_dtype(to))
-
-    def kernel(x: Any, out: Any) -> None:
-        tile = cl.block_idx.x * 32 + cl.thread_idx.x
-        out.tile(4, tile).store(x.tile(4, tile).load().to(to))
-
-    run_gpu(kernel, x, out, grid=len(x) // 128)
-    assert_same(out, evaluate(lambda a: a.to(to), (f32,), x), x)
 
 
 def test_small_floats_in_vectors() -> None:

@@ -1,6 +1,5 @@
 """The hardware's mathematics: what it means, exactly where it is exact, within its bounds where it is not."""
 
-import math as python_math
 from collections.abc import Callable
 from typing import Any
 
@@ -56,19 +55,6 @@ def test_div_approx_gives_up_on_large_divisors() -> None:
     assert full.tolist() == [2.0**-127, np.inf, np.float32(1 / 3), 0]
     quick = apply(lambda x, y: ops.DivApprox(x, y, full=False), f32, a, b)
     assert quick[0] == 0 and np.isnan(quick[1]) and quick[2] == np.float32(1 / 3)
-
-
-@pytest.mark.parametrize("t", [f32, f64], ids=str)
-def test_remainders_are_exact(t: Scalar) -> None:
-    a = np.concatenate([floats(t), RANDOM.integers(-99, 99, 500).astype(numpy_dtype(t))])
-    b = np.concatenate([np.roll(floats(t), 5), RANDOM.integers(-9, 9, 500).astype(numpy_dtype(t))])
-    assert same(apply(ops.Fmod, t, a, b), np.fmod(a, b))
-
-    def rest(x: float, y: float) -> float:
-        return python_math.remainder(x, y) if np.isfinite(x) and y and y == y else np.nan
-
-    expected = np.array([rest(float(x), float(y)) for x, y in zip(a, b, strict=True)]).astype(a.dtype)
-    assert same(apply(ops.Remainder, t, a, b), expected)
 
 
 def pi_to(bits: int) -> int:

@@ -75,9 +75,15 @@ def through() -> Iterator[Operation]:
     rounded = lambda x: from_float(x, "tf32", "rna")  # noqa: E731  # other roundings need a newer GPU
     yield Operation('cl.convert({0}, cl.tf32, rounding="rna").to(cl.f32)', ("f32",), "f32", rounded)
     for small in ("e4m3", "e5m2"):
-        for a, back in (("f32", "f32"), ("f16", "f16"), ("bf16", "bf16"), ("f32", "bf16")):
+        alike = [(a, a) for a in ("f16", "bf16", "f32", "f64")]
+        for a, back in (*alike, ("f32", "bf16"), ("i32", "f32"), ("u8", "f16")):
             meaning = lambda x, s=small, b=back: from_float(from_float(x, s), b)  # noqa: E731
             yield Operation(f"{{0}}.to(cl.{small}).to(cl.{back})", (a,), back, meaning)
+        whole = lambda x, s=small: to_int(from_float(x, s), "i32")  # noqa: E731
+        yield Operation(f"{{0}}.to(cl.{small}).to(cl.i32)", ("f32",), "i32", whole)
+    twice = lambda x: from_float(from_float(x, "e4m3"), "e5m2")  # noqa: E731
+    yield Operation("{0}.to(cl.e4m3).to(cl.e5m2).to(cl.f32)", ("f32",), "f32", twice)
+    yield Operation("{0}.to(cl.tf32).to(cl.f32)", ("i8",), "f32", lambda x: from_float(x, "f32"))
     for to in ("f16", "bf16", "e4m3", "e5m2"):
         for i in (0, 1):
             both = lambda x, y, t=to, i=i: from_float((x, y)[i], t).astype(np.float32)  # noqa: E731

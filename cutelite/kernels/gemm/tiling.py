@@ -173,19 +173,15 @@ class Tiling:
         return Tile(row, n * self.columns, batch, batch, 0, i32(cl.ceil_div(K, self.depth)), (group,), end)
 
     def place_in_k(self, tiles: Any, ends: Any) -> Any:
-        """This block's next tile, of groups along K; a group without columns has one step, of zeros."""
-        BM, (CM, CN) = self.config.tile[0], self.config.cluster
+        """This block's next tile, of groups along K; a group without columns has one step, of zeros. No clusters."""
         m, n, group = tiles.coordinate()
-        if self.clustered:
-            rank = cl.block_rank_in_cluster()
-            m, n = m * CM + rank % CM, n * CN + rank // CM
         held = min(group, ends.shape[0] - 1)  # behind the last tile too one is asked for
         end, begin = ends[held], i32(0)
         if held > 0:
             begin = ends[held - 1]
         assert begin <= end <= K, f"group {held} is of rows {begin} to {end} of {i32(K)}"
         steps = max(1, (end - begin + self.depth - 1) // self.depth)
-        return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
+        return Tile(m * self.config.tile[0], n * self.columns, (), (group,), 0, steps, (), end, begin)
 
     def column(self, column: Any, at: int) -> Any:
         """The column of B for column `at` of a tile that begins at `column`, of two halves at that of the first."""
