@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import E, Path, along, coordinate, paths
+from cutelite.layout.basis import Basis, E, Path, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, complement_columns, has_f2
@@ -217,6 +217,9 @@ def _tiled(values: list[int] | None, target: Int) -> Layout | None:
 def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
     """Return the complement by coordinates: along each path, the complement within the target's extent there."""
     found = {path for path in paths(flatten_to_tuple(layout.stride)) if path}
+    for extent, step in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        if isinstance(step, Basis) and len(step.terms) > 1 and not is_one(extent):
+            raise LayoutError("complement", f"stride {show(step)} of {layout} moves along several coordinates at once")
     rests = []
     uncovered: Int | None = None
     for path, extent in _extents(target, found, ()):

@@ -7,6 +7,7 @@ from hypothesis import given
 
 from cutelite.layout import (
     ComposedLayout,
+    E,
     Layout,
     LayoutError,
     Swizzle,
@@ -193,6 +194,7 @@ def test_thread_value_layouts() -> None:
         (logical_divide, (Layout(16), Layout((2, 2), (1, 1))), "overlaps itself"),
         (logical_divide, (Layout(16), Layout((2, 2), (1, 3))), "cover only the first 2 elements"),
         (logical_divide, (Layout((6, 4), (4, 1)), 4), "is no layout"),
+        (logical_divide, (Layout((2, 2)), Layout(2, E(0) + E(1))), "moves along several coordinates"),
         (zipped_divide, (Layout(8), Layout(2, -1)), "is not positive"),
         (logical_product, (Layout((8, 8)), (2, 2, 2)), "has more modes than"),
         (logical_product, (Layout((2, 2), (1, 1)), 4), "overlaps itself"),
