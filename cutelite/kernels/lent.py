@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import cutelite_rt as rt
+from cutelite.dispatch.divert import diverted, nothing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,6 +65,36 @@ def widened(array: Any) -> Any:
     if hasattr(array, "long"):
         return array if array.is_floating_point() or array.is_complex() else array.long()
     return array.astype("int64") if array.dtype.kind in "iu" else array
+
+
+def check_call(function: Callable[..., Any], constants: dict[str, Any], /, **arrays: Any) -> None:
+    """Refuse what a function refuses, in its words, when JAX traces the call: not when the computation runs.
+
+    The function is called once for each kind of arrays, with arrays of NumPy that hold nothing, and no launch.
+
+    constants   its arguments that are no arrays, by name
+    arrays      its other arguments: JAX's arrays, traced or not. What is none of these the function is given as it is
+    """
+    import numpy
+
+    from cutelite.interop.jax import check_untraced  # late: it imports JAX
+
+    check_untraced(constants)
+    kinds = [(name, (tuple(x.shape), x.dtype) if is_jax(x) else x) for name, x in arrays.items()]
+    key = function, repr(kinds), repr(sorted(constants.items()))
+    if key in _checked:
+        return
+    given = {name: numpy.empty(x.shape, x.dtype) if is_jax(x) else x for name, x in arrays.items()}
+    with diverted(nothing):
+        function(**given, **constants)
+    if len(_checked) >= MOST:
+        _checked.clear()
+    _checked.add(key)
+
+
+_checked: set[tuple[Any, ...]] = set()
+MOST = 4096
+"""At most this many kinds of calls are known."""
 
 
 def returned(result: Any) -> Any:

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived, host_call
-from cutelite.kernels.arguments import HALVES, Arguments, Misfit
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.lent import check_call
 from cutelite.tuples import NamedTuple
 
 
@@ -34,12 +35,9 @@ class How(NamedTuple):
 def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     """Return output and logsumexp.
 
-    Errors  ValueError for a layout that there is not, and for functions that captured arrays; those that fit nowhere
-            else come as JAX's error of the computation
+    Errors  those of `attention`, and ValueError for functions that captured arrays
     """
-    given, captured = Arguments(), list[Any]()
-    for name, x, modes in zip("qkv", (q, k, v), call.modes_of(how.layout), strict=False):
-        given.array(name, x, HALVES if name == "q" else "q", modes)
+    captured = list[Any]()
     call.seen(how.causal, how.window, 0)
     mods = settled(how.score_mod, "score_mod", SCORE_MOD), settled(how.mask_mod, "mask_mod", MASK_MOD)
     for mod in mods:
@@ -48,6 +46,7 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
         raise Misfit("for arrays of JAX functions capture no arrays: XLA would not know of them")
     left, right = how.window
     how = how._replace(window=(left, right), score_mod=mods[0], mask_mod=mods[1])
+    check_call(call.attend, how._asdict(), q=q, k=k, v=v)
     return _attention(q, k, v, how)  # type: ignore[no-any-return]
 
 
@@ -92,13 +91,10 @@ def decode(
 
     Arguments are those of `cutelite.kernels.attention.decoding_call.decode`.
     """
-    given = Arguments()
-    given.array("q", q, HALVES, "B SQ H D")
-    for name, x in (("k", k), ("v", v)):
-        given.array(name, x, "q", ("PIECES", "PAGE", "HK", "D" if name == "k" else "DV"))
+    options = {"scale": scale, "softcap": softcap, "window": window}
+    check_call(decoding_call.decode, options, q=q, k=k, v=v, lengths=lengths, table=table)
     out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
     lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[2], q.shape[1]), jnp.float32)
-    options = {"scale": scale, "softcap": softcap, "window": window}
     return tuple(host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, lengths, table))
 
 

@@ -17,7 +17,7 @@ from cutelite.interop.jax import derived, host_call
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
-from cutelite.kernels.lent import is_jax
+from cutelite.kernels.lent import check_call, is_jax
 from cutelite.tuples import NamedTuple
 
 
@@ -41,6 +41,8 @@ def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
 
     Errors  ValueError for shapes that do not fit, and for a gradient through an activation other than 'relu'
     """
+    constants = {name: each for name, each in how._asdict().items() if name != "turned"}
+    check_call(call.gemm, constants, a=a, b=b, c=c, bias=bias)
     return _multiply(a, b, c, bias, how._replace(activation=call.function_of("activation", how.activation)))
 
 

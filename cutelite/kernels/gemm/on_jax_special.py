@@ -16,14 +16,20 @@ from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import fp8_block, mixed, on_jax
 from cutelite.kernels.gemm import grouped as groups
 from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows.on_jax import no_gradient
 
 ONE_BY_ONE = "sequential"
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
 def grouped(a: Any, b: Any, ends: Any) -> Any:
     """`gemm` of `gemm.grouped`, for any rows behind the last end."""
+    check_call(groups.rows_of_groups, {}, a=a, b=b, ends=ends)
+    return _grouped(a, b, ends)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def _grouped(a: Any, b: Any, ends: Any) -> Any:
     return _rows(a, b, ends, False)
 
 
@@ -57,16 +63,21 @@ def _keep(*given: Any) -> tuple[Any, Any]:
 def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
     a, b, ends = kept
     of_a = _of_groups(_rows(gradient, _by_8(b), ends, True)[..., : a.shape[-1]], ends)
-    of_b = along_k(gradient, _by_8(a), ends)[..., : a.shape[-1]]
+    of_b = _along_k(gradient, _by_8(a), ends)[..., : a.shape[-1]]
     return of_a, of_b.astype(b.dtype), no_gradient(ends)
 
 
-grouped.defvjp(_keep, _differentiate)
+_grouped.defvjp(_keep, _differentiate)
+
+
+def padded(a: Any, b: Any, counts: Any) -> Any:
+    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
+    check_call(groups.padded_groups, {}, a=a, b=b, counts=counts)
+    return _padded(a, b, counts)
 
 
 @jax.custom_vjp  # type: ignore[untyped-decorator]
-def padded(a: Any, b: Any, counts: Any) -> Any:
-    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
+def _padded(a: Any, b: Any, counts: Any) -> Any:
     return _rows(a, b, counts, False)
 
 
@@ -78,12 +89,17 @@ def _differentiate_padded(kept: Any, gradient: Any) -> tuple[Any, ...]:
     return of_a, of_b.astype(b.dtype), no_gradient(counts)
 
 
-padded.defvjp(_keep, _differentiate_padded)
+_padded.defvjp(_keep, _differentiate_padded)
+
+
+def along_k(a: Any, b: Any, ends: Any) -> Any:
+    """`along_k` of `gemm.grouped`, in f32."""
+    check_call(groups.groups_along_k, {}, a=a, b=b, ends=ends)
+    return _along_k(a, b, ends)
 
 
 @jax.custom_vjp  # type: ignore[untyped-decorator]
-def along_k(a: Any, b: Any, ends: Any) -> Any:
-    """`along_k` of `gemm.grouped`, in f32."""
+def _along_k(a: Any, b: Any, ends: Any) -> Any:
     out = jax.ShapeDtypeStruct((ends.shape[0], a.shape[1], b.shape[1]), jnp.float32)
     return host_call(into(groups.groups_along_k), out, vmap_method=ONE_BY_ONE)(a, b, ends)
 
@@ -95,16 +111,18 @@ def _differentiate_along_k(kept: Any, gradient: Any) -> tuple[Any, ...]:
     return _of_groups(of_a, ends), _of_groups(of_b, ends), no_gradient(ends)
 
 
-along_k.defvjp(lambda *given: (along_k(*given), given), _differentiate_along_k)
+_along_k.defvjp(lambda *given: (_along_k(*given), given), _differentiate_along_k)
 
 
 def scaled_blocks(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
     """`gemm` of `gemm.fp8_block`."""
+    check_call(fp8_block.multiply, {}, a=a, b=b, scale_a=scale_a, scale_b=scale_b)
     out = jax.ShapeDtypeStruct((a.shape[0], b.shape[0]), jnp.bfloat16)
     return host_call(into(fp8_block.multiply), out, vmap_method=ONE_BY_ONE)(a, b, scale_a, scale_b)
 
 
 def narrow(x: Any, w: Any, kind: str, n: int | None = None) -> Any:
     """`gemm` of `gemm.mixed`."""
+    check_call(mixed.multiply, {"kind": kind, "n": n}, x=x, w=w)
     out = jax.ShapeDtypeStruct((x.shape[0], w.shape[0] * mixed.ROWS if n is None else n), x.dtype)
     return host_call(into(mixed.multiply), out, vmap_method=ONE_BY_ONE, kind=kind)(x, w)

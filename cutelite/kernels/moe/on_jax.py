@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import copied, derived, host_call, into
+from cutelite.kernels.lent import check_call
 from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.rows.on_jax import like, no_gradient
 
@@ -20,6 +21,7 @@ ONE_BY_ONE = "sequential"
 
 def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
     """`route` of this room: weights, f32, and experts, i32, (tokens, k) each."""
+    check_call(routing.route, {"k": k, "normalise": normalise}, logits=logits)
     return _route(logits, k, normalise)  # type: ignore[no-any-return]
 
 
@@ -49,9 +51,14 @@ def _differentiate_route(k: int, normalise: bool, kept: tuple[Any, ...], gradien
 _route.defvjp(_keep_route, _differentiate_route)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """`experts` of this room."""
+    check_call(call.experts, {}, x=x, gate_up=gate_up, down=down, index=index, weights=weights)
+    return _experts(x, gate_up, down, index, weights)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def _experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     return host_call(into(call.experts), like(x), vmap_method=ONE_BY_ONE)(x, gate_up, down, index, weights)
 
 
@@ -85,4 +92,4 @@ def _differentiate_experts(kept: tuple[Any, ...], gradient: Any) -> tuple[Any, .
     return *found, no_gradient(index), of_weights.astype(weights.dtype)
 
 
-experts.defvjp(_keep_experts, _differentiate_experts)
+_experts.defvjp(_keep_experts, _differentiate_experts)

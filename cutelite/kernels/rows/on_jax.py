@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cutelite.interop.jax import copied, derived, host_call, into
-from cutelite.kernels.arguments import Misfit, one_of
-from cutelite.kernels.lent import widened
+from cutelite.kernels.arguments import Misfit, is_array
+from cutelite.kernels.lent import check_call, widened
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import rope as rotary
@@ -33,6 +33,7 @@ def like(x: Any) -> Any:
 
 def softmax(x: Any, *, log: bool = False) -> Any:
     """`softmax`, or with `log` `log_softmax`, of this room, over the last mode."""
+    check_call(soft.log_softmax if log else soft.softmax, {}, x=x)
     return _softmax(x, log)
 
 
@@ -60,6 +61,8 @@ def rms_norm(
     x: Any, weight: Any = None, *, residual: Any = None, bias: Any = None, eps: float = 1e-6, offset: float = 0.0
 ) -> Any:
     """`rms_norm` of this room: the result, or with a `residual` (result, x + residual)."""
+    more = {"eps": eps, "offset": offset}
+    check_call(norm.rms_norm, more, x=x, weight=weight, bias=bias, residual=residual)
     y, total = _norm(x, weight, bias, residual, eps, offset, False)
     return y if residual is None else (y, total)
 
@@ -68,6 +71,8 @@ def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, offset: float = 0.0
 ) -> Any:
     """`layer_norm` of this room: the result, or with a `residual` (result, x + residual)."""
+    more = {"eps": eps, "offset": offset}
+    check_call(norm.layer_norm, more, x=x, weight=weight, bias=bias, residual=residual)
     y, total = _norm(x, weight, bias, residual, eps, offset, True)
     return y if residual is None else (y, total)
 
@@ -123,9 +128,20 @@ _norm.defvjp(_keep_norm, _differentiate_norm)
 
 def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100) -> Any:
     """Each row's loss: `cross_entropy` of this room. Targets are whole numbers of any width."""
-    if not jnp.issubdtype(target.dtype, jnp.integer):
-        raise Misfit(f"target has dtype {target.dtype}, but must be of whole numbers")
+    check_call(_checked_entropy, {"smoothing": smoothing, "z": z, "ignore": ignore}, x=x, target=target)
     return _entropy(x, target, smoothing, z, ignore)
+
+
+def _checked_entropy(target: Any, **how: Any) -> None:
+    entropy.cross_entropy(target=whole("target", target), **how)
+
+
+def whole(name: str, x: Any) -> Any:
+    """Return an array of whole numbers as one of 64 bits. Errors: `Misfit` for what is none."""
+    is_array(name, x)
+    if x.dtype.kind not in "iu":
+        raise Misfit(f"{name} has dtype {x.dtype}, but must be of whole numbers")
+    return widened(x)
 
 
 @derived(2, 3, 4)
@@ -169,14 +185,14 @@ _entropy.defvjp(_keep_entropy, _differentiate_entropy)
 
 def activated(x: Any, activation: str) -> Any:
     """`activated` of this room: 'silu', 'gelu', 'gelu_tanh' or 'relu' of every element."""
-    return _elements((x,), one_of("activation", activation, gates.ACTIVATIONS))
+    check_call(gates.activated, {"activation": activation}, x=x)
+    return _elements((x,), activation)
 
 
 def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
     """`gated` of this room: ``activation(gate) * up``."""
-    if gate.shape != up.shape or gate.dtype != up.dtype:
-        raise Misfit(f"gate is {gate.dtype} {gate.shape}, and up {up.dtype} {up.shape}: they are alike")
-    return _elements((gate, up), one_of("activation", activation, gates.ACTIVATIONS))
+    check_call(gates.gated, {"activation": activation}, gate=gate, up=up)
+    return _elements((gate, up), activation)
 
 
 @derived(1)
@@ -200,13 +216,16 @@ def rope(
     q: Any, k: Any, cosines: Any, sines: Any, positions: Any = None, *, interleaved: bool = False, inverse: bool = False
 ) -> tuple[Any, Any]:
     """`rope` of this room: queries and keys turned by the angles of their positions. Angles get no gradient."""
+    options = {"interleaved": interleaved, "inverse": inverse}
+    check_call(rotary.rope, options, q=q, k=k, cosines=cosines, sines=sines, positions=positions)
     return _rope((q, k), (cosines, sines, positions), interleaved, inverse)  # type: ignore[no-any-return]
 
 
 @derived(2, 3)
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
-    run = host_call(into(rotary.rope), [like(x) for x in turned], vmap_method="sequential", **options)
+    results = [None if x is None else like(x) for x in turned]
+    run = host_call(into(rotary.rope), results, vmap_method="sequential", **options)
     return tuple(run(*turned, *angles))
 
 

@@ -11,21 +11,24 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import copied, derived, host_call, into
-from cutelite.kernels.arguments import Misfit, as_number
+from cutelite.kernels.arguments import as_number
+from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import select
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient
+from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient, whole
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
-    if not jnp.issubdtype(places.dtype, jnp.integer):
-        raise Misfit(f"places have dtype {places.dtype}, but must be of whole numbers")
-    as_number("padding", padding, whole=True, most=max(len(table) - 1, -1))
+    check_call(_checked_embedding, {"padding": padding}, table=table, places=places)
     narrow = places.dtype not in (jnp.int32, jnp.int64)
     return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
+
+
+def _checked_embedding(places: Any, **given: Any) -> None:
+    tables.embedding(places=whole("places", places), **given)
 
 
 @derived(2)
@@ -51,6 +54,7 @@ _embedding.defvjp(_keep_embedding, _differentiate_embedding)
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
     """`top_k` of this room: values, and columns as int32."""
+    check_call(select.top_k, {"k": k}, x=x)
     return _top_k(x, k)  # type: ignore[no-any-return]
 
 
@@ -77,7 +81,8 @@ _top_k.defvjp(_keep_top_k, _differentiate_top_k)
 
 def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu") -> tuple[Any, Any]:
     """`quantise` of this room, without a derivative: e4m3, and a scale for each row (`block` 1) or `block` elements."""
-    block = as_number("block", block, whole=True, least=1)
+    how = {"narrow": Narrow(block=as_number("block", block, whole=True, least=1)), "activation": activation}
+    check_call(by_8_bits.quantise, how, x=x, up=up)
     count = 1 if block == 1 else -(-x.shape[-1] // block)
     results = [
         jax.ShapeDtypeStruct(x.shape, jnp.float8_e4m3fn), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)
