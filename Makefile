@@ -11,7 +11,7 @@
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
 # make mutate           breaks every kernel with asynchrony in every way; the checker must find it
 # make fuzz             random kernels by NumPy and the simulator, and on a GPU if there is one; FUZZ=20000 for so many;
-#                       random signatures, programs, boxes of TMA, products, rings, races, mistakes and layouts
+#                       random signatures, programs, accesses, boxes of TMA, products, rings, races, mistakes and layouts
 # make docs             a site of the pages and a reference of the names in docs/_build; runs the tutorial
 # make update-launcher  the IR of the launcher, after its C was changed
 # make update           rewrite what is made: golden files, messages, the stub, pages; read the diff like code
@@ -108,6 +108,7 @@ fuzz: $(INSTALLED)
 	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON) --python
 	$(PY) -m tests.fuzz.signatures --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.sequences --count $(FUZZ) $(FUZZED_ON)
+	$(PY) -m tests.fuzz.accesses --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.boxes --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.products --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.rings --count $(FUZZ) $(FUZZED_ON)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz import boxes, cases, misuse, orders, products, rings, sequences, signatures
+from tests.fuzz import accesses, boxes, cases, misuse, orders, products, rings, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -124,6 +124,17 @@ def test_random_boxes_land_where_they_should(first: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_boxes_on_a_gpu(seed: int) -> None:
     assert not boxes.mistakes(seed, gpu=True)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_random_accesses_find_what_was_stored(first: int) -> None:
+    assert not [said for seed in range(first, first + 5) for said in accesses.mistakes(seed)]
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_accesses_on_a_gpu(seed: int) -> None:
+    assert not accesses.mistakes(seed, gpu=True)
 
 
 @pytest.mark.parametrize("seed", [0, 4, 5, 6, 9, 10, 20, 40])  # others take some seconds each
