@@ -110,6 +110,13 @@ def test_dims_are_keys_too(on_gpu: GpuArray) -> None:
         tuned(timer, key=("M",))[1](on_gpu((64,)), on_gpu((64,)))
 
 
+def test_what_only_kernels_have_is_told() -> None:
+    scale = tuned(Stopwatch())
+    with pytest.raises(AttributeError, match=r"has no `compile`: that of its kernel is `scale\.kernel\.compile`"):
+        _ = scale.compile
+    assert not hasattr(scale, "nonsense")
+
+
 def test_wrong_arguments_and_launches_are_the_kernel_s_errors(on_gpu: GpuArray) -> None:
     scale = tuned(Stopwatch())
     with pytest.raises(ArgumentError, match="lacks the argument y"):
