@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
 from os import PathLike
 from types import FunctionType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from cutelite.dispatch.arguments import MISSING
 from cutelite.dispatch.divert import left_out, on_host
@@ -189,9 +189,11 @@ class TunedKernel(_Tuned):
         dims = dict(zip(bound.dims, bound.values[len(bound.values) - len(bound.dims) :], strict=True))
         return Problem(lambda config: self._launching(config, launch), args, kwargs, named, dims, how)
 
-    def __getattr__(self, name: str) -> Any:
-        own = f": that of its kernel is `{self.__name__}.kernel.{name}`" if hasattr(Kernel, name) else ""
-        raise AttributeError(f"a tuned kernel has no `{name}`{own}", name=name, obj=self)
+    if not TYPE_CHECKING:  # which knows all attributes
+
+        def __getattr__(self, name: str) -> Any:
+            own = f": that of its kernel is `{self.__name__}.kernel.{name}`" if hasattr(Kernel, name) else ""
+            raise AttributeError(f"a tuned kernel has no `{name}`{own}", name=name, obj=self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.kernel(*args, **kwargs)  # it raises, and says how kernels are launched

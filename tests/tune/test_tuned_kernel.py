@@ -113,7 +113,7 @@ def test_dims_are_keys_too(on_gpu: GpuArray) -> None:
 def test_what_only_kernels_have_is_told() -> None:
     scale = tuned(Stopwatch())
     with pytest.raises(AttributeError, match=r"has no `compile`: that of its kernel is `scale\.kernel\.compile`"):
-        _ = scale.compile
+        _ = scale.compile  # type: ignore[attr-defined]
     assert not hasattr(scale, "nonsense")
 
 
