@@ -15,22 +15,13 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError
-from cutelite.front import calls, tree
+from cutelite.front import calls, tree, unready
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range
 from cutelite.front.mutation import CONTAINERS
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
-from cutelite.front.unready import (
-    NUMBERS,
-    check_comparison,
-    check_condition,
-    check_key,
-    check_operands,
-    is_unready,
-    not_a_class,
-)
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, i32, meet
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
@@ -147,7 +138,7 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 def _undefined(error: CompileError, symbol: str, *operands: Any) -> CompileError:
     """Return `error`; if Python has no such operator for these operands, return an error of our own that says so."""
-    check_operands(operands, symbol)
+    unready.check_operands(operands, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
     known = any(words in said for words in ("unsupported operand", "not supported between", "bad operand"))
     texts = [x for x in operands if isinstance(x, (str, bytes))]
@@ -217,7 +208,7 @@ def truth_of(frame: Frame, x: Any) -> Any:
     for name in ("bool", "len"):
         if name in own:
             return truth_of(frame, calls.call(frame, own[name], [x], {}))
-    check_condition(x)
+    unready.check_condition(x)
     return frame.native(bool, x)
 
 
@@ -249,10 +240,10 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     if own:
         return _compare_overloaded(frame, symbol, a, b)
     if isinstance(a, DimExpr) or isinstance(b, DimExpr):
-        check_comparison(a, b)
+        unready.check_comparison(a, b)
         return frame.native(_compare_dims, symbol, a, b)
     if symbol in ("==", "!="):
-        check_comparison(a, b)
+        unready.check_comparison(a, b)
     try:
         return frame.native(COMPARE[symbol], a, b)
     except CompileError as error:
@@ -271,8 +262,8 @@ def _identical(a: Any, b: Any) -> Any:
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Scalar) and isinstance(y, bool):
             return (x if y else logical_not(x)) if x.dtype == boolean else False
-        if isinstance(x, DType) and y in NUMBERS:
-            raise not_a_class(x, y)
+        if isinstance(x, DType) and y in unready.NUMBERS:
+            raise unready.not_a_class(x, y)
         if isinstance(x, (Scalar, Vector, DimExpr)) and isinstance(y, (RuntimeNumber, DimExpr, int, float)):
             raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
@@ -336,7 +327,7 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
         return frame.native(container.holds, item)
     held = container if isinstance(container, (tuple, list)) else ()
     compared = any("eq" in overloads(type(x)) for x in (item, *held))  # by methods of their own, which may see numbers
-    if not compared and not is_unready(item) and not tree.holds_unknown(item) and not tree.holds_unknown(container):
+    if not (compared or unready.is_unready(item) or tree.holds_unknown(item) or tree.holds_unknown(container)):
         return frame.native(operator.contains, container, item)
     found: Any = False
     for candidate in frame.native(iter, container):
@@ -372,7 +363,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     if own is not None:
         return calls.call(frame, own, [obj, key], {})
     if isinstance(obj, dict) and isinstance(key, DimExpr):
-        check_key(key)
+        unready.check_key(key)
     if (isinstance(obj, dict) or type(obj).__module__ == "numpy") and tree.holds_runtime(key):
         what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
         array = "" if isinstance(obj, dict) else "`cl.constant(array, dtype)` is indexed at run time; or "
@@ -465,7 +456,7 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
         raise mistake("mutation", f"{describe(obj)} cannot be changed", help="make a new one")
     if not isinstance(obj, Runtime):
         if isinstance(obj, dict):
-            check_key(key)
+            unready.check_key(key)
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
     elif not hasattr(type(obj), "__setitem__"):
         raise _no_elements(obj)

@@ -22,17 +22,9 @@ from torch._library.infer_schema import infer_schema
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
+from cutelite.interop import torch_levels
 from cutelite.interop.planned import planning
 from cutelite.interop.torch_flops import count_flops
-from cutelite.interop.torch_levels import (
-    batch_one_by_one,
-    check_tangents,
-    derive_in_levels,
-    in_front,
-    in_levels,
-    refuse_lost_gradients,
-    selected,
-)
 from cutelite_rt import ArgumentError
 from cutelite_rt.arrays.memory import imagined_addresses
 
@@ -56,8 +48,8 @@ def traced(*tensors: Any) -> bool:
         return False
     if torch.compiler.is_compiling() or recorded():
         return True
-    check_tangents(*tensors)
-    return in_levels() or any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+    torch_levels.check_tangents(*tensors)
+    return torch_levels.in_levels() or any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
 
 def recorded() -> bool:
@@ -87,7 +79,7 @@ def _handles(x: torch.Tensor) -> bool:
 
 def in_transform(*tensors: Any) -> bool:
     """Tell whether a transform of `torch.func` is under way, and one of these holds no data because of it."""
-    return in_levels() and any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+    return torch_levels.in_levels() and any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
 
 
 def without_data(x: torch.Tensor) -> bool:
@@ -169,10 +161,10 @@ def custom_op(
 
         made.register_fake(fake)
         if not told.is_mutable:
-            refuse_lost_gradients(made)
-            derive_in_levels(made, DEVICES)
+            torch_levels.refuse_lost_gradients(made)
+            torch_levels.derive_in_levels(made, DEVICES)
             if told.returns and all(str(each.type) in ("Tensor", "List[Tensor]") for each in told.returns):
-                batch_one_by_one(made)
+                torch_levels.batch_one_by_one(made)
         return made
 
     found: Any = decorate if function is None else decorate(function)
@@ -319,11 +311,11 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
             if dim is None:
                 raise ArgumentError(f"{made._opoverload}: under vmap {name} needs the batch that is written to it")
         given = [
-            (x, dim) if first <= place < first + count else in_front(x, dim)
+            (x, dim) if first <= place < first + count else torch_levels.in_front(x, dim)
             for place, (x, dim) in enumerate(zip(args, in_dims, strict=True))
         ]
         for i in range(info.batch_size):
-            made(*(selected(x, dim, i) for x, dim in given))
+            made(*(torch_levels.selected(x, dim, i) for x, dim in given))
         return None, None
 
     made.register_fake(check_into)

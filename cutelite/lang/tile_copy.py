@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from cutelite.lang import tma
+from cutelite.lang import copy_ops, tma
 from cutelite.lang.algebra import static_size
 from cutelite.lang.coord import CoordTensor
 from cutelite.lang.copy import CopyAtom
-from cutelite.lang.copy_ops import (
-    CopyBulkG2SOp,
-    CopyBulkS2DsmemOp,
-    CopyBulkS2GOp,
-    CopyBulkTensorTileG2SMulticastOp,
-    CopyBulkTensorTileG2SOp,
-    CopyBulkTensorTileS2GOp,
-    CopyReduceBulkTensorTileS2GOp,
-)
 from cutelite.lang.cp_async import cp_async_bulk
 from cutelite.lang.emit import describe, mistake
 from cutelite.lang.tensor import Tensor
@@ -28,25 +19,25 @@ def copy_tile(atom: CopyAtom, src: Any, dst: Any, barrier: Any, multicast: Any) 
     op: Any = atom.op
     cache: Any = getattr(op, "cache", None)
     match op:
-        case CopyBulkTensorTileG2SOp():
+        case copy_ops.CopyBulkTensorTileG2SOp():
             _need(barrier, "a TMA load", "barrier")
-            if isinstance(op, CopyBulkTensorTileG2SMulticastOp):
+            if isinstance(op, copy_ops.CopyBulkTensorTileG2SMulticastOp):
                 _need(multicast, "a multicast load", "multicast")
             tensor, start = box(src, dst, "source")
             tma.tma_load(tensor, dst, at=start, barrier=barrier, multicast=multicast, cache=cache)
-        case CopyBulkTensorTileS2GOp():
+        case copy_ops.CopyBulkTensorTileS2GOp():
             tensor, start = box(dst, src, "target")
             tma.tma_store(src, tensor, at=start, cache=cache)
-        case CopyReduceBulkTensorTileS2GOp():
+        case copy_ops.CopyReduceBulkTensorTileS2GOp():
             tensor, start = box(dst, src, "target")
             tma.tma_reduce(src, tensor, cast(Any, op.kind), at=start, cache=cache)
-        case CopyBulkG2SOp():
+        case copy_ops.CopyBulkG2SOp():
             _need(barrier, "a bulk load", "barrier")
             bytes = contiguous_bytes(src, dst)
             cp_async_bulk(dst, src, bytes, barrier=barrier, multicast=multicast, cache=cache)
-        case CopyBulkS2GOp():
+        case copy_ops.CopyBulkS2GOp():
             cp_async_bulk(dst, src, contiguous_bytes(src, dst), cache=cache)
-        case CopyBulkS2DsmemOp():
+        case copy_ops.CopyBulkS2DsmemOp():
             _need(barrier, "a copy to another block", "barrier")
             cp_async_bulk(dst, src, contiguous_bytes(src, src), barrier=barrier)
         case _:
