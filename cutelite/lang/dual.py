@@ -80,14 +80,10 @@ class Dual(Differentiable):
             if exponent == 0:
                 return Dual(self.value**0, 0.0)
             return Dual(self.value**exponent, times(self.slope, float(exponent) * self.value ** (exponent - 1)))
-        from cutelite.lang import math
-
-        return math.pow(self, exponent)
+        return _math().pow(self, exponent)
 
     def __rpow__(self, base: Any) -> Any:
-        from cutelite.lang import math
-
-        return math.pow(base, self)
+        return _math().pow(base, self)
 
     def __neg__(self) -> Any:
         return Dual(-self.value, times(-1.0, self.slope))

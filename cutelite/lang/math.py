@@ -627,14 +627,6 @@ def signbit(x: Any) -> Any:
     return copysign(1.0, x) < 0.0 if _literal(x) else _emit(ops.CopySign, "copysign", 1.0, x) < 0.0
 
 
-def _python_erfinv(y: float) -> float:
-    from statistics import NormalDist  # 5 ms, which few kernels need
-
-    if abs(y) == 1.0:
-        return python_math.copysign(python_math.inf, y)
-    return NormalDist().inv_cdf((y + 1) / 2) / python_math.sqrt(2)
-
-
 def _python_normcdfinv(p: float) -> float:
     from statistics import NormalDist  # 5 ms, which few kernels need
 
@@ -719,7 +711,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "rint": lambda x: float(builtins.round(x)),
     "tgamma": python_math.gamma,
     "digamma": _python_digamma,
-    "erfinv": _python_erfinv,
+    "erfinv": lambda y: _python_normcdfinv((y + 1) / 2) / python_math.sqrt(2),
     "round": _python_round,
     "minimum": _nan_or(min),
     "maximum": _nan_or(max),

@@ -297,11 +297,10 @@ def row_reduce(acc: Any, operation: Literal["sum", "add", "max", "min", "prod", 
 
 def over_quad(v: Vector, operation: Literal["sum", "add", "max", "min", "prod", "mul"]) -> Vector:
     """Combine vectors of the four threads that hold the same rows of an accumulator, element by element."""
-    from cutelite.lang.fragments import COMBINE  # imported here: products need neither
-    from cutelite.lang.warp import shuffle_xor
+    from cutelite.lang import fragments, warp  # imported here: products need neither
 
     for distance in (1, 2):
-        v = emit(COMBINE[operation](v.value, shuffle_xor(v, distance).value))
+        v = emit(fragments.COMBINE[operation](v.value, warp.shuffle_xor(v, distance).value))
     return v
 
 
