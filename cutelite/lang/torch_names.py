@@ -139,6 +139,20 @@ def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return values.where(by > float(threshold), x, found)
 
 
+def _sum_of_powers(exp: Callable[..., Any], rest: Callable[..., Any], of_two: float) -> Callable[..., Any]:
+    """Return `torch.logaddexp` or `logaddexp2`; `rest`: the logarithm of one and a number, `of_two`: that of two."""
+
+    def function(x: Any, other: Any) -> Any:
+        found = MAXIMUM(x, other) + rest(exp(-abs(x - other)))
+        return values.where(x == other, 0.5 * (x + other) + of_two, found)  # also of infinities; both have a slope
+
+    return function
+
+
+def _threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    return values.where(x <= float(threshold), float(value), x)
+
+
 def _known(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """Return `torch.nan_to_num`: without numbers of the caller's, infinities become the dtype's greatest."""
     if not x.dtype.is_float:
@@ -149,6 +163,7 @@ def _known(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf:
     return values.where(x == x, found, 0.0 if nan is None else nan)
 
 
+SELU = 1.0507009873554805, 1.6732632423543772
 MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
 
 SAME = """
@@ -189,8 +204,30 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "hardswish": lambda x, inplace=False: x * _clamp(x + 3.0, 0.0, 6.0) / 6.0,
     "mish": lambda x, inplace=False: x * math.tanh(_softplus(x)), "softsign": lambda x: x / (abs(x) + 1.0),
     "tanhshrink": lambda x: x - math.tanh(x),
+    "logaddexp": _sum_of_powers(math.exp, math.log1p, 0.6931471805599453),
+    "logaddexp2": _sum_of_powers(math.exp2, lambda x: math.log2(1.0 + x), 1.0),
+    "addcmul": lambda x, a, b, *, value=1: x + (a * b if value == 1 else a * b * value),
+    "addcdiv": lambda x, a, b, *, value=1: x + (a / b if value == 1 else a / b * value),
+    "heaviside": lambda x, values_at_0: values.where(x == 0.0, values_at_0, values.where(x > 0.0, 1.0, 0.0)),
+    "xlogy": lambda x, other: values.where((x == 0.0) & (other == other), 0.0, x * math.log(other)),
+    "frac": lambda x: x - math.trunc(x), "fix": math.trunc, "threshold": _threshold, "_threshold": _threshold,
+    "hardshrink": lambda x, lambd=0.5: values.where(abs(x) > float(lambd), x, x * 0.0),
+    "softshrink": lambda x, lambd=0.5: values.where(x > float(lambd), x - float(lambd),
+        values.where(x < -float(lambd), x + float(lambd), x * 0.0)),
+    "celu": lambda x, alpha=1.0, inplace=False: values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0) / alpha)),
+    "selu": lambda x, inplace=False: SELU[0] * values.where(x > 0.0, x, SELU[1] * math.expm1(MINIMUM(x, 0.0))),
+    "bitwise_left_shift": operator.lshift, "bitwise_right_shift": operator.rshift,
 }  # fmt: skip
 """Functions of torch by their names."""
+
+OTHERWISE = {
+    **{f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")},
+    "special_erf": "erf", "special_erfc": "erfc", "special_erfinv": "erfinv", "special_exp2": "exp2",
+    "special_expit": "sigmoid", "special_expm1": "expm1", "special_gammaln": "lgamma", "special_digamma": "digamma",
+    "special_log1p": "log1p", "special_xlogy": "xlogy", "special_round": "round", "special_psi": "digamma",
+}  # fmt: skip
+"""Names of torch for the same functions."""
+FUNCTIONS |= {name: FUNCTIONS[same] for name, same in OTHERWISE.items()}
 
 METHODS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS,

@@ -227,7 +227,18 @@ def of_activations(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return a - b + functional.logsigmoid(score) + functional.gelu(score) - functional.gelu(-score, approximate="tanh")
 
 
-@pytest.mark.parametrize("score_mod", [bucketed, from_the_end, wrapped_around, of_options, of_activations])
+def of_more_activations(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    functional = torch.nn.functional
+    a = torch.logaddexp(score, score.new_zeros(())) + torch.logaddexp2(score, -score) + torch.special.expit(score)
+    a += torch.addcmul(score, score, score, value=0.5) - torch.addcdiv(score, score, 1 + score * score)
+    a += functional.hardshrink(score) + functional.softshrink(score, 0.25) + functional.threshold(score, 0.5, -1.0)
+    a += functional.celu(score, 1.5) + functional.selu(score) + torch.frac(score) - torch.fix(score)
+    return a + torch.xlogy(score, 2.0 + score * score) + torch.arctan(score) + torch.bitwise_right_shift(kv_idx, 3)
+
+
+@pytest.mark.parametrize(
+    "score_mod", [bucketed, from_the_end, wrapped_around, of_options, of_activations, of_more_activations]
+)
 def test_functions_and_their_derivatives_are_torchs(
     score_mod: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
