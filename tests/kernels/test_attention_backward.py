@@ -325,6 +325,10 @@ def test_of_no_keys_or_queries() -> None:
         q, k, v, do = inputs(sq, sk, 1, 1, 64)
         found = attention_backward(do, q, k, v, np.zeros_like(q), np.zeros((1, 1, sq), np.float32))
         assert not any(x.astype(np.float32).any() for x in found)
+    q, k, v, do = inputs(5, 7, 1, 1, 64)
+    none = q[:, :, :0]  # of no heads
+    found = attention_backward(do[:, :, :0], none, k, v, none, np.zeros((1, 0, 5), np.float32))
+    assert not any(x.astype(np.float32).any() for x in found)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def differentiate(
     config = instance("config", config, Config)
     if left_out():
         return
-    if 0 in (batch, sq, sk):
+    if 0 in (batch, heads, sq, sk):
         for x in by_head[5:]:
             x[...] = 0
         return

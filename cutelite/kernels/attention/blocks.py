@@ -79,7 +79,8 @@ def create_block_mask(
     BLOCK_SIZE  queries and keys of a block: multiples of 64
     Errors      `Misfit`, ValueError
     """
-    sizes = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) and len(BLOCK_SIZE) == 2 else (BLOCK_SIZE, BLOCK_SIZE)
+    pair = isinstance(BLOCK_SIZE, tuple | list) and len(BLOCK_SIZE) == 2
+    sizes = tuple(BLOCK_SIZE) if pair else (BLOCK_SIZE, BLOCK_SIZE)  # type: ignore[arg-type]
     queries, keys = (as_number("BLOCK_SIZE", x, whole=True) for x in sizes)
     checked(block := (queries, keys))
     named = {"B": 1 if B is None else B, "H": 1 if H is None else H, "Q_LEN": Q_LEN, "KV_LEN": KV_LEN}

@@ -42,8 +42,8 @@ def decode(
     table    (B, SLOTS) i32: the pages of each sequence, one after the other. Entries behind its last page, and of pages
              before `starts` or the window, may be anything. Others that are no page's are reported in the simulator,
              and on a GPU with assertions; without, they count as pages of zeros
-    score_mod, mask_mod  `q_idx` is the query's number, from 0 to SQ - 1; `kv_idx` the key's place in the sequence, from 0
-             on also with `starts`: that of a query is ``lengths[b] - SQ + q_idx``
+    score_mod, mask_mod  `q_idx` is the query's number, from 0 to SQ - 1, and `kv_idx` the key's place in the sequence,
+             from 0 on also with `starts`. A query's own place is ``lengths[b] - SQ + q_idx``
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
     splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
     Memory   4 bytes for each element of `out` and each split, while it runs; of equal shares 128 KB a multiprocessor

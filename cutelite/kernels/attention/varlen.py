@@ -35,7 +35,7 @@ def attention_varlen(
     q             (TQ, H, D): the queries of all sequences
     k, v          (TK, HK, D) and (TK, HK, DV)
     out           (TQ, H, DV)
-    cu_seqlens_q  (N + 1,) i32, ascending: the start of the queries of each sequence, and the end of the last one.
+    cu_seqlens_q  (N + 1,) i32, 0 and ascending: the start of the queries of each sequence, and the end of the last one.
                   Sequences may be empty. Rows behind the last one are not written; what ends beyond TQ ends there
     cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
     score_mod, mask_mod  `b` is the number of the sequence; the indices count from its start
@@ -105,4 +105,5 @@ def check_starts(given: Arguments, of_queries: Any, of_keys: Any) -> None:
     given.array("cu_seqlens_q", of_queries, "i32", "N+1", dense=True)
     given.array("cu_seqlens_k", of_keys, "i32", "N+1", dense=True)
     if of_queries.shape[0] < 2:
-        raise ArrayError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
+        shape = tuple(of_queries.shape)
+        raise ArrayError(f"cu_seqlens_q has shape {shape}, but must have a number for each sequence, and one more")
