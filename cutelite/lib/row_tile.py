@@ -53,7 +53,8 @@ class RowTile:
     def vectors(self, row: Any) -> Any:
         """Return this thread's elements of `row`, (vector, pieces): all have one address, and a distance from it."""
         first = row.tile((self.vector,), (self.first(0) // self.vector,))
-        return make_tensor(first, make_layout(self.shape, stride=(1, self.team * self.vector)))
+        (step,) = row.layout.stride if isinstance(row.layout.stride, tuple) else (row.layout.stride,)
+        return make_tensor(first, make_layout(self.shape, stride=(step, self.team * self.vector * step)))
 
     def columns(self) -> Any:
         """Return the columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""

@@ -78,6 +78,7 @@ CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "gated": lambda: (rows.gated, (random(4, 24), random(4, 24), "gelu")),
     "gated_halves": lambda: (rows.gated_halves, (random(4, 48), "silu")),
     "gemm": lambda: (gemm.gemm, (random(24, 32), random(32, 16))),
+    "histogram": lambda: (rows.histogram, (random(4, 24), 8, -1.0, 1.0)),
     "norm": lambda: (rows.norm_forward, (random(4, 24), random(24), None, None, 1e-6, 0.0, False)),
     "quantise": lambda: (rows.quantise, (random(3, 144), 128, None, "silu")),
     "reduced": lambda: (rows.reduced, (random(3, 16), "max", 0)),
@@ -88,6 +89,8 @@ CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "softmax": lambda: (rows.softmax, (random(4, 24), True)),
     "sort": lambda: (rows.sort, (random(50), True)),
     "top_k": lambda: (rows.top_k, (random(3, 16), 2)),
+    "transposed": lambda: (rows.transposed, (random(5, 24), "f16")),
+    "transposed_blocks": lambda: (rows.transposed_blocks, (random(150, 24), "e4m3")),
 }  # fmt: skip
 
 

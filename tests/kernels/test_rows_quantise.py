@@ -157,6 +157,26 @@ def test_values_that_are_not_finite() -> None:
     assert np.isinf(scale[1])
 
 
+@pytest.mark.parametrize("major", ["rows", "columns"])
+def test_transposed_matrices_go_where_they_are_wanted(major: str) -> None:
+    x = random((150, 37), BF16)
+    room = np.full((37, 160), 7, np.float16)
+    assert transposed(x, "f16", out=room[:, 3:153]) is not None
+    np.testing.assert_array_equal(room[:, 3:153], x.T.astype(np.float16))
+    assert (room[:, [0, 1, 2, *range(153, 160)]] == 7).all()
+    right, scales = transposed(x, Narrow(block=128)), np.zeros((2, 37), np.float32)
+    scale = scales.T if major == "columns" else np.zeros((37, 2), np.float32)
+    q = np.zeros((37, 150), right.q.dtype)
+    transposed(x, Narrow(block=128), out=(q, scale))
+    np.testing.assert_array_equal(q.view(np.uint8), right.q.view(np.uint8))
+    np.testing.assert_array_equal(scale, right.scale)
+    with pytest.raises(cl.ArgumentError, match=r"out\[1\], the scale, has shape \(2, 37\), but must be \(37, 2\)"):
+        transposed(x, Narrow(block=128), out=(q, scales))
+    square = random((8, 8), np.float32)
+    with pytest.raises(cl.ArgumentError, match="out lies where x does"):
+        transposed(square, "f32", out=square)
+
+
 @pytest.mark.parametrize(("shape", "dtype"), [((1, 1), BF16), ((131, 267), BF16), ((5, 71), np.float32)])
 def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
     x = random(shape, dtype)

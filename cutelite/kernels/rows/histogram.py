@@ -8,8 +8,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import as_number, is_array, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.arguments import as_number, is_array, results, underived
+from cutelite.kernels.arrays import clusters_at_once, code_of
+from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import DTYPES, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, width
 from cutelite.lang.promotion import LARGEST
@@ -56,16 +57,18 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
 
 
 @underived()
-def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
+@apart_with_out
+def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: Any = None) -> Any:
     """Count numbers.
 
     x          of any shape. i32 and i64: 0 to bins - 1 are counted. bf16, f16 and f32: in equal steps from low to high,
                both included; what is outside, and NaN, is not counted
     bins       1 to 8192
+    out        where to write, (bins,), without gaps; by default a new array
     Gives      (bins,), i32
     Errors     `cl.ArgumentError` for other arrays and bins
     """
-    if (made := derived(x)) is not None:
+    if (made := derived(x, out=out)) is not None:
         return made.histogram(x, bins, float(low), float(high))
     is_array("x", x)
     dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
@@ -81,7 +84,7 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     n = 1
     for extent in x.shape:
         n *= int(extent)
-    counts = empty(x, (bins,), "i32")
+    (counts,) = results(out, {"counts": ((bins,), "i32")}, x=x)
     counts[...] = 0
     if n:
         numbers = flat(x, n)

@@ -188,16 +188,18 @@ def quantise(
     return tuple(by_8_bits.quantise(x, narrow, up=up, activation=activation, out=out))
 
 
-@library_op("cutelite::histogram", results=lambda x, bins, *_: x.new_empty((bins,), dtype=torch.int32))
-def histogram(x: Tensor, bins: int, low: float, high: float) -> Tensor:
+@library_op(
+    "cutelite::histogram", results=lambda x, bins, *_: x.new_empty((bins,), dtype=torch.int32), out=("out",)
+)  # fmt: skip
+def histogram(x: Tensor, bins: int, low: float, high: float, out: Any = None) -> Tensor:
     """Count numbers by bins. It has no derivative."""
-    return counts.histogram(x, bins, low, high)
+    return counts.histogram(x, bins, low, high, out=out)
 
 
-@library_op("cutelite::transposed", results=lambda x, to: transposes.room(x, RESULTS[to]))
-def transposed(x: Tensor, to: str) -> Tensor:
+@library_op("cutelite::transposed", results=lambda x, to: transposes.room(x, RESULTS[to]), out=("out",))
+def transposed(x: Tensor, to: str, out: Any = None) -> Tensor:
     """A matrix, transposed and cast to the dtype of a code, whose rows may have gaps."""
-    return transposes.transposed(x, to)
+    return transposes.transposed(x, to, out=out)
 
 
 def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -214,7 +216,7 @@ def _transposed_blocks(x: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
     return transposes.room(x, RESULTS[dtype]), Narrow(RESULTS[dtype], transposes.TILE_M).scales(x.new_empty((n, m)))
 
 
-@library_op("cutelite::transposed_blocks", results=_transposed_blocks)
-def transposed_blocks(x: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
+@library_op("cutelite::transposed_blocks", results=_transposed_blocks, out=("codes", "scales"))
+def transposed_blocks(x: Tensor, dtype: str, out: Any = None) -> tuple[Tensor, Tensor]:
     """A matrix, transposed and quantised in blocks of 128, and its scales. It has no derivative."""
-    return tuple(transposes.transposed(x, Narrow(RESULTS.get(dtype), transposes.TILE_M)))
+    return tuple(transposes.transposed(x, Narrow(RESULTS.get(dtype), transposes.TILE_M), out=out))

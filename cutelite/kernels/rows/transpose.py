@@ -10,8 +10,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import Misfit, in_words_of_caller, is_array, needs_gradient, one_of
+from cutelite.kernels.arguments import Misfit, in_words_of_caller, is_array, needs_gradient, one_of, results
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.planning import apart_with_out
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
@@ -41,7 +42,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
 
     each  scales of neighbouring columns that one access writes, 1 or 2: with 2 no sector is written in parts
     """
-    S = cl.Dim("S", each, min=0)
+    beside = (1, cl.Dim("S", each, min=0)) if each == 2 else (None, None)
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     (tile_n, threads), wide, out_wide = tile_of(dtype), ACCESS // dtype.bytes, ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
@@ -53,7 +54,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
-        scales: Tensor[f32, (N, G), (1, S)] | None,
+        scales: Tensor[f32, (N, G), beside] | None,
     ) -> None:
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
@@ -169,12 +170,14 @@ def room(x: Any, kind: Any) -> Any:
 
 
 @in_words_of_caller
-def transposed(x: Any, to: str | Narrow) -> Any:
+@apart_with_out
+def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
     x       (m, n), bf16, f16 or f32
     to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``. What 8 bits do not hold, and inf, becomes their
             greatest number, where torch's casts give NaN or inf
+    out     where to write, of the shape and dtype of what is given, its rows any way apart; two arrays of a `Narrow`
     Gives   (n, m), with rows a multiple of 16 bytes apart, of 128 where they are long: so there may be gaps between
             them. Of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
@@ -186,18 +189,25 @@ def transposed(x: Any, to: str | Narrow) -> Any:
         raise cl.ArgumentError(f"columns are quantised in blocks of {TILE_M}: to is {to!r}")
     if (narrow is not None or to not in DTYPES) and needs_gradient(x):
         raise Misfit(f"to={to!r} has no derivative, and x needs a gradient: detach it")
-    if (made := derived(x)) is not None:
+    if (made := derived(x, out=out)) is not None:
         return Quantised(*made.transposed_blocks(x, narrow.dtype.name)) if narrow else made.transposed(x, to)
     is_array("x", x)
     if len(x.shape) != 2:
         raise cl.ArgumentError(f"x has shape {tuple(x.shape)}, but must be a matrix")
     rows = Rows(x, "x", most=None)
     kind = RESULTS[to] if narrow is None else narrow.dtype
-    y = room(x, kind)
-    scale = None if narrow is None else narrow.scales(y)
+    if out is None:
+        made = [room(x, kind), None if narrow is None else narrow.scales(x.T)]
+    else:
+        wanted: dict[str, Any] = {"transposed": ((rows.n, rows.m), kind.name)}
+        if narrow is not None:
+            wanted["scale"] = (rows.n, -(-rows.m // TILE_M)), "f32"
+        made = [*results(out, wanted, tuple(wanted), x=x), None]
+    y, scale = made[:2]
     if rows.m * rows.n:
-        aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
-        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow, math.gcd(2, rows.n))
+        aligned = Rows(y, "out", most=None, kinds=RESULTS, written=True).vector
+        each = math.gcd(2, rows.n) if out is None else 1
+        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow, each)
         columns, threads = tile_of(rows.dtype)
         kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), threads)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
