@@ -46,6 +46,8 @@ PIP := -m pip install --quiet --no-compile --config-settings editable_mode=compa
 .PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
 .NOTPARALLEL:
 
+# Kernels that have no arrays would run on a GPU, where tests mean the simulator.
+test: export CUDA_VISIBLE_DEVICES :=
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
 	$(PY) -m pytest --quiet -n 2 --dist worksteal
 

@@ -54,7 +54,8 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
     Errors     `ToolchainError`, as for ptxas; also for symbols that no library defines, and for files of no such kind
     """
     nvjitlink = bindings.cuda("nvjitlink")
-    options = [f"-arch={target.arch}", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]
+    # What it finds in the cache of the driver has no log.
+    options = [f"-arch={target.arch}", "-no-cache", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]
     source = ptx.encode()
     try:
         link = nvjitlink.create(len(options), options)
