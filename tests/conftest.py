@@ -1,7 +1,5 @@
 """Fixtures of all tests: what is left out without a GPU or a tool, and `--update` for golden files."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import importlib

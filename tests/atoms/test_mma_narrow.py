@@ -1,7 +1,5 @@
 """mma.sync on numbers of 4 bits, on bits (MmaPacked) and with a sparse A, through tiled MMAs, against NumPy."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import numpy as np

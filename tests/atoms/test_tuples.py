@@ -1,7 +1,5 @@
 """CuTe's words for tuples and layouts in a kernel: of numbers, of run-time values, with functions as arguments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import cutelite as cl

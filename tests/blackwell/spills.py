@@ -7,8 +7,6 @@ A kernel is known by its name, its types and its configuration; sizes are argume
 launches are diverted. The tests take a few of them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator

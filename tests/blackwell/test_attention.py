@@ -1,7 +1,5 @@
 """Attention for Blackwell against a reference in float64, in the simulator and on a GPU with tensor memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The library's GEMMs for Blackwell against NumPy, in the simulator and on a GPU with tensor memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line: each command as a user types it, and what it answers to a wrong one."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The traceback above a mistake in a kernel: the user's frames."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from typing import Any

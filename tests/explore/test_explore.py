@@ -1,7 +1,5 @@
 """Pages that show a kernel: their data, and what a browser makes of them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

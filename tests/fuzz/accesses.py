@@ -8,8 +8,6 @@ python -m tests.fuzz.accesses --count 500 --gpu        # from a seed on; says wh
 python -m tests.fuzz.accesses --seed 17 --count 1 --show
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from dataclasses import dataclass

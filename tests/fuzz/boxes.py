@@ -4,8 +4,6 @@ python -m tests.fuzz.boxes --count 500 --gpu        # from a seed on; says which
 python -m tests.fuzz.boxes --seed 17 --count 1 --show
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from random import Random

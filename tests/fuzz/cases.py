@@ -6,8 +6,6 @@ python -m tests.fuzz.cases --seed 17 --count 1 --show          # the kernel of a
 python -m tests.fuzz.cases --python --count 2000 --jobs 16     # Python functions, which CPython executes as well
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import linecache

@@ -7,8 +7,6 @@ A change takes away an argument or a statement, exchanges two, or puts another n
 index in the place of one. Compilers' internal errors come from such kernels, and compile times without end.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import linecache

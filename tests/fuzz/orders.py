@@ -10,8 +10,6 @@ conflicts with one that its thread does not know. Most accesses that would race 
 programs are right.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from random import Random

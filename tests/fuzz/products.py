@@ -6,8 +6,6 @@ python -m tests.fuzz.products --seed 17 --count 1 --show
 Small integers must come out exactly. Other numbers may be as far from float64 as the sums' roundings bring them.
 """
 
-from __future__ import annotations
-
 import sys
 from random import Random
 from typing import Any

@@ -3,8 +3,6 @@
 python -m tests.fuzz.reduce 1710 2503 --gpu --jobs 14
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -8,8 +8,6 @@ python -m tests.fuzz.rings --seed 17 --count 1 --show
 A kernel multiplies small integers, any M, N and K, by every form of mma.sync, and must be exact.
 """
 
-from __future__ import annotations
-
 import sys
 from random import Random
 from typing import Any

@@ -8,8 +8,6 @@ by line alike. The kernel has Python's operators; for CPython, which knows neith
 must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from random import Random

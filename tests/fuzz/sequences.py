@@ -6,8 +6,6 @@ python -m tests.fuzz.sequences --seed 17 --count 1 --show
 On a GPU, with torch's tensors, later calls are those of machine code, and one is captured in a CUDA graph and replayed.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Callable

@@ -8,8 +8,6 @@ a GPU later launches are those of machine code (`cutelite_rt/launcher`). In the 
 an argument, or a part of one, that is wrong: it may be refused, in no other way than by an error of ours.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import traceback

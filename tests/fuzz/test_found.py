@@ -1,7 +1,5 @@
 """Bugs that random kernels have found, each with the smallest kernel that shows it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random kernels, and every operation by itself: NumPy, the simulator and a GPU agree. `make fuzz` runs many more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

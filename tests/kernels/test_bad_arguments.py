@@ -6,8 +6,6 @@ another kind of object, dtype, rank or extent: the call computes something, or r
 call, or from NumPy would show its user our code instead of theirs.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -2,8 +2,6 @@
 the simulator, or counts as docs/debugging.md says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

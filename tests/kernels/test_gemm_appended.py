@@ -1,7 +1,5 @@
 """GEMMs that write keys and values of new tokens to a cache."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest

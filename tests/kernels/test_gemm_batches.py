@@ -1,7 +1,5 @@
 """Batches of a GEMM that are stretched, and gradients that are added up in f32 where they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

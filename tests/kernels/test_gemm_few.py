@@ -1,7 +1,5 @@
 """Products of few rows: with what is added, of a norm, with a gate, and beside each other in one array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

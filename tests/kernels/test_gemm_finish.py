@@ -1,7 +1,5 @@
 """Functions that make results of a GEMM's sums, with tensors by row, column and element and several results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

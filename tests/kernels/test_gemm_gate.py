@@ -1,7 +1,5 @@
 """GEMMs with a gate: ``gate(x) * up`` of the two halves of B's columns, in the GEMM."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

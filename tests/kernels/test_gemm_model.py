@@ -1,7 +1,5 @@
 """What the model of a GEMM's time picks, beside the fastest of the tiles that were timed (docs/lab/gemm.md)."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

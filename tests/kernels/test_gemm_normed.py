@@ -1,7 +1,5 @@
 """GEMMs with an RMSNorm between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

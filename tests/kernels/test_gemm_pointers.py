@@ -1,7 +1,5 @@
 """GEMMs of matrices that lie anywhere, of sizes that only the device knows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Functions that make the elements of A that a GEMM multiplies: dequantised, scaled, of several tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GEMMs whose columns are heads, with rotary embedding in the epilogue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """GEMMs whose last rounds of tiles are shared along K: any sizes, types and epilogues, and no race."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """GEMMs of few rows or few columns: tiles of any width, and swapped ones, types, majors and epilogues."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations

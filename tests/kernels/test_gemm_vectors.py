@@ -1,7 +1,5 @@
 """Few rows, or columns, by a matrix that TMA cannot read: `kernels.gemm.vectors`."""
 
-from __future__ import annotations
-
 import pytest
 
 from cutelite.kernels.gemm import call, laid, odd

@@ -1,7 +1,5 @@
 """A mixture of experts: routing, sorting, GEMMs of gathered rows, their derivatives, and the operators of torch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Experts with weights of 4 bits: MXFP4, and integers with scales for groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

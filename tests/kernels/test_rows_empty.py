@@ -1,7 +1,5 @@
 """Rows of no elements, and no rows: results, gradients and errors are torch's, also in graphs of torch's compiler."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

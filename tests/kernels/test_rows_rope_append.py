@@ -1,7 +1,5 @@
 """Rotary embedding into a cache: what is turned, what is written, and what stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Numbers of 4, 6 and 8 bits in words: every code, ties and ends of rounding, by instructions and without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

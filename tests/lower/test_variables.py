@@ -1,7 +1,5 @@
 """The option `debug`: lines, functions and variables of the user's, as a debugger on a GPU reads them."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

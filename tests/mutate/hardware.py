@@ -6,8 +6,6 @@ Every mutant runs `RUNS` times; its results are compared bit by bit with the ori
 come last. Needs a GPU of compute capability 9.0. See docs/checking-hardware.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

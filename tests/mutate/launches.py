@@ -3,8 +3,6 @@
 An example's `main` is run with its launches diverted, so that kernels, arguments and grids are the example's own.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys

@@ -4,8 +4,6 @@ python -m tests.mutate.matrix --jobs 2 --json out.jsonl        # `make mutate`
 python -m tests.mutate.matrix hopper_gemm --show 17            # one mutant, and what the checker says of it
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import functools

@@ -3,8 +3,6 @@
 `PLAIN` has what launches each, by name, and the number of the launch that is meant; those before it are executed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The checker finds what was broken: a sample of all mutants, and no alarm on the originals. `make mutate` does all."""
 
-from __future__ import annotations
-
 import functools
 from contextlib import suppress
 from typing import Any

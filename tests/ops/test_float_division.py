@@ -1,7 +1,5 @@
 """``//``, ``%`` and ``divmod`` of floats are CPython's, bit by bit."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """printf, traps, clocks and inline PTX."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

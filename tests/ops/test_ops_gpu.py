@@ -1,7 +1,5 @@
 """A GPU against the simulator: the same bits where arithmetic is exact, the stated bounds where it is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shuffles, votes, reductions, barriers and atomics of a few threads, against NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Two integers of 64 bits are seen together or not at all.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """setmaxnreg: sums that cannot fit are refused when compiled, and what fits is not."""
 
-from __future__ import annotations
-
 import pytest
 
 import cutelite as cl

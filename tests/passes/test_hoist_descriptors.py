@@ -1,7 +1,5 @@
 """Parted descriptors are what whole ones were, for random distances; and the loop of a GEMM makes none."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Passes keep the meaning of kernels: random ones on the simulator, before and after."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

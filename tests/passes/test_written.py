@@ -1,7 +1,5 @@
 """The parameters that are written: through views, loops, atomics and copies, and none that are only read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

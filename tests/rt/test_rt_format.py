@@ -1,7 +1,5 @@
 """Exported kernels that somebody made up: every byte is covered by the checksum, and every field is checked."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """The launcher's C beside what is made of it and for it: its IR, and the tables and structures that it reads."""
 
-from __future__ import annotations
-
 import json
 import re
 

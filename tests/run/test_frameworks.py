@@ -1,7 +1,5 @@
 """One kernel on the arrays of every library there is, on its GPU and its own stream."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any, TypeVar
 

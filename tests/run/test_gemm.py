@@ -1,7 +1,5 @@
 """The GEMM of the library in its configurations, types, majors and epilogues, at shapes that no tile divides."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The special GEMMs in every shape of tile they know, what they refuse, and what ptxas says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

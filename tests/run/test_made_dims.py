@@ -1,7 +1,5 @@
 """Run-time integers as extents and strides of layouts: `cl.dim`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops in a row, so many that they are lowered in another way (`lower.function.MANY_LOOPS`), on a GPU."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

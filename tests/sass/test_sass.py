@@ -1,7 +1,5 @@
 """Machine code as a structure: what a kernel's instructions are, where they come from, what waits for what."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Most kernels here write one i32 for each thread, to their first parameter. In te
 %tid (in the block), %i (in the grid) and a few constants.
 """
 
-from __future__ import annotations
-
 import inspect
 import textwrap
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Asynchronous copies: at any moment between issue and wait, in any order; and what a forgotten wait looks like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 `tests/ops/test_ops_together.py` has kernels that count, exchange and add vectors.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 `tests/ops/test_ops_together.py` has what goes well: barriers by name and by number, arrivals, reductions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

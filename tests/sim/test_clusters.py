@@ -1,7 +1,5 @@
 """Blocks of a cluster: each other's shared memory, their barrier, multicast, and blocks that leave too early."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

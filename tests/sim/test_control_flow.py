@@ -1,7 +1,5 @@
 """Threads that part and meet: every pattern gives what each thread alone would compute, under every schedule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Debugging in the simulator: breakpoints with a warp's values; texts of tensors, fragments and layouts."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

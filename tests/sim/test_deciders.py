@@ -1,7 +1,5 @@
 """Reads that decide whether a loop goes on, from which the simulator tells a thread that spins from one that counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

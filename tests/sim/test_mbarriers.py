@@ -3,8 +3,6 @@
 `tests/hopper/test_mbarriers.py` has rings of buffers, and what one thread sees of arrivals, counts and tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

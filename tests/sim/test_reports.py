@@ -1,7 +1,5 @@
 """What the simulator says: the lines of the kernel, who and where; printf; interruption; and what every op needs."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from typing import Any

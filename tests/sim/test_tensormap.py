@@ -1,7 +1,5 @@
 """Tiles by TMA: any rank, any place, edges filled with zeros, and where the swizzle puts each byte."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

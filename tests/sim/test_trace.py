@@ -1,7 +1,5 @@
 """Timelines: valid trace events, clocks that follow causes, and the overlap of a pipelined kernel to be seen."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values of strands: parted and joined values are those of each thread alone; fixed results those of each execution."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

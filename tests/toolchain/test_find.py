@@ -1,7 +1,5 @@
 """The places where programs are looked for, and their order."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

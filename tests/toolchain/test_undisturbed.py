@@ -1,7 +1,5 @@
 """LLVM among signals and forks. Each test is a process of its own, since a failure ends it, or never ends."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Kernels and host functions that the tests tune."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

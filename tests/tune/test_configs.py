@@ -1,7 +1,5 @@
 """Configs: their values, and the meaning that these have for a kernel."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import subprocess

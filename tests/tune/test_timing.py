@@ -1,7 +1,5 @@
 """The timing of calls on a GPU: graphs over copies in a stream of their own, and the way without graphs."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from typing import Any

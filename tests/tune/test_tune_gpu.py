@@ -1,7 +1,5 @@
 """Tuning on a real GPU: with arrays of our own and of torch, in place, and within graphs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`warm`: kernels compiled beforehand, in parallel, and nothing launched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

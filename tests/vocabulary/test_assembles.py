@@ -1,7 +1,5 @@
 """Every spelling of every op goes through LLVM and is taken by ptxas, on all targets that have it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

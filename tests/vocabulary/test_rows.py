@@ -1,7 +1,5 @@
 """Every instruction has one row, and the row is right. `test_computed.py` tests what the instruction computes."""
 
-from __future__ import annotations
-
 import operator
 import re
 from pathlib import Path

@@ -10,8 +10,6 @@ shows        the function that tells it from the machine code
 Another ptxas is tried with CUTELITE_PTXAS.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from types import ModuleType
