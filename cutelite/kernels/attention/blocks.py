@@ -244,8 +244,10 @@ def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
     block = tuple(mask.BLOCK_SIZE)
     checked(block)
     lengths = getattr(mask, "seq_lengths", (sq, sk))
-    if sq > lengths[0] or sk > lengths[1]:
-        raise Misfit(f"block_mask is of {lengths[0]} queries and {lengths[1]} keys: there are {sq} and {sk}")
+    rows, needed = mask.kv_indices.shape[2], -(-sq // block[0])
+    if sq > lengths[0] or sk > lengths[1] or rows != needed:
+        of = f"block_mask is of {lengths[0]} queries and {lengths[1]} keys, in {rows} rows of blocks"
+        raise Misfit(f"{of}: there are {sq} and {sk}, in {needed}")
     columns = -(-sk // block[1])
     kinds = torch.zeros(*mask.kv_indices.shape[:3], columns + 1, dtype=torch.int32, device=mask.kv_indices.device)
     listed = (PARTIAL, mask.kv_num_blocks, mask.kv_indices), (FULL, mask.full_kv_num_blocks, mask.full_kv_indices)

@@ -56,8 +56,8 @@ def _by_8(x: Any) -> Any:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 8)])
 
 
-def _keep(*given: Any) -> tuple[Any, Any]:
-    return _rows(*given, False), given
+def _keep(a: Any, b: Any, ends: Any) -> tuple[Any, Any]:
+    return _rows(a, b, ends, False), (a, b, ends)
 
 
 def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
