@@ -17,8 +17,6 @@ latents   us, of DeepSeek's absorbed form, one query for each of so many heads (
 ``--cells`` takes a part of them, by a regular expression that their names are searched for.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -16,8 +16,6 @@ backward  gradients for the scores above, and the same bits again where `determi
 cost      time of the scores above, of that of normal ones
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import traceback

@@ -7,8 +7,6 @@ A line is a cell: its sizes, and the us of each split (`c2`: a cluster of two). 
 such lines.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import math

@@ -6,8 +6,6 @@ Without a GPU the compiles alone are timed, by jobs. The configs are the GEMM of
 other tiles, stages and bands.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

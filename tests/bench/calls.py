@@ -7,8 +7,6 @@ the median of rounds of calls, between which the GPU becomes idle. With `--gener
 `model.generate` of transformers makes with a static cache, launched call by call, for four layers of an 8B Llama.
 """
 
-from __future__ import annotations
-
 import copy
 import statistics
 import time

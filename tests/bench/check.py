@@ -4,8 +4,6 @@ hopper_gemm is the GEMM of 128 x 128 x 64 tiles and 4 stages on 256 x 256 x 256.
 the simulator, and simulates it once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

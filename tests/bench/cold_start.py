@@ -8,8 +8,6 @@ all. The last process has a fresh cache again and does without `warm`: kernels a
 first launched. `--train` has a training step of 4 x 4096 tokens besides (of few layers, so that it fits).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

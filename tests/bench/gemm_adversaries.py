@@ -14,8 +14,6 @@ few      at most eight rows
 blocks   fp8 with scales for each 128
 """
 
-from __future__ import annotations
-
 import math
 import random
 import subprocess

@@ -16,8 +16,6 @@ in graphs four times as long; `--bar` is what they are behind:
     python tests/bench/gemm_any.py tuned.jsonl --missed times.jsonl --bar 0.99 --tuned --jobs 14
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

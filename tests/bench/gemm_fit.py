@@ -8,8 +8,6 @@ least squares, then times and regret together (`--seconds`): a fit of times alon
 which of them decide. A line names its GPU by "stacks" of memory (`model.LOAD`); without, it is of an H200.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

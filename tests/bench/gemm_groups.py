@@ -6,8 +6,6 @@ Microseconds in graphs over rotating operands, in turns, medians. Rows are dealt
 have none. "pick" is what `grouped.gemm` takes by itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

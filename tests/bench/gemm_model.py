@@ -6,8 +6,6 @@ In graphs over rotating operands, in turns with cuBLAS, all configurations that 
 has few rows, a third any, a third those of models.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import math

@@ -4,8 +4,6 @@ A rival takes `Inputs` and gives a function of the number of a set, and words ab
 be imported here does not take part.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable

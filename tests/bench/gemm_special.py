@@ -11,8 +11,6 @@ graph is replayed once untimed right before it is timed, so that nobody gains by
 each round has an order of its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

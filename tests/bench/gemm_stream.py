@@ -6,8 +6,6 @@ Every result is compared with float64; what is not written, and the memory for p
 shape must give the same bits, alone and in a second stream beside another of them, and in a graph.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -18,8 +18,6 @@ bursts        cutelite, with GEMMs picked as if the card had no limit of power
 `--profile` prints for each side which kernels take the time. `--compile` stops where everything is compiled.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

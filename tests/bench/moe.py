@@ -7,8 +7,6 @@ but the eager experts, which wait for the GPU, are captured in CUDA graphs and r
 grouped_mm path under torch.compile; `--parts` times the kernels of the block one by one.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Callable

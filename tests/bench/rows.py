@@ -15,8 +15,6 @@ speed. Results are compared with float64 before anything is timed.
 QuACK and Liger take part where they can be imported.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import math

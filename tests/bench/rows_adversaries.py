@@ -12,8 +12,6 @@ torch's. A case is WRONG where
     python tests/bench/rows_adversaries.py --columns 1,3,17,200 --rows 13       simulated, without one
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import traceback

@@ -9,8 +9,6 @@ No cell is begun after `limit` seconds. Plans ask L2 for rows `lead` bytes ahead
 Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

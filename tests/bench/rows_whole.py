@@ -6,8 +6,6 @@ Results are compared first. Calls are captured in CUDA graphs where torch's can 
 medians.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@
 Needs a GPU and torch. Timed by `cl.do_bench`, over rotating operands.
 """
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Functions refuse arrays that JAX traces as they refuse those of NumPy: when they are called, in the same words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GEMMs on JAX's arrays: outside of jax.jit, on a GPU through torch or CuPy, else simulated."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A mixture of experts on JAX's arrays: within jit, differentiated, batched; simulated on a CPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

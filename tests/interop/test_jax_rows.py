@@ -1,7 +1,5 @@
 """Kernels of rows on JAX's arrays: within jit, differentiated, batched; simulated on a CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

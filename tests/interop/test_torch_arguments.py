@@ -1,7 +1,5 @@
 """Functions refuse of fake tensors, and of those that need a gradient, what they refuse of arrays, in their words."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`FlopCounterMode` counts what operators compute, as it does for torch's own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

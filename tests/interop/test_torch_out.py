@@ -1,7 +1,5 @@
 """The out= forms of operators, `torch.ops.cutelite.softmax.out` and its like; functions that lose no gradient."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """GEMMs of groups, block scales and narrow weights in torch's hands: derivatives, torch.compile, autocast, vmap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Operators under `torch.autocast` and `torch.vmap`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

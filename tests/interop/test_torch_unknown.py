@@ -1,7 +1,5 @@
 """Extents that nobody knows while torch traces, as of rows that a mask chose: operators give results that have them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

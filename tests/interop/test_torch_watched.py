@@ -1,7 +1,5 @@
 """Functions of `cutelite.kernels` where others look at torch's operators: modes, tracers, and classes of tensors."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

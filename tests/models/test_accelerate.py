@@ -3,8 +3,6 @@
 Tiny models of random weights; on a GPU where there is one, else simulated.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 import itertools

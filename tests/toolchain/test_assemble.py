@@ -1,7 +1,5 @@
 """PTX -> cubin, by each assembler that is there, and what is said when there is none."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource
