@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm, softmax
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.narrow import Narrow
@@ -97,3 +98,28 @@ def test_steps_by_addresses() -> None:
     adamw(p, g, m, v, 1, lr=0.1, decay=0.1)
     for x, y in zip(p, exact, strict=True):
         close(x, y.detach().double(), 8e-3)
+
+
+@pytest.mark.parametrize("n", [521, 769, 1025, 2049, 3301, 4097, 8193, 20_001])
+def test_many_rows_of_odd_lengths(n: int) -> None:
+    m = 13_000  # so many have plans that fewer do not
+    x, dy = (random(m, n, dtype=torch.bfloat16) for _ in range(2))
+    w, target = random(n, dtype=torch.bfloat16), torch.randint(0, n, (m,), device="cuda")
+    close(softmax.softmax(x), x.double().softmax(-1), 8e-3)
+    for center in (False, True):
+        made = norm.layer_norm(x, w, w) if center else norm.rms_norm(x, w)
+        wide, scale = (each.double().requires_grad_() for each in (x, w))
+        apart = wide - wide.mean(-1, keepdim=True) if center else wide
+        eps = 1e-5 if center else 1e-6
+        exact = apart * (apart.square().mean(-1, keepdim=True) + eps).rsqrt() * scale
+        close(made.y, (exact + w.double() if center else exact).detach(), 1e-2)
+        found = norm.norm_backward(dy, made, w, bias=center)
+        for one, other in zip(found, torch.autograd.grad(exact, (wide, scale), dy.double()), strict=False):
+            close(one, other, 1e-2)
+    loss, lse = entropy.cross_entropy(x, target)
+    close(loss, torch.nn.functional.cross_entropy(x.double(), target, reduction="none"), 1e-5)
+    dx = x.double().softmax(-1) - torch.nn.functional.one_hot(target, n)
+    close(entropy.cross_entropy_backward(torch.ones_like(lse), x, target, lse), dx, 8e-3)
+    both = torch.empty_like(x)
+    close(entropy.cross_entropy_gradient(torch.ones_like(lse), x, target, out=both).loss, loss.double(), 1e-5)
+    close(both, dx, 8e-3)

@@ -319,12 +319,13 @@ def plan_fold(n: int, vector: int) -> Plan:
 def plan_fold_ends(n: int, vector: int) -> Plan | None:
     """Return what `plan_fold` does for rows of `n` elements that lie in whole vectors, and ends apart; None for others.
 
-    For rows of 16-bit elements that registers hold, or nearly: a warp goes through some that are longer than 2048.
+    A warp goes through rows that are somewhat longer than those of `plan_fold`. Longer ones of 16 bits registers hold.
     """
-    if vector < 8 or n > 5120:
+    if n > (5120 if vector == 8 else 4096):
         return None
-    threads, teams = (WARP, 4) if n <= 2560 else (128, 1)
-    registers = 40 if n <= 4 * threads * vector else 64
+    long = n > 3072 and vector == 8
+    threads, teams = (-(-n // (5 * vector * WARP)) * WARP, 1) if long else (WARP, 4)
+    registers = 40 if n <= 32 * threads else 64
     return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
 
 
@@ -392,8 +393,8 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan
     whole  elements of a row that lie in whole vectors, at most; 0: not known
     """
     light = sums < 2
-    if sums == 1 and 0 < whole <= 4 * vector * WARP and not few:  # registers keep the sums of a warp's four vectors
-        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=True)
+    if not few and (found := plan_ends_sums(vector, sums, whole)):
+        return found
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -413,6 +414,21 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan
         return None
     p = ahead(p, n, 2, stages=stages, rows=p.blocks * (2 * stages + 2))
     return replace(p, shared_sums=1) if p.stages else None
+
+
+def plan_ends_sums(vector: int, sums: int, whole: int) -> Plan | None:
+    """Return `plan_odd_sums` for rows whose ends go to threads one by one, of a warp or two; None for others.
+
+    Registers keep sums: of a warp's four vectors one, of three both.
+    """
+    light, lane = sums == 1, vector * WARP
+    if 0 < whole <= (4 if light else 3) * lane:
+        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=True)
+    if not light and 0 < whole < 4 * lane:
+        return Plan(WARP, 1, 1, vector, 10, stages=2, shared_sums=1, ends=True)
+    if not light and 4.5 * lane < whole <= 6 * lane:
+        return Plan(2 * WARP, 1, 1, vector, 6, stages=2, ends=True)
+    return None
 
 
 def plan_columns(n: int, vector: int) -> Plan | None:
