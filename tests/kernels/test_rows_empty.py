@@ -104,8 +104,8 @@ def on_torch() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
         return functions.cross_entropy(x.flatten(0, -2), target.flatten(), reduction="none").view(target.shape)
 
     def of_mode(operation: str, mode: int | None) -> tuple[Any, Any]:
-        own = (lambda x: getattr(x, operation)()) if mode is None else lambda x: getattr(x, operation)(mode)
-        return lambda x, w: reduced(x.flatten(0, -2), operation, mode), lambda x, w: own(x.flatten(0, -2))
+        own, modes = getattr(torch, operation), () if mode is None else (mode,)
+        return lambda x, w: reduced(x.flatten(0, -2), operation, mode), lambda x, w: own(x.flatten(0, -2), *modes)
 
     return {
         "softmax": (lambda x, w: softmax.softmax(x), lambda x, w: x.softmax(-1)),
