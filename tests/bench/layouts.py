@@ -10,53 +10,35 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.layout import (
-    ComposedLayout,
-    Layout,
-    Swizzle,
-    blocked_product,
-    complement,
-    composition,
-    dims,
-    local_partition,
-    local_tile,
-    logical_divide,
-    logical_product,
-    make_layout_tv,
-    raked_product,
-    right_inverse,
-    row_major,
-    tile_to_shape,
-    zipped_divide,
-)
+from cutelite import layout as algebra
 from tests.bench.given import parser
 
 BAR = 20_000
-M, K = dims("M K:8")
-MATRIX = row_major((128, 64))
-DYNAMIC = row_major((M, K))
-SWIZZLED = ComposedLayout(Swizzle(3, 4, 3), 0, MATRIX)
-TILE = row_major((8, 4))
-ACCUMULATOR = Layout(((4, 8, 4), (2, 2, 16)), ((128, 1, 16), (64, 8, 512)))
+M, K = algebra.dims("M K:8")
+MATRIX = algebra.row_major((128, 64))
+DYNAMIC = algebra.row_major((M, K))
+SWIZZLED = algebra.ComposedLayout(algebra.Swizzle(3, 4, 3), 0, MATRIX)
+TILE = algebra.row_major((8, 4))
+ACCUMULATOR = algebra.Layout(((4, 8, 4), (2, 2, 16)), ((128, 1, 16), (64, 8, 512)))
 
 ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "composition of two layouts": (composition, (MATRIX, Layout((8, 4), (128, 2)))),
-    "composition of an accumulator": (composition, (ACCUMULATOR, Layout((32, 4), (1, 128)))),
-    "composition by a tiler": (composition, (MATRIX, (16, 8))),
-    "composition by a tiler, over dims": (composition, (DYNAMIC, (128, 64))),
-    "logical_divide by a layout": (logical_divide, (MATRIX, Layout((4, 2), (1, 128)))),
-    "zipped_divide": (zipped_divide, (MATRIX, (16, 8))),
-    "zipped_divide, swizzled": (zipped_divide, (SWIZZLED, (16, 8))),
-    "zipped_divide, over dims": (zipped_divide, (DYNAMIC, (128, 64))),
-    "logical_product": (logical_product, (TILE, Layout((2, 4)))),
-    "blocked_product": (blocked_product, (TILE, Layout((2, 4)))),
-    "raked_product": (raked_product, (TILE, Layout((2, 4)))),
-    "tile_to_shape": (tile_to_shape, (row_major((8, 64)), (128, 64, 4))),
-    "make_layout_tv": (make_layout_tv, (Layout((4, 8), (8, 1)), Layout((2, 4), (4, 1)))),
-    "complement": (complement, (TILE, 1024)),
-    "right_inverse": (right_inverse, (MATRIX,)),
-    "local_tile, over dims": (local_tile, (DYNAMIC, (128, 64), (1, None))),
-    "local_partition": (local_partition, (MATRIX, Layout((16, 8)), 5)),
+    "composition of two layouts": (algebra.composition, (MATRIX, algebra.Layout((8, 4), (128, 2)))),
+    "composition of an accumulator": (algebra.composition, (ACCUMULATOR, algebra.Layout((32, 4), (1, 128)))),
+    "composition by a tiler": (algebra.composition, (MATRIX, (16, 8))),
+    "composition by a tiler, over dims": (algebra.composition, (DYNAMIC, (128, 64))),
+    "logical_divide by a layout": (algebra.logical_divide, (MATRIX, algebra.Layout((4, 2), (1, 128)))),
+    "zipped_divide": (algebra.zipped_divide, (MATRIX, (16, 8))),
+    "zipped_divide, swizzled": (algebra.zipped_divide, (SWIZZLED, (16, 8))),
+    "zipped_divide, over dims": (algebra.zipped_divide, (DYNAMIC, (128, 64))),
+    "logical_product": (algebra.logical_product, (TILE, algebra.Layout((2, 4)))),
+    "blocked_product": (algebra.blocked_product, (TILE, algebra.Layout((2, 4)))),
+    "raked_product": (algebra.raked_product, (TILE, algebra.Layout((2, 4)))),
+    "tile_to_shape": (algebra.tile_to_shape, (algebra.row_major((8, 64)), (128, 64, 4))),
+    "make_layout_tv": (algebra.make_layout_tv, (algebra.Layout((4, 8), (8, 1)), algebra.Layout((2, 4), (4, 1)))),
+    "complement": (algebra.complement, (TILE, 1024)),
+    "right_inverse": (algebra.right_inverse, (MATRIX,)),
+    "local_tile, over dims": (algebra.local_tile, (DYNAMIC, (128, 64), (1, None))),
+    "local_partition": (algebra.local_partition, (MATRIX, algebra.Layout((16, 8)), 5)),
 }
 
 
