@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from cutelite import i32
 from cutelite.lang.cp_async import cp_async_commit_group, cp_async_wait_group
-from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
+from cutelite.lang.pipeline_checks import arrivals_of
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lib.pipelines import Ring, barriers, warp_arrives
+from cutelite.lib.pipelines import PipelineAsync, barriers, warp_arrives
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
@@ -23,7 +23,7 @@ class Started(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GatherPipe(Ring):
+class GatherPipe(PipelineAsync):
     """A pipeline whose producers copy by cp.async. wgmma sees the data only after a fence by the copying thread.
 
     So a thread starts the copies of `behind` further buffers, then waits for those of the oldest one, executes the
@@ -31,20 +31,19 @@ class GatherPipe(Ring):
 
     tx_bytes  bytes of a buffer that are copied by TMA or bulk copies
     behind    how many buffers are in flight before one is announced as full; less than `stages`
-    loads     consumers also read by loads, so each of their warps releases a buffer
     """
 
     tx_bytes: int = 0
     behind: int = 1
-    loads: bool = False
 
     @classmethod
-    def create(
-        cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int, loads: bool = False
+    def create(  # type: ignore[override]
+        cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int,
+        reads: Literal["generic", "wgmma"] = "wgmma",
     ) -> GatherPipe:  # fmt: skip
         """Make a pipeline; call `pipeline_init_sync` afterwards. Producers and consumers are whole warpgroups."""
-        full, empty = barriers(stages, 1 + producers // 32), barriers(stages, consumers // (32 if loads else 128))
-        return GatherPipe(full, empty, stages, tx_bytes, behind, loads)
+        full, empty = barriers(stages, 1 + arrivals_of(producers)), barriers(stages, arrivals_of(consumers, reads))
+        return GatherPipe(full, empty, stages, False, reads, tx_bytes, behind)
 
     def barrier(self, state: Any) -> Any:
         """Return the barrier on which TMA counts its bytes."""
@@ -84,10 +83,3 @@ class GatherPipe(Ring):
         fence_proxy_async("shared::cta")
         warp_arrives(self.full[told.index])
         return told.advance()
-
-    def consumer_release(self, state: Any) -> None:
-        """Release the buffer: this warpgroup's wgmma and this thread have read it."""
-        if self.loads:
-            warp_arrives(self.empty[state.index])
-        elif linear_thread_idx() % 128 == 0:
-            self.empty[state.index].arrive()

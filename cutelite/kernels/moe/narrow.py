@@ -110,7 +110,7 @@ def build(config: Config, problem: Problem) -> Any:
         rows: Tensor[i32, (M,)] | None, d: Tensor[bf16, (M, N)],
     ) -> None:  # fmt: skip
         storage = Storage.allocate()
-        pipe = GatherPipe.create(config.stages, GROUPS * SIZE * 4, GROUP, GROUPS * GROUP, config.behind, True)
+        pipe = GatherPipe.create(config.stages, GROUPS * SIZE * 4, GROUP, GROUPS * GROUP, config.behind, "generic")
         cl.pipeline_init_sync()
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
