@@ -314,15 +314,35 @@ def test_terms_by_distance_fit_beside_the_widest_tiles() -> None:
 def test_powers_are_taken_while_values_are_multiplied(dim: int, dim_v: int, queries: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
     config = picked(dim, dim_v, Work(queries, queries, 512, 0, None, 0), 132)
-    kernel = build(config, Problem(cl.bf16, dim, dim_v, right=True))
-    shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
-    counter = (1,) if config.walk == "dynamic" else None
-    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, *(None,) * 5, (), arch="sm_90a")
+    compiled = assembled(config, Problem(cl.bf16, dim, dim_v, right=True))
     assert (compiled.spills, compiled.warnings) == (0, [])
     steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
     assert steps
     for step in steps:
         assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= config.columns // 2
+
+
+def assembled(config: Config, problem: Problem) -> Any:
+    """Return a kernel's machine code."""
+    shapes = [(1, 2, 512, problem.dim)] * 2 + [(1, 2, 512, problem.dim_v)] * 2
+    counter = (1,) if config.walk == "dynamic" else None
+    numbers, nothing = (1.0, 0, 0, 0, 1), (None,) * 5
+    return build(config, problem).compile(*shapes, (1, 2, 512), None, counter, *numbers, *nothing, (), arch="sm_90a")
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize(("softcap", "dtype"), [(None, cl.bf16), (None, cl.f16), (20.0, cl.bf16)])
+def test_powers_are_rounded_while_scores_are_multiplied(softcap: float | None, dtype: Any) -> None:
+    """In machine code, of one text of a step: between the start of scores and that of the product with values."""
+    config = picked(128, 128, Work(8192, 8192, 512, 0, None, None), 132)
+    compiled = assembled(config, Problem(dtype, 128, 128, softcap=softcap))
+    assert (compiled.spills, compiled.warnings) == (0, [])
+    before, *steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")
+    assert len(steps) == 1
+    lines = before.splitlines()
+    scores = max(i for i, line in enumerate(lines) if "HGMMA" in line and ".tnspB" not in line)
+    values = next(i for i in range(scores, len(lines)) if ".tnspB" in lines[i])
+    assert sum("F2FP" in line for line in lines[scores:values]) >= 28
 
 
 def test_a_kernel_holds_a_function_twice() -> None:

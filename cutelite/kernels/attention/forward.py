@@ -150,7 +150,7 @@ class Plan(OfScores):
         """Start adding the product of powers and the next block of values, which were `seen` to be there or not."""
         state = states.keys.advance(-1)
         here.values.consumer_wait(state, seen)
-        out = cl.wgmma.mma_async(p, self.values(here, state), out)
+        out = cl.wgmma.mma_async(self.rounded(p), self.values(here, state), out)
         cl.wgmma.commit_group()
         return out
 
@@ -228,7 +228,7 @@ class Plan(OfScores):
             while left != 0:
                 left -= 1
                 so_far = step(first + left, so_far, masked)
-                if self.config.pairs and not long and masked is not True:  # by two, which saves copies of registers
+                if self.config.pairs and not (self.late or long or masked is True):  # by two: powers are not copied
                     if left == 0:
                         so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
                         break

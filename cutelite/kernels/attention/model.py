@@ -24,6 +24,7 @@ class Config:
     turns     warpgroups take turns at starting products
     guess     subtract the greatest scores of earlier blocks in the exponent (`cl.OnlineSoftmax`)
     pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
+    late      in place of `pairs` keep powers in f32 until the next scores are started, if they fit (`OfScores.late`)
     walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
               'dynamic': as many as run at once, each takes the next tile that is left
     regs      registers of a thread that loads, and of one that computes
@@ -36,6 +37,7 @@ class Config:
     turns: bool = True
     guess: bool = False
     pairs: bool = False
+    late: bool = False
     walk: str = "dynamic"
     regs: tuple[int, int] = (24, 240)
 
@@ -52,7 +54,7 @@ def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
     if dim == 64:
         return Config(3, 96, guess=True, pairs=True, regs=(32, 160))
     if dim == 128:
-        return Config(guess=True, pairs=True)
+        return Config(guess=True, pairs=True, late=True)
     if dim == 192:
         return Config(columns=96, guess=True)
     return Config(columns=64, turns=False, guess=True)

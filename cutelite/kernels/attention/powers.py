@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
+from cutelite import f32
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
 from cutelite.kernels.attention.joined import JoinedSoftmax
 from cutelite.kernels.attention.model import Config
@@ -42,6 +43,25 @@ class OfScores(OfProblem):
         return self.config.guess and self.problem.dtype == cl.bf16 and narrow
 
     @property
+    def late(self) -> bool:
+        """Tell whether powers wait in f32 for the product before theirs, and are rounded into its operand's registers.
+
+        Then no copies are made of them, and no loop need be unrolled for that. Masks, terms of functions, and ragged
+        sequences leave too few registers.
+        """
+        problem = self.problem
+        return self.config.late and not (self.tiles.masks or problem.score_mod is not None or problem.ragged)
+
+    @property
+    def of_powers(self) -> Any:
+        """The dtype in which powers wait."""
+        return f32 if self.late else self.problem.dtype
+
+    def rounded(self, p: Any) -> Any:
+        """Return powers as the product with values takes them: rounded from here on, while scores are multiplied."""
+        return cl.wgmma.fence_operand(p, held=False).to(self.problem.dtype) if self.late else p
+
+    @property
     def tiles(self) -> Tiles:
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
@@ -65,7 +85,7 @@ class OfScores(OfProblem):
         if not self.capped:
             s = self.modified(s, added, tile.end - 1, tile, here, group, True)
             return self.start(s, added, tile, here, group)  # type: ignore[no-any-return]
-        softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
+        softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.of_powers)
         p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
         return p, softmax
 
@@ -73,7 +93,7 @@ class OfScores(OfProblem):
         """Return powers of a tile's first scores, and the softmax behind them."""
         scale = here.given.scale
         unit = self.problem.unit(scale) if added is None else scale * added.factor
-        return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+        return cl.OnlineSoftmax.first(s, unit, self.of_powers, self.config.guess)
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Any) -> Any:
         """Return the softmax to use for block j: here the same for all blocks; in fp8, with the block's scales."""
