@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -250,7 +251,7 @@ def test_functions_that_have_a_plan_still_go_to_operators(ran: list[str]) -> Non
     """The whole function is planned, also what asks whether a gradient is wanted, or torch traces."""
     a, b = (torch.randn(shape, device=DEVICE).bfloat16() for shape in ((8, 64), (64, 16)))
     q, weight = torch.randn(1, 8, 1, 16, device=DEVICE).bfloat16(), torch.ones(64, device=DEVICE)
-    functions = {
+    functions: dict[str, tuple[Callable[[Any], Any], Any]] = {
         "gemm": (lambda x: gemm(x, b), a),
         "attention": (lambda x: attention(x, x, x), q),
         "rms_norm": (lambda x: rms_norm(x, weight).y, a),
