@@ -39,12 +39,14 @@ GRAPH_S = 3e-3
 """The least time that is timed at once, so that the resolution of events is a small part of it, and kernels follow each
 other at the clocks of a busy GPU."""
 LONGEST_GRAPH_S = 20e-3
-MOST_CALLS = 512
-"""The most calls in one graph."""
+MOST_CALLS = 64
+"""The most calls in one graph, and sets: the host captures each call, which takes it some tenths of a millisecond."""
 MOST_REPLAYS = 100
 """The most replays of a graph that are timed at once."""
 WARM_UP_S = 0.3
 """Time of work before anything is measured, in which clocks and power settle."""
+AHEAD_S = 0.5e-3
+"""The time of what keeps the GPU busy while the host launches a single call that is timed."""
 HOPELESS = 5.0
 """A config whose first call takes this many times the fastest one is not captured, and not timed again."""
 
@@ -129,15 +131,23 @@ def on_gpu(calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored:
 
 
 def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[dict[int, float], dict[int, Exception]]:
-    """Return the seconds of a call, with the host's time: the faster of two after one that loads it; and errors."""
+    """Return the seconds of a call, the faster of two after one that loads it; and errors.
+
+    The host's time is left out, which for the first calls of a config may be a hundred times that of its kernel.
+    """
     first: dict[int, float] = {}
     failed: dict[int, Exception] = {}
-    args, kwargs = sets.sets[0]
+    (args, kwargs), ahead = sets.sets[0], _ahead(stream)
+
+    def once(call: Call) -> float:
+        ahead()
+        return stream.timed(lambda: call(*args, **kwargs))
+
     for i, call in calls.items():
         try:
             call(*args, **kwargs)
             stream.wait()
-            first[i] = min(stream.timed(lambda: call(*args, **kwargs)) for _ in range(2))  # noqa: B023  (called here)
+            first[i] = min(once(call) for _ in range(2))
         except Exception as error:
             if isinstance(error, CudaError) and error.number in STICKY:
                 error.add_note("while a config was timed for the first time; the context is lost")
@@ -146,14 +156,25 @@ def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[
     return first, failed
 
 
+def _ahead(stream: TimedStream) -> Callable[[], None]:
+    """Return a function that submits work of about `AHEAD_S`, which overwrites L2 as well."""
+    nbytes = 2 * stream.device.limits.l2_bytes
+    other = rt.empty((nbytes,), "u8", stream.device)
+
+    def fill(times: int) -> None:
+        for _ in range(times):
+            stream.fill(other.pointer, nbytes)
+
+    fill(1)
+    times = max(1, min(MOST_CALLS, round(AHEAD_S / max(stream.timed(lambda: fill(1)), 1e-7))))
+    return lambda: fill(times)
+
+
 def _captured(
     calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, stream: TimedStream, opened: ExitStack,
     restore: Callable[[], object] | None,
 ) -> dict[int, Callable[[], float]] | None:  # fmt: skip
-    """Return functions that time a graph of each call; None if one cannot be captured: all must be timed alike.
-
-    first  seconds of each call with the host's, which takes as long to capture it: graphs of short kernels are short
-    """
+    """Return functions that time a graph of each call; None if one cannot be captured: all must be timed alike."""
     if not calls:
         return {}
     sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))
@@ -210,14 +231,12 @@ def _open(
     calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restore: Callable[[], object] | None
 ) -> dict[int, Callable[[], float]]:  # fmt: skip
     """Return functions that time single calls, each after all of L2 has been overwritten."""
-    nbytes = 2 * stream.device.limits.l2_bytes
-    other = rt.empty((nbytes,), "u8", stream.device)
-    args, kwargs = sets.sets[0]
+    (args, kwargs), ahead = sets.sets[0], _ahead(stream)
 
     def once(call: Call) -> float:
         if restore:
             restore()
-        stream.fill(other.pointer, nbytes)
+        ahead()
         return stream.timed(lambda: call(*args, **kwargs))
 
     def trial(call: Call) -> Callable[[], float]:
