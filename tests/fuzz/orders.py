@@ -63,7 +63,10 @@ class Flag(NamedTuple):
 class Draw:
     """One program, drawn from a seed, and its `races` and `unfenced`, the cells where something is wrong.
 
-    maybe  cells where something is wrong in some schedules: an update that another one observes if it comes first
+    maybe   cells where something may be wrong: with an update that another one observes if it comes first, or with
+            an access that a known write covers
+    before  what the thread of each access knew when it was made
+    behind  what a thread knew, and knew to be fenced, at its last fence: of the cluster, and of its block alone
     """
 
     def __init__(self, seed: int) -> None:
@@ -78,10 +81,12 @@ class Draw:
         ]
         self.knows = [NOTHING] * (self.threads * self.blocks)
         self.fenced = list(self.knows)
+        self.behind: dict[tuple[int, bool], tuple[Known, Known]] = {}
         self.accesses: list[Access] = []
         self.races: dict[int, set[Cell]] = {}  # by the number of a statement's first access
         self.unfenced: set[Cell] = set()
         self.maybe: set[Cell] = set()
+        self.before: list[Known] = []
         self.careless = self.random.choice((0.0, 0.1, 0.3))
         self.updates = self.random.random() < 0.3  # which fences order by the values that they happen to see
         self.lines: list[str] = []
@@ -144,6 +149,7 @@ class Draw:
                 self.races.setdefault(first, set()).add(each.cell)
             self.unfenced |= {each.cell} if unfenced else set()
             self.accesses.append(each._replace(thread=thread))
+            self.before.append(self.knows[thread])
         numbers = list(range(first, len(self.accesses)))
         if known:
             self.learn(thread, numbers)
@@ -160,7 +166,7 @@ class Draw:
             race = number not in self.knows[thread]
             if not race and (not new.copies or old.copies or old.kind == "read" or number in self.fenced[thread]):
                 continue
-            if self.observed(number, thread):
+            if self.observed(number, thread) or self.covered(number, thread):
                 self.maybe.add(old.cell)
                 continue
             races, unfenced = races or race, unfenced or not race
@@ -181,6 +187,17 @@ class Draw:
             and other != number
             and other in self.knows[thread]
             for other, now in enumerate(self.accesses)
+        )
+
+    def covered(self, number: int, thread: int) -> bool:
+        """Tell whether a thread knows a write over that access, which its own thread made later than it."""
+        old = self.accesses[number]
+        return any(
+            self.accesses[other].kind == "write"
+            and self.accesses[other].cell == old.cell
+            and {*old.words} <= {*self.accesses[other].words}
+            and number in self.before[other]
+            for other in self.knows[thread]
         )
 
     def _store(self, thread: int) -> None:
@@ -294,6 +311,10 @@ class Draw:
             self.meet(range(len(self.knows)))
         elif self.clustered and self.random.random() < 0.3:
             self.lines += ["cl.cluster_arrive(relaxed=True)", "cl.cluster_wait()"]
+            for (thread, far), told in self.behind.items():
+                for other in range(len(self.knows)):
+                    if far or self.block(other) == self.block(thread):
+                        self.learn(other, *told)
 
     def _syncwarp(self, thread: int) -> None:
         block, warp = self.block(thread), thread % self.threads // 32
@@ -346,18 +367,27 @@ class Draw:
             self.learn(thread, barrier.knows, barrier.fenced)
             self.by(thread, f"bars[{barrier.number}].wait(0, cluster={self.clustered})")
 
+    def fence(self, thread: int, scope: str) -> None:
+        for far in {self.reaches(scope), False}:
+            self.behind[thread, far] = self.knows[thread], self.fenced[thread]
+
     def _release(self, thread: int) -> None:
         self.sets(thread, lambda flag, scope: [f'cl.store_release(flags, {flag}, 1, scope="{scope}")'])
 
     def _fenced_release(self, thread: int) -> None:
         if not self.updates:
-            self.sets(thread, lambda flag, scope: [f'cl.fence("{scope}")', f"cl.store_relaxed(flags, {flag}, 1)"])
+            line = "cl.store_relaxed(flags, {}, 1)"
+            if scope := self.sets(thread, lambda flag, scope: [f'cl.fence("{scope}")', line.format(flag)]):
+                self.fence(thread, scope)
 
-    def sets(self, thread: int, lines: Lines) -> None:
+    def sets(self, thread: int, lines: Lines) -> str:
+        """Set a flag; return by which scope, and nothing if all are set."""
         if len(self.flags) < FLAGS:
             flag = Flag(len(self.flags), self.random.choice(SCOPES), thread, self.knows[thread], self.fenced[thread])
             self.flags.append(flag)
             self.by(thread, *lines(flag.number, flag.scope))
+            return flag.scope
+        return ""
 
     def _acquire(self, thread: int) -> None:
         self.gets(thread, lambda flag, scope: [f'while cl.load_acquire(flags, {flag}, scope="{scope}") == 0: pass'])
@@ -365,15 +395,19 @@ class Draw:
     def _fenced_acquire(self, thread: int) -> None:
         if not self.updates:
             loop = "while cl.load_relaxed(flags, {}) == 0: pass"
-            self.gets(thread, lambda flag, scope: [loop.format(flag), f'cl.fence("{scope}")'])
+            if scope := self.gets(thread, lambda flag, scope: [loop.format(flag), f'cl.fence("{scope}")']):
+                self.fence(thread, scope)
 
-    def gets(self, thread: int, lines: Lines) -> None:
+    def gets(self, thread: int, lines: Lines) -> str:
+        """Wait for a flag; return by which scope, and nothing if no flag is right."""
         if self.flags:
             flag, scope = self.random.choice(self.flags), self.random.choice(SCOPES)
             near = self.block(flag.thread) == self.block(thread)
             if near or (self.reaches(flag.scope) and self.reaches(scope)):
                 self.learn(thread, flag.knows, flag.fenced)
                 self.by(thread, *lines(flag.number, scope))
+                return scope
+        return ""
 
     def _proxy_fence(self, thread: int) -> None:
         space = self.random.choice(("", "shared::cta", "global", "shared::cluster"))
