@@ -12,7 +12,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arguments import Misfit, in_words_of_caller, is_array, needs_gradient, one_of, results
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
@@ -170,7 +170,7 @@ def room(x: Any, kind: Any) -> Any:
 
 
 @in_words_of_caller
-@apart_with_out
+@planned
 def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
