@@ -56,6 +56,14 @@ def sections(image: bytes) -> Iterator[tuple[str, int, int]]:
         yield _text(image, start + name), offset, length
 
 
+def generation(image: bytes) -> str:
+    """Return for which GPUs a file is machine code, such as `sm_90`; '' if it is no cubin."""
+    if len(image) < 64 or image[:4] != b"\x7fELF" or image[18:20] != b"\xbe\0":  # e_machine: EM_CUDA
+        return ""
+    (flags,) = struct.unpack_from("<I", image, 48)
+    return f"sm_{(flags >> 8 if image[8] >= 8 else flags) & 255}"  # EI_ABIVERSION: 8 since CUDA 13
+
+
 def prototype(parameters: Iterable[str], result: str) -> str:
     """Return a function's prototype as text: `(b32, b8[16]) -> b32`."""
     return f"({', '.join(parameters)}) -> {result or 'nothing'}"

@@ -65,7 +65,7 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
         nvjitlink.add_data(link, nvjitlink.InputType.PTX, source, len(source), "kernel.ptx")
         defined: dict[str, str] = {}
         for path in libraries:
-            _add(nvjitlink, link, path, ptx, defined)
+            _add(nvjitlink, link, target, path, ptx, defined)
         nvjitlink.complete(link)
         said = _buffer(nvjitlink.get_info_log_size, nvjitlink.get_info_log, link)
         image = _buffer(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, link)
@@ -79,7 +79,7 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
     return image, said.rstrip(b"\0").decode()
 
 
-def _add(nvjitlink: Any, link: Any, path: str, ptx: str, defined: dict[str, str]) -> None:
+def _add(nvjitlink: Any, link: Any, target: Target, path: str, ptx: str, defined: dict[str, str]) -> None:
     """Add a library. `defined` has the functions of earlier ones, with their paths, and gets those of this one."""
     kind = KINDS[os.path.splitext(path)[1]]
     try:
@@ -95,7 +95,11 @@ def _add(nvjitlink: Any, link: Any, path: str, ptx: str, defined: dict[str, str]
     try:
         nvjitlink.add_data(link, getattr(nvjitlink.InputType, kind), image, len(image), path)
     except nvjitlink.nvJitLinkError as error:
-        raise ToolchainError("link", f"{path}: {_why(nvjitlink, link, error)}") from None
+        made, for_it = cubin.generation(image), target.arch.rstrip("af")
+        other = (
+            f"\nit is machine code for {made}, and the kernel is for {target.arch}" if made not in ("", for_it) else ""
+        )
+        raise ToolchainError("link", f"{path}: {_why(nvjitlink, link, error)}{other}") from None
     wanted = prototypes(ptx, "extern")
     for linking in ("visible", "weak"):
         has = cubin.prototypes(image, linking) if kind == "CUBIN" else prototypes(text, linking)

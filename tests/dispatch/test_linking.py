@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,16 @@ def test_what_cannot_be_linked(tmp_path: Path) -> None:
         for kernel in (scales, add):  # which calls something, and which does not
             with pytest.raises(ToolchainError, match=f"(?s)^link: .*{name}"):
                 fresh(kernel).compile(link_libraries=str(wrong))
+
+
+@links
+@pytest.mark.skipif(not find.ptxas(), reason="needs ptxas")
+def test_machine_code_for_other_gpus_is_told(tmp_path: Path) -> None:
+    (tmp_path / "scale.ptx").write_text(re.sub("sm_[0-9a-f]+", "sm_80", SCALE.read_text()))
+    file, ptxas = tmp_path / "scale.cubin", str(find.ptxas())
+    subprocess.run([ptxas, "-c", "-arch=sm_80", str(tmp_path / "scale.ptx"), "-o", str(file)], check=True)
+    with pytest.raises(ToolchainError, match=r"machine code for sm_80, and the kernel is for sm_90a"):
+        fresh(scales).compile(arch="sm_90a", link_libraries=str(file))
 
 
 @links
