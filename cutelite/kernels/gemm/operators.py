@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -173,15 +174,15 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     a, b, positive = ctx.saved_tensors
     how, kind = ctx.how, ctx.kinds
     grad = (grad if positive is None else grad * (positive > 0)).contiguous()  # of a sum it has strides of 0
-    plain, given = How(alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
+    product, given = partial(call.gemm, alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
     needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
     if how.gate is not None:
-        grad = gated_halves_backward(grad, gemm(a, b, *plain), how.gate)
-    of_a = summed(gemm(grad, b.mT, *plain), a) if needs[0] else None
+        grad = gated_halves_backward(grad, product(a, b), how.gate)
+    of_a = summed(product(grad, b.mT), a) if needs[0] else None
     of_b = None
     if needs[1]:
         rows = (as_rows(a), as_rows(grad)) if b.ndim == 2 else (a, grad)
-        of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
+        of_b = summed(product(rows[0].mT, rows[1]), b)
     of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
     of_bias = as_rows(grad).float().sum(0).to(kind[1]) if needs[3] else None
     return (of_a, of_b, of_c, of_bias, *(None,) * 7)[:given]
