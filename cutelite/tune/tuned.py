@@ -10,7 +10,7 @@ from os import PathLike
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from cutelite.dispatch.arguments import MISSING
+from cutelite.dispatch.arguments import MISSING, ArgumentError
 from cutelite.dispatch.divert import left_out, on_host
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch, from_subscript
@@ -183,6 +183,9 @@ class TunedKernel(_Tuned):
     def _problem(self, launch: Launch, how: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
         signature = self.kernel.signature
         constants = self._variants[0][1].constants
+        for name in (*signature.positional[: len(args)], *kwargs):
+            if any(name in means.constants for _, means, _ in self._variants):
+                raise ArgumentError(f"{self.__name__}() got `{name}`, which its configs set")
         matched = signature.match(args, kwargs | constants)
         named = {name: x for name, x in matched.items() if x is not MISSING and name not in constants}
         bound = signature.bind(args, kwargs | constants)

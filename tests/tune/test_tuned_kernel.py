@@ -129,6 +129,9 @@ def test_wrong_arguments_and_launches_are_the_kernel_s_errors(on_gpu: GpuArray) 
         scale[1, 2, 3, 4, 5](on_gpu((64,)), on_gpu((64,)))
     with pytest.raises(ArgumentError, match="has no parameter 'z'"):
         scale[1](on_gpu((64,)), on_gpu((64,)), z=1)
+    for args, kwargs in (((64,), {}), ((), {"BN": 64})):
+        with pytest.raises(ArgumentError, match=r"scale\(\) got `BN`, which its configs set"):
+            scale[1](on_gpu((64,)), on_gpu((64,)), *args, **kwargs)
 
 
 def test_a_config_that_means_nothing(on_gpu: GpuArray) -> None:
