@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import cutelite_rt as rt
@@ -70,7 +71,8 @@ def widened(array: Any) -> Any:
 def check_call(function: Callable[..., Any], constants: dict[str, Any], /, **arrays: Any) -> None:
     """Refuse what a function refuses, in its words, when JAX traces the call: not when the computation runs.
 
-    The function is called once for each kind of arrays, with arrays of NumPy that hold nothing, and no launch.
+    The function is called once for each kind of arrays, with arrays of NumPy that hold nothing, and no launch. Arrays
+    that are larger than the host's memory are checked when the computation runs.
 
     constants   its arguments that are no arrays, by name
     arrays      its other arguments: JAX's arrays, traced or not. What is none of these the function is given as it is
@@ -84,8 +86,8 @@ def check_call(function: Callable[..., Any], constants: dict[str, Any], /, **arr
     key = function, repr(kinds), repr(sorted(constants.items()))
     if key in _checked:
         return
-    given = {name: numpy.empty(x.shape, x.dtype) if is_jax(x) else x for name, x in arrays.items()}
-    with diverted(nothing):
+    with suppress(MemoryError), diverted(nothing):
+        given = {name: numpy.empty(x.shape, x.dtype) if is_jax(x) else x for name, x in arrays.items()}
         function(**given, **constants)
     if len(_checked) >= MOST:
         _checked.clear()

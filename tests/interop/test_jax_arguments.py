@@ -66,3 +66,8 @@ def test_traced_arrays_are_refused_where_others_are(name: str) -> None:
             if (real is None) != (traced is None) or str(real).partition("(")[0] != str(traced).partition("(")[0]:
                 wrong.append(f"{word} as {what}: {real!r}, but in JAX {traced!r}"[:300])
     assert not wrong, "\n".join(wrong)
+
+
+def test_arrays_may_be_larger_than_the_hosts_memory() -> None:
+    large = jax.ShapeDtypeStruct((1 << 40, 128), np.float32)
+    assert jax.eval_shape(rows.softmax, large).shape == large.shape

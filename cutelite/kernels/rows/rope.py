@@ -14,6 +14,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
+from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import (
     FLOATS,
     PLACES,
@@ -271,5 +272,7 @@ def side_by_side(x: Any) -> Any:
 
 
 def copied(x: Any) -> Any:
-    """Return a copy of an array."""
-    return x.clone() if hasattr(x, "clone") else x.copy()
+    """Return a copy of an array, without contents where launches are left out."""
+    if hasattr(x, "clone"):
+        return x.clone()
+    return empty(x, tuple(x.shape)) if left_out() else x.copy()
