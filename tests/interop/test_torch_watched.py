@@ -20,6 +20,7 @@ from cutelite.kernels.moe import combine, experts, route
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.operators import linear_cross_entropy
 from cutelite.kernels.rows.softmax import softmax
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -118,6 +119,17 @@ def test_traces_and_graphs_have_operators() -> None:
         traced = torch.jit.trace(lambda x: softmax(gemm(x, x.T)), (x,))
     for again in traced, make_fx(lambda x: softmax(gemm(x, x.T)))(x):
         assert torch.equal(again(y), softmax(gemm(y, y.T)))
+
+
+def test_graphs_have_the_derivative_of_a_loss() -> None:
+    x, w, target = random(9, 32), random(40, 32), torch.arange(9, device=DEVICE)
+
+    def gradients(x: Any, w: Any) -> Any:
+        given = [each.detach().requires_grad_() for each in (x, w)]
+        return torch.autograd.grad(linear_cross_entropy(*given, target) * 2, given)
+
+    for mine, right in zip(make_fx(gradients)(x, w)(x, w), gradients(x, w), strict=True):
+        torch.testing.assert_close(mine, right)
 
 
 UNRECORDED: dict[str, Callable[[Any], Any]] = {

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op
+from cutelite.interop.torch import library_op, recorded
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient, one_of
 from cutelite.kernels.arrays import code_of
@@ -118,7 +118,7 @@ def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
 def scaled(x: Tensor, by: Tensor) -> Tensor:
     """Return ``x * by``; in the memory of x where it is kept for nothing else, past the count of its changes."""
     plain = type(x) is Tensor and type(by) is Tensor  # none that stands for another, as tracers have them
-    if not plain:
+    if not plain or recorded():
         return x * by.to(x.dtype)
     made = x.clone() if keeps_graph() else x.data
     scale(made, by.float().reshape(1))
