@@ -126,7 +126,7 @@ def test_graphs_have_the_derivative_of_a_loss() -> None:
 
     def gradients(x: Any, w: Any) -> Any:
         given = [each.detach().requires_grad_() for each in (x, w)]
-        return torch.autograd.grad(linear_cross_entropy(*given, target) * 2, given)
+        return torch.autograd.grad(linear_cross_entropy(given[0], given[1], target) * 2, given)
 
     for mine, right in zip(make_fx(gradients)(x, w)(x, w), gradients(x, w), strict=True):
         torch.testing.assert_close(mine, right)
