@@ -495,3 +495,21 @@ def test_products_of_a_stage_that_is_known_at_run_time(place: Place) -> None:
         c = np.zeros((64, 32), np.int32)
         place(of_one_stage[1], a, b, c, stage)
         np.testing.assert_array_equal(c, a[stage].astype(np.int32) @ b[stage].astype(np.int32).T)
+
+
+@cl.kernel
+def of_one_half(
+    a: Tensor[cl.f16, (N,)], b: Tensor[cl.f16, (N,)], c: Tensor[cl.f16, (N,)], out: Tensor[cl.f16, (2, N)]
+) -> None:
+    i = cl.thread_idx.x
+    x, y, z = a[i], b[i], c[i]
+    out[0, i] = max(cl.math.maximum(cl.vector(x, x), cl.vector(y, z))[0], z)
+    out[1, i] = min(z, cl.math.minimum(cl.vector(x, x), cl.vector(z, y))[1])
+
+
+def test_a_number_beside_a_half_that_is_not_one(place: Place) -> None:
+    """`maximum` and `minimum` give NaN for NaN, `max` and `min` the other number."""
+    a, b = np.array([np.nan, 2, -3, np.nan], np.float16), np.array([5, np.nan, 0.5, np.nan], np.float16)
+    c, out = np.array([1, 1, -7, 9], np.float16), np.zeros((2, 4), np.float16)
+    place(of_one_half[1, 4], a, b, c, out)
+    np.testing.assert_array_equal(out, [[1, 1, 0.5, 9], [1, 1, -7, 9]])

@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "not_in_place": ("not.pred",),  # after selection_read_late, which would rewrite the selp written here
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "relu_of_one_half": ("max.s16",),
+    "nan_of_one_half": tuple(f".{which}.{kind}x2" for which in ("NaN", "xorsign.abs") for kind in ("f16", "bf16")),
     "negated_second_of_three": ("min.s32", "max.s32", "relu.s32"),
     "narrow_store_of_float": (".b8 ", ".b16 ", ".f64"),
     "lop3_repeated_operand": ("lop3.b32",),
