@@ -298,6 +298,7 @@ def test_terms_by_distance_fit_beside_the_widest_tiles() -> None:
     assert compiled.spills == 0
 
 
+@pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize(
     ("dim", "dim_v", "queries"),
@@ -330,6 +331,7 @@ def assembled(config: Config, problem: Problem) -> Any:
     return build(config, problem).compile(*shapes, (1, 2, 512), None, counter, *numbers, *nothing, (), arch="sm_90a")
 
 
+@pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize(("softcap", "dtype"), [(None, cl.bf16), (None, cl.f16), (20.0, cl.bf16)])
 def test_powers_are_rounded_while_scores_are_multiplied(softcap: float | None, dtype: Any) -> None:

@@ -116,6 +116,7 @@ def test_no_race_in_a_few_schedules(config: Any) -> None:
     assert not report.kinds, str(report)
 
 
+@pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize("config", [CHOSEN, LONG])
 def test_powers_are_taken_while_values_are_multiplied(config: Any) -> None:

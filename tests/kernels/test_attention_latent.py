@@ -80,6 +80,7 @@ def test_no_race_in_a_few_schedules() -> None:
     assert not report.kinds, str(report)
 
 
+@pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 def test_registers_suffice_and_powers_are_taken_while_others_are_multiplied() -> None:
     kernel = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
