@@ -7,9 +7,9 @@ Calls are of one kind if their tensors have equal shapes, strides, dtypes, devic
 same way, if all other arguments are equal, and if the stream is the same. Functions are equal if their code is, and
 what they captured and find in their module; tensors among that are tensors of the call. The first `COUNTED` calls
 of a kind are only counted, because a plan takes as long to make as they take. The next one is watched: all that
-torch may do in it is to make views, and to allocate without contents. The one after makes the program, whose
-arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates, and
-has machine code issue the launches.
+torch may do in it is to make views, and to allocate, without contents or with zeros. The one after makes the program,
+whose arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates,
+and has machine code issue the launches.
 That takes a sixth of the host's time: most of a call is checks and the choice of a configuration.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
@@ -52,10 +52,11 @@ MOST = 512
 
 _aten = torch.ops.aten
 ALLOCATE = {
-    _aten.empty.memory_format, _aten.empty_like.default, _aten.empty_strided.default, _aten.new_empty.default,
-    _aten.new_empty_strided.default,
+    _aten.empty.memory_format: False, _aten.empty_like.default: False, _aten.empty_strided.default: False,
+    _aten.new_empty.default: False, _aten.new_empty_strided.default: False,
+    _aten.zeros.default: True, _aten.new_zeros.default: True, _aten.zeros_like.default: True,
 }  # fmt: skip
-"""Operators of torch that allocate, and write nothing."""
+"""Operators of torch that allocate, and whether they write zeros."""
 
 
 def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
@@ -78,7 +79,7 @@ def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
         if isinstance(found, _Plan):
             try:
                 return found.run(tensors)
-            except ArgumentError:  # a launch takes an array that lies in no tensor of the call
+            except ArgumentError:  # a launch takes an array that lies in no tensor of the call, or one was kept
                 kinds[kind] = found = None
         if found == COUNTED:
             with _Watching() as watched, _within():
@@ -113,7 +114,10 @@ class _Place(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """A planned call: its program, what it allocates (arguments of `empty_strided`), and its result in `_Place`s."""
+    """A planned call: its program, what it allocates, and its result in `_Place`s.
+
+    allocated  shape, strides, dtype and device of each tensor, and whether it begins with zeros
+    """
 
     program: Program
     allocated: list[tuple[Any, ...]]
@@ -121,8 +125,9 @@ class _Plan(NamedTuple):
 
     def run(self, tensors: list[Tensor]) -> Any:
         """Return the result of a call with these tensors."""
-        for shape, strides, dtype, device in self.allocated:
-            tensors.append(torch.empty_strided(shape, strides, dtype=dtype, device=device))
+        for shape, strides, dtype, device, zeros in self.allocated:
+            made = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+            tensors.append(made.zero_() if zeros else made)
         self.program(*tensors)
         return _mapped(self.result, _Place, lambda place: place.taken(tensors))
 
@@ -142,13 +147,16 @@ def _plan_of(
 
     def again(*tensors: Tensor) -> None:
         args, kwargs = _mapped(places, _Place, lambda place: place.taken(tensors))
-        with _Allocating(tensors[count:]), _within():
+        with _Allocating(tensors[count:]) as made, _within():
             function(*args, **kwargs)
+        if next(made.left, None) is not None:
+            raise ArgumentError(f"{function.__name__} allocates less than before: it has kept a tensor")
 
     names = (inspect.Parameter(f"tensor{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(every)))
     again.__signature__ = inspect.Signature([*names])  # type: ignore[attr-defined]
     again.__name__ = again.__qualname__ = function.__name__
-    made = [(tuple(x.shape), x.stride(), x.dtype, x.device) for x in watched.allocated]
+    each = zip(watched.allocated, watched.zeros, strict=True)
+    made = [(tuple(x.shape), x.stride(), x.dtype, x.device, zeros) for x, zeros in each]
     return _Plan(Program(again, tied=True), made, returned)
 
 
@@ -186,17 +194,22 @@ def _mapped(x: Any, what: type | tuple[type, ...], change: Callable[[Any], Any])
 
 
 class _Watching(TorchDispatchMode):
-    """See what torch does: `allocated`, the tensors it allocates in order, and whether that and views are all."""
+    """See what torch does: whether it only makes views and allocates.
+
+    allocated  the tensors, in order;  zeros  whether each begins with zeros
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.allocated: list[Tensor] = []
+        self.zeros: list[bool] = []
         self.only_launches = True
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = function(*args, **(kwargs or {}))
         if function in ALLOCATE:
             self.allocated.append(found)
+            self.zeros.append(ALLOCATE[function])
         elif not function.is_view:
             self.only_launches = False
         return found

@@ -62,6 +62,15 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     return numpy.empty(shape, like.dtype)
 
 
+def zeros(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """As `empty`, filled with zeros, also at planned calls."""
+    if reader_library(type(like)) == "torch":
+        return like.new_zeros(shape, dtype=getattr(sys.modules["torch"], DTYPES[dtype].numpy or ""))
+    made = empty(like, shape, dtype)
+    made[...] = 0
+    return made
+
+
 def row_apart(array: Any, columns: int) -> Any:
     """The array (1, C), contiguous along C, with other `columns` from a row to the next."""
     if (where := own_device(array)) is not None:

@@ -41,19 +41,6 @@ def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
     return apart
 
 
-def apart_with_out(function: F) -> F:
-    """Decorator: break graphs of torch's compiler at calls with `out=`, as `planned` does, and plan nothing."""
-    apart = _apart(function)
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        torch = sys.modules.get("torch")
-        traced = torch is not None and torch.compiler.is_dynamo_compiling()
-        return (apart if traced and kwargs.get("out") is not None else function)(*args, **kwargs)
-
-    return call  # type: ignore[return-value]
-
-
 def planned(function: F) -> F:
     """Decorator: plan the function's calls, as `cutelite.interop.planned` does, which says what it may do.
 

@@ -23,13 +23,16 @@ from cutelite.kernels.gemm import gemm, grouped
 from cutelite.kernels.rows.cross_entropy import cross_entropy
 from cutelite.kernels.rows.embedding import embedding
 from cutelite.kernels.rows.gates import gated
+from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.rope import rope
+from cutelite.kernels.rows.sample import sample
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.softmax import softmax
+from cutelite.kernels.rows.sort import sort
 from tests.bench.given import parser
 from tests.bench.timing import machine
 
@@ -69,7 +72,7 @@ def cases() -> Cases:
 def of_rows(x: torch.Tensor, weight: torch.Tensor) -> Cases:
     places = torch.arange(16, device="cuda")
     cosines, sines = (torch.ones(256, 64, device="cuda") for _ in range(2))
-    q, k = normal(1, 256, 8, 128), normal(1, 256, 8, 128)
+    q, k, chances = normal(1, 256, 8, 128), normal(1, 256, 8, 128), torch.rand(16, device="cuda")
 
     def turned(y: torch.Tensor) -> torch.Tensor:
         left, right = y.chunk(2, -1)
@@ -89,6 +92,9 @@ def of_rows(x: torch.Tensor, weight: torch.Tensor) -> Cases:
         "argmax": (lambda: argmax(x), lambda: torch.max(x, -1)),
         "sum of all": (lambda: reduced(x), lambda: x.sum()),
         "cumsum": (lambda: cumsum(x), lambda: x.cumsum(-1)),
+        "sort": (lambda: sort(x[0]), lambda: x[0].sort(stable=True)),
+        "sample": (lambda: sample(x, chances), lambda: torch.multinomial(torch.softmax(x, -1), 1)),
+        "histogram": (lambda: histogram(x, 64), lambda: torch.histc(x.float(), 64, 0, 1)),
         "quantise": (
             lambda: quantise(x), lambda: (x / x.abs().amax(-1, keepdim=True)).to(torch.float8_e4m3fn),
         ),

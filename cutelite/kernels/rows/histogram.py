@@ -9,8 +9,8 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, is_array, results, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.arrays import clusters_at_once, code_of, zeros
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, width
 from cutelite.lang.promotion import LARGEST
@@ -57,7 +57,7 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
 
 
 @underived()
-@apart_with_out
+@planned
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: Any = None) -> Any:
     """Count numbers.
 
@@ -84,8 +84,11 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: An
     n = 1
     for extent in x.shape:
         n *= int(extent)
-    (counts,) = results(out, {"counts": ((bins,), "i32")}, x=x)
-    counts[...] = 0
+    if out is None:
+        counts = zeros(x, (bins,), "i32")
+    else:
+        (counts,) = results(out, {"counts": ((bins,), "i32")}, x=x)
+        counts[...] = 0
     if n:
         numbers = flat(x, n)
         tiles = -(-n // (THREADS * ACCESSES * width(dtype.bytes, 0)))

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import Arguments, as_number, results, underived
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, number
 from cutelite.kernels.rows.plan import Plan
@@ -151,7 +151,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
 
 
 @underived()
-@apart_with_out
+@planned
 def sample(
     x: Any,
     chances: Any,

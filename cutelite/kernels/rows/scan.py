@@ -12,7 +12,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, result_like
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
@@ -102,8 +102,7 @@ def apply(x: Any, out: Any) -> Any:
     results.over("out", x=None if out is None else rows)
     tiles = rows.m * -(-rows.n // (TILE // rows.dtype.bytes))
     if tiles:
-        states = empty(x, (tiles + 1,), "i64")
-        states[...] = 0
+        states = zeros(x, (tiles + 1,), "i64")
         build(rows.dtype, rows.vector, results.vector)[tiles, threads_of(rows.dtype)](
             rows.matrix, results.matrix, states
         )

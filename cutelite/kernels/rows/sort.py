@@ -15,8 +15,8 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import in_words_of_caller, is_array, results
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.planning import apart_with_out
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty, zeros
+from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import derived, flat
 from cutelite.kernels.rows.keys import ordered
 from cutelite.tuples import NamedTuple
@@ -197,7 +197,7 @@ class Sorted(NamedTuple):
 
 
 @in_words_of_caller
-@apart_with_out
+@planned
 def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = None) -> Sorted:
     """Sort numbers; equal ones stay in their order.
 
@@ -227,9 +227,8 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
     if n == 0:
         return Sorted(*made)
     tiles, word = -(-n // (THREADS * keys_of(key, given))), i32 if n < 1 << 30 else i64
-    counts = empty(x, (len(shifts), DIGITS), "i32")
-    states = empty(x, (len(shifts), tiles * DIGITS + 1), word.name)
-    counts[...], states[...] = 0, 0
+    counts = zeros(x, (len(shifts), DIGITS), "i32")
+    states = zeros(x, (len(shifts), tiles * DIGITS + 1), word.name)
     rooms = [(empty(x, (n,)), empty(x, (n,), (given or i32).name)) for _ in range(min(2, len(shifts) - 1))]
     blocks = min(-(-n // (DIGITS * EACH)), clusters_at_once(1, x, 4))
     counting(key, shifts, descending)[blocks, DIGITS](keys, counts.reshape((-1,)))
