@@ -29,7 +29,8 @@ IN_JAX: dict[str, Callable[..., Any]] = {
     "grouped.along_k": special.along_k, "fp8_block.gemm": special.scaled_blocks, "mixed.gemm": special.narrow,
     "rms_norm": rows.rms_norm, "layer_norm": rows.layer_norm, "cross_entropy": rows.cross_entropy,
     "gated": rows.gated, "rope": rows.rope, "embedding": numbers.embedding, "top_k": numbers.top_k,
-    "quantise": numbers.quantise,
+    "quantise": numbers.quantise, "argmax": numbers.argmax, "sort": numbers.sort, "sample": numbers.sample,
+    "histogram": numbers.histogram, "cumsum": numbers.cumsum, "reduced": numbers.reduced,
 }  # fmt: skip
 
 

@@ -17,7 +17,9 @@ from cutelite.kernels.attention.on_jax import decode
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows import on_jax as rows
 from cutelite.kernels.rows import on_jax_numbers as numbers
+from cutelite.kernels.rows import reduce, sample, scan, select, sort
 from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
 from cutelite.kernels.rows.softmax import softmax
 
@@ -59,6 +61,10 @@ def test_rows_of_no_elements_and_no_rows(shape: tuple[int, int]) -> None:
     alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, w)
     alike(lambda x: rows.gated(x, x), lambda x: jax.nn.silu(x) * x, x)
     alike(lambda x: rows.cross_entropy(x, target), lambda x: 0 * x.sum(-1), x)
+    alike(numbers.cumsum, lambda x: jnp.cumsum(x, -1), x)
+    alike(lambda x: numbers.reduced(x, mode=1), lambda x: x.sum(1), x)
+    alike(lambda x: numbers.sort(x.reshape(-1))[0], lambda x: x.reshape(-1), x)
+    assert not numbers.histogram(x, 3).any()
     assert numbers.top_k(x, 0)[0].shape == (shape[0], 0)
     assert numbers.quantise(x)[1].shape == (shape[0], 1)
 
@@ -124,6 +130,91 @@ def test_the_greatest_of_rows() -> None:
     np.testing.assert_array_equal(jax.vmap(lambda x: numbers.top_k(x, 4)[1])(x), jax.lax.top_k(x, 4)[1])
 
 
+def as_of_numpy(ours: Callable[..., Any], theirs: Callable[..., Any], *arrays: Any) -> None:
+    """Results within jit, and of a batch, are those of the function on NumPy's arrays."""
+    wanted, turned = (theirs(*(np.asarray(x)[::step] for x in arrays)) for step in (1, -1))
+    found, batch = jax.jit(ours)(*arrays), jax.vmap(ours)(*(jnp.stack([x, x[::-1]]) for x in arrays))
+    for x, both, *right in zip(*map(jax.tree.leaves, (found, batch, wanted, turned)), strict=True):
+        for mine, other in ((x, right[0]), (both, np.stack(right))):
+            assert mine.shape == other.shape and (mine.dtype == other.dtype or other.dtype == np.int64)
+            rounding = 1e-5 if x.dtype.itemsize > 2 else 1e-2  # a GPU may round otherwise
+            np.testing.assert_allclose(np.asarray(mine, float), np.asarray(other, float), rounding, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda x: x.__name__)
+def test_choices_sums_and_counts_are_those_of_arrays_of_numpy(dtype: Any) -> None:
+    x, chances = random(4, 40).astype(dtype), jnp.linspace(0, 0.9, 4)
+    as_of_numpy(numbers.argmax, lambda x: tuple(select.argmax(x)), x)
+    how: dict[str, Any] = {"temperature": 0.7, "top_k": 9, "top_p": 0.8}
+    as_of_numpy(lambda *x: numbers.sample(*x, **how), lambda *x: sample.sample(*x, **how), x, chances)
+    as_of_numpy(numbers.cumsum, scan.cumsum, x)
+    as_of_numpy(lambda x: numbers.histogram(x, 7, -1, 2), lambda x: histogram(x, 7, -1, 2), x)
+    for operation in reduce.OPERATIONS:
+        for mode in (None, 0, 1, -1):
+            as_of_numpy(
+                lambda x, how=(operation, mode): numbers.reduced(x, *how),
+                lambda x, how=(operation, mode): reduce.reduced(x, *how),
+                x,
+            )
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_sort(descending: bool) -> None:
+    x, values = random(50), jnp.arange(50) * 3
+    x = x.at[7].set(x[40])  # equal ones stay in order
+    for keys in (x, x.astype(jnp.bfloat16), (9 * x).astype(jnp.int32)):
+        for more in ((), (values,)):
+            as_of_numpy(
+                lambda *x: numbers.sort(*x, descending=descending),
+                lambda *x: tuple(sort.sort(*x, descending=descending)),
+                *(keys, *more),
+            )
+    factors = random(50, seed=1)
+
+    def theirs(x: Any, y: Any) -> Any:
+        order = jnp.argsort(x, stable=True, descending=descending)
+        return x[order] * factors, y[order] / factors
+
+    def ours(x: Any, y: Any) -> Any:
+        keys, moved = numbers.sort(x, y, descending=descending)
+        return keys * factors, moved / factors
+
+    alike(ours, theirs, x, random(50, seed=2))
+
+
+def test_gradients_of_sums_and_of_the_greatest() -> None:
+    x = random(2, 3, 40)
+    alike(lambda x: numbers.argmax(x)[0], lambda x: x.max(-1), x)
+    alike(numbers.cumsum, lambda x: jnp.cumsum(x, -1), x)
+    alike(jax.grad(lambda x: (numbers.cumsum(x) ** 3).sum()), jax.grad(lambda x: (jnp.cumsum(x, -1) ** 3).sum()), x)
+    alike(jax.vmap(jax.grad(lambda x: numbers.argmax(x)[0].sum())), jax.vmap(jax.grad(lambda x: x.max(-1).sum())), x)
+    matrix = jnp.round(2 * x[0])  # extremes that are equal share the gradient
+    for operation in reduce.OPERATIONS:
+        for mode in (None, 0, 1, -1):
+            alike(
+                lambda x, how=(operation, mode): numbers.reduced(x, *how),
+                lambda x, how=(operation, mode): getattr(jnp, how[0])(x, how[1]),
+                matrix,
+            )
+    half = jnp.ones(70_000, jnp.float16)  # their number is none of f16
+    mean = jax.grad(lambda x: 35_000 * numbers.reduced(x, "mean").astype(jnp.float32))(half)
+    np.testing.assert_allclose(mean, 0.5, rtol=2e-3)
+
+
+def test_whole_numbers_have_no_gradient() -> None:
+    x, whole = random(3, 40), jnp.arange(40)[::-1]
+    results = (
+        lambda x: numbers.argmax(x)[1], lambda x: numbers.sort(x[0])[1], lambda x: numbers.histogram(x, 8),
+        lambda x: numbers.sample(x, jnp.full(3, 0.5)),
+    )  # fmt: skip
+    for ours in results:
+        gradient = jax.grad(lambda x, ours=ours: (x * x).sum() + ours(x).sum())(x)
+        np.testing.assert_array_equal(gradient, 2 * x)
+    for of_whole in (numbers.cumsum, lambda x: numbers.sort(x)[0]):
+        found, pull = jax.vjp(of_whole, whole)
+        assert pull(np.zeros(found.shape, jax.dtypes.float0))[0].dtype == jax.dtypes.float0
+
+
 def test_eight_bits() -> None:
     x, up = random(3, 256), random(3, 256, seed=1)
     for block, more in ((1, None), (128, up)):
@@ -166,6 +257,10 @@ def test_constants_that_are_traced_are_named() -> None:
         ("window", lambda n: attention(heads, heads, heads, window=(n, 0))),
         ("causal", lambda n: attention(heads, heads, heads, causal=n)),
         ("block", lambda n: numbers.quantise(x, block=n)),
+        ("descending", lambda n: numbers.sort(x[0], descending=n)),
+        ("temperature", lambda n: numbers.sample(x, x[:, 0], temperature=n)),
+        ("bins", lambda n: numbers.histogram(x, n)),
+        ("mode", lambda n: numbers.reduced(x, mode=n)),
         ("padding", lambda n: numbers.embedding(x, jnp.array([1]), padding=n)),
     ]
     for name, call in calls:

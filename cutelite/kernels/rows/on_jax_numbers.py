@@ -1,10 +1,11 @@
-"""Embeddings, choices and 8 bits within `jax.jit`, `jax.grad` and `jax.vmap`.
+"""Embeddings, choices, sorts, sums, counts and 8 bits within `jax.jit`, `jax.grad` and `jax.vmap`.
 
 In    arrays of JAX, traced or not. Out: such arrays. Columns are int32: JAX has 64 bits only where it is told so
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import jax
@@ -14,10 +15,14 @@ from cutelite.interop.jax import copied, derived, host_call, into
 from cutelite.kernels.arguments import as_number
 from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows import embedding as tables
+from cutelite.kernels.rows import histogram as counts
 from cutelite.kernels.rows import quantise as by_8_bits
-from cutelite.kernels.rows import select
+from cutelite.kernels.rows import reduce as reductions
+from cutelite.kernels.rows import sample as sampling
+from cutelite.kernels.rows import scan, select
+from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, no_gradient, whole
+from cutelite.kernels.rows.on_jax import BROADCAST, like, no_gradient, whole
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
@@ -55,28 +60,119 @@ _embedding.defvjp(_keep_embedding, _differentiate_embedding)
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
     """`top_k` of this room: values, and columns as int32."""
     check_call(select.top_k, {"k": k}, x=x)
-    return _top_k(x, k)  # type: ignore[no-any-return]
+    return _picked(x, select.top_k, (*x.shape[:-1], k), BROADCAST, (("k", k),))  # type: ignore[no-any-return]
 
 
-@derived(1)
-def _top_k(x: Any, k: int) -> tuple[Any, Any]:
-    shape = *x.shape[:-1], k
+def argmax(x: Any) -> tuple[Any, Any]:
+    """`argmax` of this room: values, and columns as int32."""
+    check_call(select.argmax, {}, x=x)
+    return _picked(x, select.argmax, x.shape[:-1], BROADCAST, ())  # type: ignore[no-any-return]
+
+
+def sort(x: Any, values: Any = None, *, descending: bool = False) -> tuple[Any, Any]:
+    """`sort` of this room: keys, and the `values` in their order, or the places where keys were as int32."""
+    check_call(sorting.sort, {"descending": descending}, x=x, values=values)
+    keys, places = _picked(x, sorting.sort, x.shape, "sequential", (("descending", descending),))
+    return keys, places if values is None else jnp.asarray(values)[places]
+
+
+@derived(1, 2, 3, 4)
+def _picked(x: Any, function: Any, shape: tuple[int, ...], method: str, constants: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return what `function` gives, of a shape each: elements of x, and their places along the last mode as int32."""
     results = [jax.ShapeDtypeStruct(shape, x.dtype), jax.ShapeDtypeStruct(shape, jnp.int32)]
-    return tuple(host_call(copied(select.top_k), results, vmap_method=BROADCAST, k=k)(x))
+    return tuple(host_call(copied(function), results, vmap_method=method, **dict(constants))(x))
 
 
-def _keep_top_k(x: Any, k: int) -> tuple[Any, Any]:
-    values, columns = _top_k(x, k)
-    return (values, columns), (columns, jnp.zeros((0, x.shape[-1]), x.dtype))
+def _keep_picked(x: Any, *how: Any) -> tuple[Any, Any]:
+    values, places = _picked(x, *how)
+    return (values, places), (places, jnp.zeros((0, *x.shape), x.dtype))
 
 
-def _differentiate_top_k(k: int, kept: Any, gradients: Any) -> tuple[Any]:
-    columns, none = kept
-    zeros = jnp.zeros((*columns.shape[:-1], none.shape[1]), none.dtype)
-    return (jnp.put_along_axis(zeros, columns, gradients[0], -1, inplace=False),)
+def _differentiate_picked(*given: Any) -> tuple[Any]:
+    (places, none), (dy, _) = given[-2:]
+    zeros = jnp.zeros(none.shape[1:], none.dtype)
+    if not jnp.issubdtype(zeros.dtype, jnp.floating):
+        return (no_gradient(zeros),)
+    if places.ndim < zeros.ndim:
+        places, dy = places[..., None], dy[..., None]
+    return (jnp.put_along_axis(zeros, places, dy, -1, inplace=False),)
 
 
-_top_k.defvjp(_keep_top_k, _differentiate_top_k)
+_picked.defvjp(_keep_picked, _differentiate_picked)
+
+
+def sample(x: Any, chances: Any, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Any:
+    """`sample` of this room: columns as int32, which have no derivative."""
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    check_call(sampling.sample, options, x=x, chances=chances)
+    columns = jax.ShapeDtypeStruct(x.shape[:-1], jnp.int32)
+    run = host_call(copied(sampling.sample), columns, vmap_method=BROADCAST, **options)
+    return run(*map(jax.lax.stop_gradient, (x, chances)))
+
+
+def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
+    """`histogram` of this room: counts, which have no derivative."""
+    options = {"bins": bins, "low": low, "high": high}
+    check_call(counts.histogram, options, x=x)
+    out = jax.ShapeDtypeStruct((bins,), jnp.int32)
+    run = host_call(into(counts.histogram), out, vmap_method="sequential", **options)
+    return run(jax.lax.stop_gradient(x))
+
+
+def cumsum(x: Any) -> Any:
+    """`cumsum` of this room."""
+    check_call(scan.cumsum, {}, x=x)
+    return _cumsum(x)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def _cumsum(x: Any) -> Any:
+    return host_call(into(scan.cumsum), like(x), vmap_method=BROADCAST)(x)
+
+
+def _differentiate_cumsum(_: None, dy: Any) -> tuple[Any]:
+    return (no_gradient(dy) if dy.dtype == jax.dtypes.float0 else jnp.flip(_cumsum(jnp.flip(dy, -1)), -1),)
+
+
+_cumsum.defvjp(lambda x: (_cumsum(x), None), _differentiate_cumsum)
+
+
+def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
+    """`reduced` of this room. Equal extremes share the gradient equally."""
+    check_call(reductions.reduced, {"operation": operation, "mode": mode}, x=x)
+    return _reduced(x, operation, mode)
+
+
+@derived(1, 2)
+def _reduced(x: Any, operation: str, mode: int | None) -> Any:
+    out = jax.ShapeDtypeStruct(() if mode is None else (x.shape[1 - mode % 2],), x.dtype)
+    return host_call(into(reductions.reduced), out, vmap_method="sequential", operation=operation, mode=mode)(x)
+
+
+def _keep_reduced(x: Any, operation: str, mode: int | None) -> tuple[Any, Any]:
+    y = _reduced(x, operation, mode)
+    return y, (x, y) if operation in ("max", "min") else (jnp.zeros((0, *x.shape), x.dtype), None)
+
+
+def _differentiate_reduced(operation: str, mode: int | None, kept: Any, dy: Any) -> tuple[Any]:
+    x, y = kept
+    shape, mine, count = x.shape, True, 1
+    if y is None:
+        shape = x.shape[1:]
+        if operation == "mean":
+            count = prod(shape) if mode is None else shape[mode]
+    else:
+        mine = x == _spread(y, shape, mode)
+        count = mine.sum(mode)
+    return (mine * _spread((dy.astype(jnp.float32) / count).astype(x.dtype), shape, mode),)
+
+
+def _spread(y: Any, shape: tuple[int, ...], mode: int | None) -> Any:
+    """Return an array of a shape whose elements along a mode, or all of them, are those of y."""
+    return jnp.broadcast_to(y if mode is None else jnp.expand_dims(y, mode), shape)
+
+
+_reduced.defvjp(_keep_reduced, _differentiate_reduced)
 
 
 def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu") -> tuple[Any, Any]:
