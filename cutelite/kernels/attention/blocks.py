@@ -139,31 +139,37 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
 def by_function(mask: BlockMask) -> BlockMask:
     """Return the same mask, whose `mask_mod` says by itself what is seen: derivatives go by that alone.
 
-    Where it does not, one that looks at the kinds of blocks takes its place. Which is found once for each mask.
+    Where it does not, one that looks at the kinds of blocks takes its place. Each mask is looked at once.
     """
-    if not mask.listed:
-        return mask
-    name = id(mask)
-    known = _by_function.get(name)
+    return kept_for(mask, (), lambda: _by_function(mask)) if mask.listed else mask
+
+
+def _by_function(mask: BlockMask) -> BlockMask:
+    torch, blocks = sys.modules["torch"], mask.order.shape[-1]
+    places, (full, every) = torch.arange(blocks, device=mask.order.device), mask.counts[..., None].unbind(-2)
+    kind = torch.where(places < full, FULL, torch.where(places < every, PARTIAL, 0)).int()
+    room = torch.zeros(*kind.shape[:-1], blocks + 1, dtype=torch.int32, device=kind.device)
+    kinds = room.scatter_(-1, mask.order.long(), kind)[..., :blocks].contiguous()
+    if mask.mask_mod is None:
+        alike = (kinds > 0).all()
+    else:
+        evaluate(mask.mask_mod, evaluated := torch.empty_like(kinds), mask.block, mask.lengths)
+        alike = ((kinds == PARTIAL) | (kinds == evaluated)).all()
+    mod = mask.mask_mod if bool(alike) else by_kinds(kinds, mask.block, mask.mask_mod)
+    return replace(mask, mask_mod=mod, listed=False)
+
+
+def kept_for(mask: Any, key: tuple[int, ...], make: Callable[[], BlockMask]) -> BlockMask:
+    """Return what `make` gives for a mask and a key, made once and kept as long as the mask."""
+    name = id(mask), *key
+    known = _kept.get(name)
     if known is None or known[0]() is not mask:
-        torch, blocks = sys.modules["torch"], mask.order.shape[-1]
-        places, (full, every) = torch.arange(blocks, device=mask.order.device), mask.counts[..., None].unbind(-2)
-        kind = torch.where(places < full, FULL, torch.where(places < every, PARTIAL, 0)).int()
-        room = torch.zeros(*kind.shape[:-1], blocks + 1, dtype=torch.int32, device=kind.device)
-        kinds = room.scatter_(-1, mask.order.long(), kind)[..., :blocks].contiguous()
-        if mask.mask_mod is None:
-            alike = (kinds > 0).all()
-        else:
-            evaluate(mask.mask_mod, evaluated := torch.empty_like(kinds), mask.block, mask.lengths)
-            alike = ((kinds == PARTIAL) | (kinds == evaluated)).all()
-        mod = mask.mask_mod if bool(alike) else by_kinds(kinds, mask.block, mask.mask_mod)
-        made = replace(mask, mask_mod=mod, listed=False)
-        known = weakref.ref(mask, lambda _: _by_function.pop(name, None)), made
-        _by_function[name] = known
+        known = weakref.ref(mask, lambda _: _kept.pop(name, None)), make()
+        _kept[name] = known
     return known[1]
 
 
-_by_function: dict[int, tuple[weakref.ref[BlockMask], BlockMask]] = {}
+_kept: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}
 
 
 def by_kinds(kinds: Any, block: tuple[int, int], mask_mod: Any) -> Callable[..., Any]:
@@ -228,15 +234,7 @@ def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
         return mask
     if not (hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")):
         raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
-    name = id(mask), *lengths
-    known = _converted.get(name)
-    if known is None or known[0]() is not mask:
-        known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, *lengths)
-        _converted[name] = known
-    return known[1]
-
-
-_converted: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}
+    return kept_for(mask, lengths, lambda: _of_torch(mask, *lengths))
 
 
 def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
