@@ -19,17 +19,21 @@ from cutelite.kernels.gemm.arrays import DEFAULTS
 from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows.on_jax import no_gradient
 
-ONE_BY_ONE = "sequential"
-
 
 def grouped(a: Any, b: Any, ends: Any) -> Any:
     """`gemm` of `gemm.grouped`, for any rows behind the last end."""
     check_call(groups.rows_of_groups, {}, a=a, b=b, ends=ends)
-    return _grouped(a, b, ends)
+    return _product(a, b, ends)
+
+
+def padded(a: Any, b: Any, counts: Any) -> Any:
+    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
+    check_call(groups.padded_groups, {}, a=a, b=b, counts=counts)
+    return _product(a, b, counts)
 
 
 @jax.custom_vjp  # type: ignore[untyped-decorator]
-def _grouped(a: Any, b: Any, ends: Any) -> Any:
+def _product(a: Any, b: Any, ends: Any) -> Any:
     return _rows(a, b, ends, False)
 
 
@@ -43,7 +47,7 @@ def _rows(a: Any, b: Any, ends: Any, turned: bool) -> Any:
     """Multiply rows of groups, or padded groups; `turned`: by matrices whose modes are exchanged."""
     dtype = jnp.bfloat16 if DEFAULTS.get(code_of(a)) else a.dtype
     out = jax.ShapeDtypeStruct((*a.shape[:-1], b.shape[2 if turned else 1]), dtype)
-    return host_call(_run_rows, out, vmap_method=ONE_BY_ONE, turned=turned)(a, b, ends)
+    return host_call(_run_rows, out, vmap_method="sequential", turned=turned)(a, b, ends)
 
 
 def _of_groups(x: Any, ends: Any) -> Any:
@@ -63,33 +67,14 @@ def _keep(a: Any, b: Any, ends: Any) -> tuple[Any, Any]:
 def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
     a, b, ends = kept
     of_a = _of_groups(_rows(gradient, _by_8(b), ends, True)[..., : a.shape[-1]], ends)
-    of_b = _along_k(gradient, _by_8(a), ends)[..., : a.shape[-1]]
+    if a.ndim == 2:
+        of_b = _along_k(gradient, _by_8(a), ends)[..., : a.shape[-1]]
+    else:
+        of_b = on_jax.turned_product(_of_groups(gradient, ends), _of_groups(a, ends))
     return of_a, of_b.astype(b.dtype), no_gradient(ends)
 
 
-_grouped.defvjp(_keep, _differentiate)
-
-
-def padded(a: Any, b: Any, counts: Any) -> Any:
-    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
-    check_call(groups.padded_groups, {}, a=a, b=b, counts=counts)
-    return _padded(a, b, counts)
-
-
-@jax.custom_vjp  # type: ignore[untyped-decorator]
-def _padded(a: Any, b: Any, counts: Any) -> Any:
-    return _rows(a, b, counts, False)
-
-
-def _differentiate_padded(kept: Any, gradient: Any) -> tuple[Any, ...]:
-    a, b, counts = kept
-    of_a = _of_groups(_rows(gradient, _by_8(b), counts, True)[..., : a.shape[-1]], counts)
-    rows = _of_groups(gradient, counts), _of_groups(a, counts)
-    of_b = on_jax.turned_product(*rows)
-    return of_a, of_b.astype(b.dtype), no_gradient(counts)
-
-
-_padded.defvjp(_keep, _differentiate_padded)
+_product.defvjp(_keep, _differentiate)
 
 
 def along_k(a: Any, b: Any, ends: Any) -> Any:
@@ -101,7 +86,7 @@ def along_k(a: Any, b: Any, ends: Any) -> Any:
 @jax.custom_vjp  # type: ignore[untyped-decorator]
 def _along_k(a: Any, b: Any, ends: Any) -> Any:
     out = jax.ShapeDtypeStruct((ends.shape[0], a.shape[1], b.shape[1]), jnp.float32)
-    return host_call(into(groups.groups_along_k), out, vmap_method=ONE_BY_ONE)(a, b, ends)
+    return host_call(into(groups.groups_along_k), out, vmap_method="sequential")(a, b, ends)
 
 
 def _differentiate_along_k(kept: Any, gradient: Any) -> tuple[Any, ...]:
@@ -118,11 +103,11 @@ def scaled_blocks(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
     """`gemm` of `gemm.fp8_block`."""
     check_call(fp8_block.multiply, {}, a=a, b=b, scale_a=scale_a, scale_b=scale_b)
     out = jax.ShapeDtypeStruct((a.shape[0], b.shape[0]), jnp.bfloat16)
-    return host_call(into(fp8_block.multiply), out, vmap_method=ONE_BY_ONE)(a, b, scale_a, scale_b)
+    return host_call(into(fp8_block.multiply), out, vmap_method="sequential")(a, b, scale_a, scale_b)
 
 
 def narrow(x: Any, w: Any, kind: str, n: int | None = None) -> Any:
     """`gemm` of `gemm.mixed`."""
     check_call(mixed.multiply, {"kind": kind, "n": n}, x=x, w=w)
     out = jax.ShapeDtypeStruct((x.shape[0], w.shape[0] * mixed.ROWS if n is None else n), x.dtype)
-    return host_call(into(mixed.multiply), out, vmap_method=ONE_BY_ONE, kind=kind)(x, w)
+    return host_call(into(mixed.multiply), out, vmap_method="sequential", kind=kind)(x, w)

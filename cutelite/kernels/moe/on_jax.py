@@ -16,8 +16,6 @@ from cutelite.kernels.lent import check_call
 from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.rows.on_jax import like, no_gradient
 
-ONE_BY_ONE = "sequential"
-
 
 def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
     """`route` of this room: weights, f32, and experts, i32, (tokens, k) each."""
@@ -29,7 +27,7 @@ def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
 def _route(logits: Any, k: int, normalise: bool) -> Any:
     shape = logits.shape[0], k
     results = [jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)]
-    return tuple(host_call(into(routing.route), results, vmap_method=ONE_BY_ONE, k=k, normalise=normalise)(logits))
+    return tuple(host_call(into(routing.route), results, vmap_method="sequential", k=k, normalise=normalise)(logits))
 
 
 @copied
@@ -44,7 +42,7 @@ def _keep_route(logits: Any, k: int, normalise: bool) -> tuple[Any, Any]:
 
 def _differentiate_route(k: int, normalise: bool, kept: tuple[Any, ...], gradients: tuple[Any, Any]) -> tuple[Any]:
     logits, weights, index = kept
-    run = host_call(_run_route_backward, like(logits), vmap_method=ONE_BY_ONE, normalise=normalise)
+    run = host_call(_run_route_backward, like(logits), vmap_method="sequential", normalise=normalise)
     return (run(gradients[0], logits, weights, index),)
 
 
@@ -59,7 +57,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
 
 @jax.custom_vjp  # type: ignore[untyped-decorator]
 def _experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
-    return host_call(into(call.experts), like(x), vmap_method=ONE_BY_ONE)(x, gate_up, down, index, weights)
+    return host_call(into(call.experts), like(x), vmap_method="sequential")(x, gate_up, down, index, weights)
 
 
 @copied
@@ -79,7 +77,7 @@ def _keep_experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> 
     (tokens, k), (count, width, _) = index.shape, gate_up.shape
     whole = [jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((tokens * k,), (tokens, k), (count,))]
     sums = jax.ShapeDtypeStruct((tokens * k, width), x.dtype)
-    run = host_call(_run_experts_kept, [like(x), sums, *whole], vmap_method=ONE_BY_ONE)
+    run = host_call(_run_experts_kept, [like(x), sums, *whole], vmap_method="sequential")
     out, *kept = run(x, gate_up, down, index, weights)
     return out, (x, gate_up, down, weights, index, kept)
 
@@ -87,7 +85,7 @@ def _keep_experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> 
 def _differentiate_experts(kept: tuple[Any, ...], gradient: Any) -> tuple[Any, ...]:
     x, gate_up, down, weights, index, more = kept
     results = [like(x), like(gate_up), like(down), jax.ShapeDtypeStruct(weights.shape, jnp.float32)]
-    run = host_call(_run_experts_backward, results, vmap_method=ONE_BY_ONE)
+    run = host_call(_run_experts_backward, results, vmap_method="sequential")
     *found, of_weights = run(gradient, x, gate_up, down, weights, *more)
     return *found, no_gradient(index), of_weights.astype(weights.dtype)
 
