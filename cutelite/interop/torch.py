@@ -207,6 +207,17 @@ def library_op(
     return decorate
 
 
+def called(operator: Any, out: Any, given: Iterable[Any], more: Iterable[Any] = ()) -> Any:
+    """Return what an operator of `library_op` computes; where `out` is given, by its form with that.
+
+    given  its arguments before the tensors to write, `more` those behind them
+    """
+    if out is None:
+        return operator(*given, *more)
+    operator.into(*given, out, *more)
+    return out
+
+
 def refuse_derivative(operator: Any, *_: Any) -> None:
     """Raise RuntimeError, as torch does, for the derivative of an operator of ours that has none."""
     again = operator._name.endswith("_backward")

@@ -239,8 +239,9 @@ def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, functio
     """
     if not is_torch(given[0]):
         return None
-    from cutelite.kernels.gemm import operators_special as special  # late: it imports torch
+    from cutelite.interop.torch import called  # late: these import torch
+    from cutelite.kernels.gemm import operators_special as special
 
     if not special.wanted(*given, *more, out=out, functions=functions):
         return None
-    return special.called(getattr(special, name), out, given, more)
+    return called(getattr(special, name), out, given, more)

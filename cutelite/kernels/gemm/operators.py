@@ -21,7 +21,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import library_op, to_be_cast
+from cutelite.interop.torch import called, library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
@@ -51,20 +51,20 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How, functions: bool) 
     functions  it has `finish` or `prepare`
     Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
     """
-    called = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
+    function = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
     if torch.compiler.is_dynamo_compiling():
-        return not called and not functions
+        return not function and not functions
     given = [x for x in (a, b, *how[:4]) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):
         return False  # arrays of other libraries beside tensors: the function on arrays checks them
     if left_out():
         return False
     if needs_gradient(*given):
-        if called:
-            raise Misfit(f"{called}= is a function, of which no derivative is known: apply it to the result")
+        if function:
+            raise Misfit(f"{function}= is a function, of which no derivative is known: apply it to the result")
         if out is not None:
             raise Misfit("out= has no derivative: leave it out, or detach what needs a gradient")
-    asked = not called and (wants_operator(*given) or to_be_cast(a, b))
+    asked = not function and (wants_operator(*given) or to_be_cast(a, b))
     if asked and functions:
         raise Misfit(
             "finish= and prepare= have no derivative, and no operator that torch's transforms and fake tensors could "
@@ -75,10 +75,7 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How, functions: bool) 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
     """Compute `cutelite.kernels.gemm.gemm` by the operator: its out= form where `out` is given."""
-    if out is None:
-        return gemm(a, b, *how)
-    gemm.into(a, b, out, *how)
-    return out
+    return called(gemm, out, (a, b), how)
 
 
 def _product(a: Tensor, b: Tensor, *more: Any) -> Tensor:

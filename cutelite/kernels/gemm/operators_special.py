@@ -45,14 +45,6 @@ def wanted(*given: Any, out: Any, functions: bool) -> bool:
     return asked
 
 
-def called(operator: Any, out: Tensor | None, given: tuple[Any, ...], more: tuple[Any, ...]) -> Any:
-    """Return what an operator computes, in its form with `out` where that is given."""
-    if out is None:
-        return operator(*given, *more)
-    operator.into(*given, out, *more)
-    return out
-
-
 def _rows(a: Tensor, b: Tensor, _: Tensor, rows: Tensor | None = None) -> Tensor:
     return empty(a, ((a if rows is None else rows).shape[0], b.shape[1]), DEFAULTS.get(code_of(a)))
 

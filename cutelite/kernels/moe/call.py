@@ -67,9 +67,10 @@ def by_operator(name: str, out: Any, *given: Any) -> Any:
     """
     if not is_torch(given[0]):
         return None
-    from cutelite.kernels.moe import operators  # late: it imports torch
+    from cutelite.interop.torch import called  # late: these import torch
+    from cutelite.kernels.moe import operators
 
-    return operators.called(getattr(operators, name), out, *given)
+    return called(getattr(operators, name), out, given) if operators.wanted(*given) else None
 
 
 @untraced

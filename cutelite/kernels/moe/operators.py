@@ -17,15 +17,9 @@ from cutelite.kernels.arguments import needs_gradient, wants_operator
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 
-def called(operator: Any, out: Tensor | None, *given: Any) -> Any:
-    """Return what an operator computes, with `out` by its form with that; None where a call goes to no operator."""
-    tensors = [x for x in given if isinstance(x, Tensor)]
-    if not (wants_operator(*tensors) or to_be_cast(given[0])):
-        return None
-    if out is None:
-        return operator(*given)
-    operator.into(*given, out)
-    return out
+def wanted(*given: Any) -> bool:
+    """Tell whether a call with these arguments goes to an operator."""
+    return wants_operator(*(x for x in given if isinstance(x, Tensor))) or to_be_cast(given[0])
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
