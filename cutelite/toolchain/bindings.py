@@ -8,19 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from cutelite.toolchain.errors import ToolchainError
-
-
-def llvm() -> Any:
-    """Return llvmlite's bindings. Errors: `ToolchainError` if they cannot be imported."""
-    try:
-        return importlib.import_module("llvmlite.binding")
-    except ImportError as error:
-        raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be imported: {error}") from error
-
 
 def llvmlite() -> Any:
-    """Return the package without its bindings, for its version: 1 ms instead of 40. Errors: ImportError."""
+    """Return llvmlite without its bindings, for its version: 1 ms instead of 40. Errors: ImportError."""
     return importlib.import_module("llvmlite")
 
 

@@ -9,14 +9,13 @@ The code is for the oldest CPU of the architecture: it is short, and other machi
 from __future__ import annotations
 
 import functools
+import os
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 from cutelite.diag import InternalError
-from cutelite.toolchain import bindings
-from cutelite.toolchain.errors import ToolchainError
-from cutelite.toolchain.undisturbed import alone, parsed
+from cutelite.toolchain import libllvm
+from cutelite.toolchain.undisturbed import alone
 from cutelite.tuples import NamedTuple
 
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
@@ -26,57 +25,31 @@ IMAGE = struct.Struct("<2Q 48x")
 """The head of an image: the places at which its two functions begin, padded to a cache line of the CPU."""
 
 
-def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
-    """Return machine code that begins with `function`.
-
-    cpu     a key of `BASELINES`; default: this machine's architecture
-    Errors  `ToolchainError`; `InternalError` for code with relocations
-    """
-    code, starts = alone(_to_code, text, cpu)
-    if starts != {function: 0}:
-        raise InternalError(f"{function} is not the first of a module's functions", stage="host")
-    return code
-
-
 @functools.lru_cache(8)
 def to_image(text: str, functions: tuple[str, ...], cpu: str | None = None) -> bytes:
     """Return machine code with `functions` for `cutelite_rt.launcher.Machine`: first the place of each, then the code.
 
-    Errors  as `to_code`
+    cpu     a key of `BASELINES`; default: this machine's architecture
+    Errors  `ToolchainError`; `InternalError` for code with relocations
     """
-    code, starts = alone(_to_code, text, cpu)
+    code, starts = alone(_to_code, text, cpu or os.uname().machine)
     return IMAGE.pack(*(IMAGE.size + starts[name] for name in functions)) + code
 
 
-def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
+def _to_code(text: str, cpu: str) -> tuple[bytes, dict[str, int]]:
     """Return the code, and the place at which each of its external functions begins."""
-    llvm, machine = _tools(cpu)
-    head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    with parsed(llvm, head + text) as module:
-        module.verify()
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-        builder.getModulePassManager().run(module, builder)
-        return _code(machine.emit_object(module))
+    machine, triple = _machine(cpu)
+    with libllvm.module_of(text, triple) as (_, module):
+        libllvm.optimise(module, machine)
+        return _code(libllvm.emitted(module, machine, libllvm.OBJECT))
 
 
 @functools.cache
-def _tools(cpu: str | None) -> tuple[Any, Any]:
-    """Return llvmlite's bindings, and its target machine for `cpu`; None: for this machine."""
-    llvm = bindings.llvm()
-    if cpu is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        triple = llvm.get_default_triple()
-    else:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
-        triple = f"{cpu}-unknown-linux-gnu"
-    try:
-        target = llvm.Target.from_triple(triple)
-    except RuntimeError as error:
-        raise ToolchainError("find", f"this llvmlite cannot generate code for {triple}: {error}") from None
-    oldest = BASELINES.get(triple.partition("-")[0], "generic")
-    return llvm, target.create_target_machine(cpu=oldest, opt=2, reloc="pic", codemodel="small")
+def _machine(cpu: str) -> tuple[int, str]:
+    """Return LLVM's target machine for a CPU, and the name of its target."""
+    libllvm.register()
+    triple = f"{cpu}-unknown-linux-gnu"
+    return libllvm.machine_of(triple, BASELINES.get(cpu, "generic"), "", 2, ("pic", "small")), triple
 
 
 class _Section(NamedTuple):

@@ -1,4 +1,4 @@
-"""The functions of llvmlite's library that PTX needs, called directly: importing its bindings would take 20 ms more.
+"""The functions of llvmlite's library that compiling needs, called directly: importing its bindings takes 20 ms more.
 
 The declarations are those of llvmlite 0.50's C interface (llvmlite/binding/*.py of that version, which pyproject.toml
 requires). Objects are addresses, and whoever creates one disposes of it; `undisturbed` keeps threads apart if
@@ -48,10 +48,15 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
     "CreateTargetMachine": (
         c_void_p, c_void_p, c_char_p, c_char_p, c_char_p, c_int, c_char_p, c_char_p, c_int, c_int, c_char_p
     ),
+    "CreateTargetMachineData": (c_void_p, c_void_p),
+    "CopyStringRepOfTargetData": (None, c_void_p, _TEXT),
+    "DisposeTargetData": (None, c_void_p),
+    "SetDataLayout": (None, c_void_p, c_char_p),
     "CreatePipelineTuningOptions": (c_void_p,),
     "CreatePassBuilder": (c_void_p, c_void_p, c_void_p),
     "CreateNewFunctionPassManager": (c_void_p,),
     "CreateNewModulePassManager": (c_void_p,),
+    "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
     "module_AddAlwaysInlinerPass": (None, c_void_p),
     "module_AddGlobalDCEPass": (None, c_void_p),
     "RunNewModulePassManager": (None, c_void_p, c_void_p, c_void_p),
@@ -145,15 +150,12 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
     for function in _functions(module):
         if function not in own:
             llvm.LLVMPY_SetLinkage(function, _INTERNAL)
-    tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
-    builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
-    passes = llvm.LLVMPY_CreateNewModulePassManager()
-    llvm.LLVMPY_module_AddAlwaysInlinerPass(passes)
-    llvm.LLVMPY_module_AddGlobalDCEPass(passes)
-    llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
-    llvm.LLVMPY_DisposeNewModulePassManger(passes)
-    llvm.LLVMPY_DisposePassBuilder(builder)
-    llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
+    with _builder(machine) as builder:
+        passes = llvm.LLVMPY_CreateNewModulePassManager()
+        llvm.LLVMPY_module_AddAlwaysInlinerPass(passes)
+        llvm.LLVMPY_module_AddGlobalDCEPass(passes)
+        llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+        llvm.LLVMPY_DisposeNewModulePassManger(passes)
 
 
 def _functions(module: int, defined: bool = True) -> Iterator[int]:
@@ -176,44 +178,77 @@ def _prototype(function: int) -> tuple[str, str]:
         llvm.LLVMPY_DisposeString(printed)
 
 
-def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
-    """Return a target machine; it is never disposed of, since few are made. Errors: `ToolchainError`."""
+def register() -> None:
+    """Register all targets, once in a process: 1 ms."""
+    for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+        getattr(library(), f"LLVMPY_InitializeAll{part}")()
+
+
+def machine_of(triple: str, cpu: str, features: str, level: int, addresses: tuple[str, str]) -> int:
+    """Return a target machine; it is never disposed of, since few are made. Errors: `ToolchainError`.
+
+    addresses  the relocation model, and the code model
+    """
     llvm = library()
     said = _Message(llvm)
     target = llvm.LLVMPY_GetTargetFromTriple(triple.encode(), said.place)
     if not target:
-        raise ToolchainError("llvm", said.text)
-    words = (word.encode() for word in (triple, cpu, features))
-    machine: int = llvm.LLVMPY_CreateTargetMachine(target, *words, level, b"default", b"jitdefault", 0, 0, b"")
+        raise ToolchainError("llvm", f"this llvmlite cannot generate code for {triple}: {said.text}")
+    words = [word.encode() for word in (triple, cpu, features, *addresses)]
+    machine: int = llvm.LLVMPY_CreateTargetMachine(target, *words[:3], level, *words[3:], 0, 0, b"")
     return machine
+
+
+@contextmanager
+def _builder(machine: int) -> Iterator[int]:
+    """Yield a builder of passes for a target machine, and dispose of it at the end."""
+    llvm = library()
+    tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
+    builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
+    yield builder
+    llvm.LLVMPY_DisposePassBuilder(builder)
+    llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
+
+
+def optimise(module: int, machine: int) -> None:
+    """Run LLVM's own pipeline of level 2 on a module, which gets the data layout of the machine."""
+    llvm = library()
+    layout, said = llvm.LLVMPY_CreateTargetMachineData(machine), _Message(llvm)
+    llvm.LLVMPY_CopyStringRepOfTargetData(layout, said.place)
+    llvm.LLVMPY_SetDataLayout(module, said.text.encode())
+    llvm.LLVMPY_DisposeTargetData(layout)
+    with _builder(machine) as builder:
+        passes = llvm.LLVMPY_buildPerModuleDefaultPipeline(builder, 2)
+        llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+        llvm.LLVMPY_DisposeNewModulePassManger(passes)
 
 
 def tidy(module: int, machine: int) -> None:
     """Run four function passes on a module: SROA, simplify the CFG, combine instructions, simplify again."""
     llvm = library()
-    tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
-    builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
-    passes = llvm.LLVMPY_CreateNewFunctionPassManager()
-    llvm.LLVMPY_function_AddSROAPass(passes)
-    llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
-    llvm.LLVMPY_function_AddInstCombinePass(passes)
-    llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
-    for function in _functions(module):
-        llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
-    llvm.LLVMPY_DisposeNewFunctionPassManger(passes)
-    llvm.LLVMPY_DisposePassBuilder(builder)
-    llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
+    with _builder(machine) as builder:
+        passes = llvm.LLVMPY_CreateNewFunctionPassManager()
+        llvm.LLVMPY_function_AddSROAPass(passes)
+        llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
+        llvm.LLVMPY_function_AddInstCombinePass(passes)
+        llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
+        for function in _functions(module):
+            llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
+        llvm.LLVMPY_DisposeNewFunctionPassManger(passes)
 
 
-def assembly(module: int, machine: int) -> str:
-    """Return the module as the machine's assembly. Errors: `ToolchainError`."""
+ASSEMBLY, OBJECT = 0, 1
+
+
+def emitted(module: int, machine: int, form: int) -> bytes:
+    """Return the module as the machine's `ASSEMBLY`, or as an `OBJECT` file. Errors: `ToolchainError`."""
     llvm = library()
     said = _Message(llvm)
-    buffer = llvm.LLVMPY_TargetMachineEmitToMemory(machine, module, 0, said.place)
+    buffer = llvm.LLVMPY_TargetMachineEmitToMemory(machine, module, form, said.place)
     if not buffer:
         raise ToolchainError("llvm", said.text)
     try:
-        return ctypes.string_at(llvm.LLVMPY_GetBufferStart(buffer), llvm.LLVMPY_GetBufferSize(buffer)).decode()
+        return ctypes.string_at(llvm.LLVMPY_GetBufferStart(buffer), llvm.LLVMPY_GetBufferSize(buffer))
     finally:
         llvm.LLVMPY_DisposeMemoryBuffer(buffer)
 

@@ -57,7 +57,7 @@ def _to_ptx(llvm_text: str, target: Target, opt_level: int, bitcode: tuple[str, 
             libllvm.link(context, module, machine, bitcode)
         if opt_level >= 2:
             libllvm.tidy(module, machine)
-        return libllvm.assembly(module, machine)
+        return libllvm.emitted(module, machine, libllvm.ASSEMBLY).decode()
 
 
 def version() -> str:
@@ -70,16 +70,14 @@ _idle: dict[tuple[str, int, int], list[int]] = {}  # target machines that no thr
 
 
 def _start() -> None:
-    """Register the targets, once: 1 ms."""
+    """Register the targets, and switch off what takes long, once."""
     global _started
     if _started:
         return
-    llvm = libllvm.library()
-    for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
-        getattr(llvm, f"LLVMPY_InitializeAll{part}")()
+    libllvm.register()
     if libllvm.version()[0] == 22:  # LLVM ends the process if it does not know an option
         for option in SWITCHED_OFF:
-            llvm.LLVMPY_SetCommandLine(b"cutelite", option.encode())
+            libllvm.library().LLVMPY_SetCommandLine(b"cutelite", option.encode())
     _started = True
 
 
@@ -93,7 +91,8 @@ def _machine(arch: str, ptx_isa: int, opt_level: int) -> Iterator[int]:
     try:
         machine = idle.pop()
     except IndexError:
-        machine = libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", 0 if opt_level < 0 else min(max(opt_level, 1), 2))
+        level = 0 if opt_level < 0 else min(max(opt_level, 1), 2)
+        machine = libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", level, ("default", "jitdefault"))
     try:
         yield machine
     finally:

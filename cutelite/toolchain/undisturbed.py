@@ -4,9 +4,6 @@ If a signal's handler raises (Ctrl-C, a test's time limit) between two calls of 
 of, and LLVM then ends the process. Python runs handlers only in the main thread: there they are put off until the
 call returns.
 
-Modules are closed before their contexts (`parsed`), in the thread that made them. Python's collector of cycles, which
-an error's traceback may leave, would close them in any order and thread, which crashes LLVM.
-
 Any number of threads may use LLVM at once, each with its own modules and target machines. A call that changes LLVM for
 all of them, such as registering targets, is made by `alone`: it waits until the other threads have left LLVM, and keeps
 them out meanwhile.
@@ -25,7 +22,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
-from cutelite.toolchain.errors import ToolchainError, excerpt
+from cutelite.toolchain.errors import ToolchainError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -129,25 +126,6 @@ def _restore(handlers: dict[int, Handler]) -> None:
     finally:
         if handlers:
             _restore(handlers)
-
-
-@contextmanager
-def parsed(llvm: Any, text: str) -> Iterator[Any]:
-    """Parse IR text in a context of its own. Yield the module, and close both at the end.
-
-    Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules when it is verified in the block
-    """
-    context = llvm.create_context()  # threads share nothing
-    module = None
-    try:
-        module = llvm.parse_assembly(text, context)
-        yield module
-    except RuntimeError as error:
-        raise ToolchainError("llvm", str(error), excerpt(text, str(error), r"<string>:(\d+):")) from None
-    finally:
-        if module is not None:
-            module.close()
-        context.close()
 
 
 def _before_fork() -> None:

@@ -43,7 +43,7 @@ from cutelite import Tensor, config, f32, i32
 from cutelite.toolchain import host
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.gpu.tensormap import Tiling, encode
-from cutelite_rt.launcher import native
+from cutelite_rt.launcher import image, native
 from tests.bench.given import ROOT, example, parser
 
 Runs = dict[str, Callable[[int], Any]]
@@ -141,7 +141,7 @@ def c_loop(
     compiled: Any, grid: tuple[int, int, int], values: list[Any], one_buffer: bool = False
 ) -> Callable[[int], Any]:
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, *[ctypes.c_void_p] * 5)
-    loop = prototype(native.executable(host.to_code(LOOP, "loop")))
+    loop = prototype(image.Machine.of(host.to_image(LOOP, ("loop", "loop"))).launch)
     function = rt.load(compiled.artifact, rt.device(0))
     config = rt.LaunchConfig(grid, compiled.artifact.block, smem=compiled.artifact.dynamic_smem)
     function.prepared(config)  # allows the shared memory
@@ -436,7 +436,7 @@ import cutelite as cl
 from launch_cold import double
 y = torch.empty_like(x)
 double[16, 256](x, y); torch.cuda.synchronize()
-print(time.perf_counter() - ready, bool((y == 2).all()), "llvmlite.binding" in sys.modules, ready - start)
+print(time.perf_counter() - ready, bool((y == 2).all()), "cutelite.toolchain.libllvm" in sys.modules, ready - start)
 """
 
 

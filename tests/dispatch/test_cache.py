@@ -273,7 +273,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 COMPILING = ("cutelite.ops", "cutelite.passes", "cutelite.lower", "cutelite.pipeline", "cutelite.front.build",
-             "cutelite.lang.emit", "cutelite.sim", "llvmlite.binding", "numpy", "cuda", "torch", "tempfile",
+             "cutelite.lang.emit", "cutelite.sim", "cutelite.toolchain.libllvm", "numpy", "cuda", "torch", "tempfile",
              "subprocess", "pathlib")  # fmt: skip
 
 

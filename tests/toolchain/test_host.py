@@ -6,7 +6,7 @@ import pytest
 
 from cutelite.diag import InternalError
 from cutelite.toolchain import ToolchainError, host
-from cutelite_rt.launcher import native
+from cutelite_rt.launcher import image, native
 
 ADD = """
 define internal i64 @twice(i64 %x) noinline nounwind {
@@ -25,20 +25,9 @@ define i64 @f(ptr %at, i64 %x) nounwind {
 def test_code_runs() -> None:
     f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     held = ctypes.c_int64(5)
-    code = host.to_code(_first(ADD), "f")
-    assert f(native.executable(code))(ctypes.addressof(held), 8) == 21
+    code = host.to_image(ADD, ("f", "f"))
+    assert f(image.Machine.of(code).launch)(ctypes.addressof(held), 8) == 21
     assert native.executable(code) == native.executable(bytes(code)), "equal code is there once"
-
-
-def _first(text: str) -> str:
-    """The function that is called from outside goes first."""
-    internal, _, external = text.partition("define i64 @f")
-    return f"define i64 @f{external}{internal}"
-
-
-def test_the_function_must_be_first() -> None:
-    with pytest.raises(InternalError, match="not the first"):
-        host.to_code(ADD, "f")
 
 
 @pytest.mark.parametrize(
@@ -53,21 +42,21 @@ def test_the_function_must_be_first() -> None:
 def test_what_needs_a_linker_is_refused(body: str) -> None:
     text = f"@g = global double 1.0\ndeclare double @sin(double)\ndefine double @f(double %x) nounwind {{\n {body}\n}}"
     with pytest.raises(InternalError, match="more sections than code, or relocations"):
-        host.to_code(text, "f")
+        host.to_image(text, ("f", "f"))
 
 
 def test_text_that_is_none() -> None:
     with pytest.raises(ToolchainError):
-        host.to_code("define i64 @f() { ret i32 0 }", "f")
+        host.to_image("define i64 @f() { ret i32 0 }", ("f", "f"))
 
 
 @pytest.mark.parametrize("cpu", host.BASELINES)
 def test_other_architectures(cpu: str) -> None:
-    code = host.to_code(_first(ADD), "f", cpu)
+    code = host.to_image(ADD, ("f", "f"), cpu)
     assert len(code) % (4 if cpu == "aarch64" else 1) == 0
-    assert (code == host.to_code(_first(ADD), "f")) == (cpu == native.MACHINE)
+    assert (code == host.to_image(ADD, ("f", "f"))) == (cpu == native.MACHINE)
 
 
 def test_an_architecture_that_is_none() -> None:
     with pytest.raises(ToolchainError, match="cannot generate code for z80"):
-        host.to_code(_first(ADD), "f", "z80")
+        host.to_image(ADD, ("f", "f"), "z80")
