@@ -56,9 +56,15 @@ def test_tiles(config: Config) -> None:
 
 def test_refused() -> None:
     values, scales = matrices("i4", 32, 2, 64, 64)
-    with pytest.raises(ValueError, match="cannot be packed"):
+    with pytest.raises(ValueError, match="each is 128, but 'e2m1' has a scale for each 32 along K"):
         narrow.pack(values, scales, "e2m1", 128)
-    with pytest.raises(ValueError, match="cannot be packed"):
+    with pytest.raises(ValueError, match="kind is 'i8', but must be one of 'e2m1', 'i4'"):
+        narrow.pack(values, scales, "i8")
+    with pytest.raises(ValueError, match=r"scales have shape \(2, 64, 2\), but must be \(2, 64, 1\): one for each 128"):
+        narrow.pack(values, scales, "i4", 128)
+    with pytest.raises(ValueError, match=r"values have shape \(64, 64\), but must be \(E, N, K\)"):
+        narrow.pack(values[0], scales[0], "i4")
+    with pytest.raises(ValueError, match="24 rows, but with gated=True must have a multiple of 16"):
         narrow.pack(values[:, :24], scales[:, :24], "i4", gated=True)
     with pytest.raises(ValueError, match="of MXFP4's bytes"):
         narrow.pack(values, np.full(scales.shape, 127, np.uint8), "i4")

@@ -252,10 +252,8 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
             `cl.narrow_place` says
     Errors  ValueError for kinds, shapes and numbers that there are not
     """
-    check_numpy(values=values, scales=scales)
-    (n, k), bits = values.shape, KINDS[one_of("kind", kind, KINDS)][0]
-    if scales.shape != (wanted := (n, -(-k // DEPTH))):
-        raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: N and K / {DEPTH} of values")
+    bits = KINDS[one_of("kind", kind, KINDS)][0]
+    check_packing(values, scales, "N, K", DEPTH)
     of_bytes = values.view(np.uint8) if values.dtype == ml_dtypes.float8_e4m3fn and kind == "e4m3" else values
     values = codes(of_bytes, *((0, 255) if kind == "e4m3" else (-1 << bits - 1, (1 << bits - 1) - 1)))
     return tiled(values[None], scales[None], bits, DEPTH)[0]
@@ -280,13 +278,22 @@ def tiled(values: Any, scales: Any, bits: int, each: int) -> Any:
     return np.concatenate([words, numbers.view(np.uint32)], axis=3).view(np.int32)
 
 
-def check_numpy(**given: Any) -> None:
-    """Check that arrays are NumPy's, as packing is done on the host. Errors: `ArrayError`."""
-    for name, x in given.items():
+def check_packing(values: Any, scales: Any, modes: str, each: int) -> None:
+    """Check NumPy arrays to be packed, as that is done on the host: scales are of each `each` along K.
+
+    modes   of the values, as a message has them
+    Errors  `ArrayError`
+    """
+    for name, x in {"values": values, "scales": scales}.items():
         if not isinstance(x, np.ndarray):
             raise ArrayError(
                 f"{name} is a {type(x).__name__}, but must be an array of NumPy: of torch, `x.cpu().numpy()`"
             )
+    if values.ndim != len(modes.split()):
+        raise ArrayError(f"values have shape {values.shape}, but must be ({modes})")
+    *rows, k = values.shape
+    if scales.shape != (wanted := (*rows, -(-k // each))):
+        raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: one for each {each} along K of values")
 
 
 def codes(values: Any, least: int, most: int) -> Any:

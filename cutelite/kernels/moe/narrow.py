@@ -30,7 +30,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
-from cutelite.kernels.gemm.mixed import check_numpy, codes, scaled, tiled
+from cutelite.kernels.gemm.mixed import check_packing, codes, scaled, tiled
 from cutelite.kernels.moe.call import by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
@@ -212,14 +212,16 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
     Errors  ValueError for kinds, shapes and numbers of scales that there are not
     """
-    check_numpy(values=values, scales=scales)
-    count, n, k = values.shape
-    if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
-        raise Misfit(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
+    if each not in KINDS[one_of("kind", kind, KINDS)]:
+        raise Misfit(f"each is {each!r}, but {kind!r} has a scale for each {' or '.join(map(str, KINDS[kind]))} along K")
+    check_packing(values, scales, "E, N, K", each)
+    if gated and (n := values.shape[1]) % 16:
+        raise Misfit(f"values have {n} rows, but with gated=True must have a multiple of 16: both halves of 8")
     if scales.dtype.kind in "iu":
         raise Misfit(f"scales have dtype {scales.dtype}, but are floats: of MXFP4's bytes, 2.0 ** (bytes - 127.0)")
     codes(values, *((0, 15) if kind == "e2m1" else (-8, 7)))
-    order = np.arange(n).reshape(2, -1, EIGHT).swapaxes(0, 1).reshape(-1) if gated else np.arange(n)
+    order = np.arange(values.shape[1])
+    order = order.reshape(2, -1, EIGHT).swapaxes(0, 1).reshape(-1) if gated else order
     return tiled(values[:, order], scales[:, order], 4, each)
 
 
