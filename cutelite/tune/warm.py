@@ -6,6 +6,7 @@ Out   their kernels, in memory and in the disk cache; and a `Warmed`, with their
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -94,6 +95,12 @@ def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
     """Return the functions that `warm` calls. Errors: TypeError."""
     own = getattr(what, "__cutelite_calls__", None)
     if own is not None:
+        signature = inspect.signature(own)
+        try:
+            signature.bind(**how)
+        except TypeError as error:
+            takes = ", ".join(signature.parameters)
+            raise TypeError(f"warm() of a {type(what).__name__} takes {takes}: {error}") from None
         return list(own(**how))
     if how:
         raise TypeError(

@@ -87,6 +87,10 @@ def test_objects_that_know_their_calls_and_what_tuning_asks_for() -> None:
     assert seen == [False, False] and (x == 1).all()
     cl.warm(Model(), factors=[4], tune=True)
     assert seen == [False, False, False, True] and (x == 4).all() and not tuning_wanted()
+    with pytest.raises(TypeError, match=r"warm\(\) of a Model takes factors: got an unexpected .*'shape'"):
+        cl.warm(Model(), factors=[4], shape=4)
+    with pytest.raises(TypeError, match="takes factors: missing a required argument"):
+        cl.warm(Model())
 
 
 def test_gemms_are_tuned_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
