@@ -60,7 +60,7 @@ def test_refused() -> None:
         narrow.pack(values, scales, "e2m1", 128)
     with pytest.raises(ValueError, match="kind is 'i8', but must be one of 'e2m1', 'i4'"):
         narrow.pack(values, scales, "i8")
-    with pytest.raises(ValueError, match=r"scales have shape \(2, 64, 2\), but must be \(2, 64, 1\): one for each 128"):
+    with pytest.raises(ValueError, match=r"scales have shape \(2, 64, 2\), but must be \(2, 64, 1\): of each 128"):
         narrow.pack(values, scales, "i4", 128)
     with pytest.raises(ValueError, match=r"values have shape \(64, 64\), but must be \(E, N, K\)"):
         narrow.pack(values[0], scales[0], "i4")

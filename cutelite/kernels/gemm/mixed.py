@@ -293,7 +293,7 @@ def check_packing(values: Any, scales: Any, modes: str, each: int) -> None:
         raise ArrayError(f"values have shape {values.shape}, but must be ({modes})")
     *rows, k = values.shape
     if scales.shape != (wanted := (*rows, -(-k // each))):
-        raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: one for each {each} along K of values")
+        raise ArrayError(f"scales have shape {scales.shape}, but must be {wanted}: of each {each} along K of values")
 
 
 def codes(values: Any, least: int, most: int) -> Any:

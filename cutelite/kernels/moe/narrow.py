@@ -213,7 +213,8 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     Errors  ValueError for kinds, shapes and numbers of scales that there are not
     """
     if each not in KINDS[one_of("kind", kind, KINDS)]:
-        raise Misfit(f"each is {each!r}, but {kind!r} has a scale for each {' or '.join(map(str, KINDS[kind]))} along K")
+        known = " or ".join(map(str, KINDS[kind]))
+        raise Misfit(f"each is {each!r}, but {kind!r} has a scale for each {known} along K")
     check_packing(values, scales, "E, N, K", each)
     if gated and (n := values.shape[1]) % 16:
         raise Misfit(f"values have {n} rows, but with gated=True must have a multiple of 16: both halves of 8")
