@@ -3,15 +3,16 @@
 python -m tests.fuzz.orders --count 2000        # from a seed on; says where the two differ
 
 A program is a list of statements, each executed by one thread, a warp, a block or all; blocks may form a cluster.
-Taken one after the other they are a possible schedule, and no value decides anything. So what each thread knows to be
-over, and which writes it knows to be fenced for the async proxy, follows statement by statement: `Draw.knows` and
-`Draw.fenced` are sets of accesses, passed on by barriers, mbarriers, flags and waits. A race is an access that
-conflicts with one that its thread does not know. Most accesses that would race are left out, so that most of the
-programs are right.
+Taken one after the other they are a possible schedule, and no value decides anything. So what each thread knows
+(`Known`) follows statement by statement: it is passed on by barriers, mbarriers, flags and waits, and where these are
+relaxed, by the fences before and behind them. A race is an access that conflicts with one that its thread does not
+know. Most accesses that would race are left out, so that most of the programs are right.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from random import Random
 from typing import Any, NamedTuple
 
@@ -23,14 +24,11 @@ from tests.fuzz.cases import kernel_of
 CELLS, WORDS, SOURCES, BARRIERS, FLAGS = 2, 4, 30, 10, 8
 SCOPES = ("cta", "cluster", "gpu", "gpu", "sys")
 STATEMENTS = """
-    store store load load sync cluster_sync cluster_sync named syncwarp arrive arrive wait wait release release acquire
-    acquire fenced_release fenced_acquire copy copy_wait bulk_load bulk_load bulk_store bulk_store bulk_reduce bulk_wait
+    store store load load sync cluster_sync cluster_sync named syncwarp arrive arrive wait wait release release release
+    acquire acquire acquire fence fence copy copy_wait bulk_load bulk_load bulk_store bulk_store bulk_reduce bulk_wait
     proxy_fence proxy_fence update send
 """
 Cell = tuple[str, int]  # in 's', the shared memory of block 0, or 'g', global memory
-Known = frozenset[int]
-NOTHING: Known = frozenset()
-Lines = Callable[[int, str], list[str]]
 
 
 class Access(NamedTuple):
@@ -44,20 +42,48 @@ class Access(NamedTuple):
     thread: int = 0
 
 
+class Known(NamedTuple):
+    """What somebody knows of accesses, by their numbers.
+
+    over    they are over
+    fenced  writes that are fenced for the async proxy
+    done    copies that are complete, so that what they accessed may be written; relaxed arrivals tell of them too
+    """
+
+    over: frozenset[int] = frozenset()
+    fenced: frozenset[int] = frozenset()
+    done: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Known") -> "Known":
+        return Known(*map(frozenset.union, self, other))
+
+
+class Told(NamedTuple):
+    """What a thread tells by an arrival or a flag.
+
+    ordered, strong  whether the order reaches another block, and whether the access does: after a fence these differ
+    """
+
+    thread: int
+    ordered: bool
+    strong: bool
+    known: Known
+
+
 class Barrier:
     """An mbarrier in a block, of so many arrivals, with what its phase passes on."""
 
     def __init__(self, number: int, count: int, block: int) -> None:
         self.number, self.count, self.left, self.block = number, count, count, block
-        self.knows, self.fenced = NOTHING, NOTHING
+        self.told: list[Told] = []
+        self.done = Known()
 
 
 class Flag(NamedTuple):
     number: int
-    scope: str
     thread: int
-    knows: Known
-    fenced: Known
+    strong: bool
+    told: list[Told]
 
 
 class Draw:
@@ -66,7 +92,8 @@ class Draw:
     maybe   cells where something may be wrong: with an update that another one observes if it comes first, or with
             an access that a known write covers
     before  what the thread of each access knew when it was made
-    behind  what a thread knew, and knew to be fenced, at its last fence: of the cluster, and of its block alone
+    behind  what a thread knew at its last fence that reaches other blocks, and at its last one
+    heard   what relaxed waits and loads of a thread were told, for its next fence
     """
 
     def __init__(self, seed: int) -> None:
@@ -79,15 +106,16 @@ class Draw:
         self.active = [
             first + lane for first in firsts for lane in self.random.sample((0, 1, 7), self.random.choice((1, 2)))
         ]
-        self.knows = [NOTHING] * (self.threads * self.blocks)
-        self.fenced = list(self.knows)
-        self.behind: dict[tuple[int, bool], tuple[Known, Known]] = {}
+        self.known = [Known()] * (self.threads * self.blocks)
+        self.behind: dict[tuple[int, bool], Known] = {}
+        self.heard: dict[int, list[Told]] = {thread: [] for thread in self.active}
+        self.copies: set[int] = set()
         self.accesses: list[Access] = []
         self.races: dict[int, set[Cell]] = {}  # by the number of a statement's first access
         self.unfenced: set[Cell] = set()
         self.maybe: set[Cell] = set()
-        self.before: list[Known] = []
-        self.careless = self.random.choice((0.0, 0.1, 0.3))
+        self.before: list[frozenset[int]] = []
+        self.careless = self.random.choice((0.0, 0.3, 0.6))
         self.updates = self.random.random() < 0.3  # which fences order by the values that they happen to see
         self.lines: list[str] = []
         self.barriers: list[Barrier] = []
@@ -114,15 +142,28 @@ class Draw:
     def meet(self, threads: Iterable[int], of: Iterable[int] | None = None) -> None:
         """Let threads know what all of them, or those `of`, know."""
         there = list(threads)
-        sources = there if of is None else list(of)
-        knows = NOTHING.union(*(self.knows[thread] for thread in sources))
-        fenced = NOTHING.union(*(self.fenced[thread] for thread in sources))
+        together = reduce(or_, (self.known[thread] for thread in (there if of is None else of)))
         for thread in there:
-            self.learn(thread, knows, fenced)
+            self.known[thread] |= together
 
-    def learn(self, thread: int, knows: Iterable[int], fenced: Iterable[int] = ()) -> None:
-        self.knows[thread] |= frozenset(knows)
-        self.fenced[thread] |= frozenset(fenced)
+    def learn(self, thread: int, over: Iterable[int], fenced: Iterable[int] = ()) -> None:
+        self.known[thread] |= Known(frozenset(over), frozenset(fenced))
+
+    def told(self, thread: int, relaxed: bool, strong: bool) -> list[Told]:
+        """Return what a thread tells by an access or arrival; a relaxed one tells what fences before it released."""
+        if not relaxed:
+            return [Told(thread, strong, strong, self.known[thread])]
+        fences = [(far, self.behind[thread, far]) for far in (False, True) if (thread, far) in self.behind]
+        return [Told(thread, far, strong, known) for far, known in fences]
+
+    def hear(self, thread: int, told: Iterable[Told], relaxed: bool, strong: bool) -> None:
+        for each in told:
+            near = self.block(each.thread) == self.block(thread)
+            if near or (each.strong and strong):
+                if relaxed:
+                    self.heard[thread].append(each)
+                elif near or each.ordered:
+                    self.known[thread] |= each.known
 
     def reaches(self, scope: str) -> bool:
         return scope in ("gpu", "sys") or (scope == "cluster" and self.clustered)
@@ -149,22 +190,25 @@ class Draw:
                 self.races.setdefault(first, set()).add(each.cell)
             self.unfenced |= {each.cell} if unfenced else set()
             self.accesses.append(each._replace(thread=thread))
-            self.before.append(self.knows[thread])
+            self.before.append(self.known[thread].over)
         numbers = list(range(first, len(self.accesses)))
         if known:
             self.learn(thread, numbers)
+        else:
+            self.copies.update(numbers)
         return numbers
 
     def wrongs(self, thread: int, new: Access) -> tuple[bool, bool]:
         """Tell whether an access races with another, and whether a fence lacks between it and another."""
         races = unfenced = False
+        known = self.known[thread]
         for number, old in enumerate(self.accesses):
             if old.cell != new.cell or not {*old.words} & {*new.words} or old.kind == new.kind in ("read", "sum"):
                 continue
             if old.kind == new.kind == "update" and self.near(old, new._replace(thread=thread)):
                 continue
-            race = number not in self.knows[thread]
-            if not race and (not new.copies or old.copies or old.kind == "read" or number in self.fenced[thread]):
+            race = number not in known.over and (new.kind == "read" or number not in known.done)
+            if not race and (not new.copies or old.copies or old.kind == "read" or number in known.fenced):
                 continue
             if self.observed(number, thread) or self.covered(number, thread):
                 self.maybe.add(old.cell)
@@ -185,7 +229,7 @@ class Draw:
             and {*now.words} & {*old.words}
             and self.near(old, now)
             and other != number
-            and other in self.knows[thread]
+            and other in self.known[thread].over
             for other, now in enumerate(self.accesses)
         )
 
@@ -197,7 +241,7 @@ class Draw:
             and self.accesses[other].cell == old.cell
             and {*old.words} <= {*self.accesses[other].words}
             and number in self.before[other]
-            for other in self.knows[thread]
+            for other in self.known[thread].over
         )
 
     def _store(self, thread: int) -> None:
@@ -248,7 +292,7 @@ class Draw:
         read = [Access(("g", other), words, "read", True)] if of_all else []
         if made := self.access(thread, Access(("s", cell), words, "write", True), *read, known=False):
             barrier = self.barrier(self.random.choice((1, 1, 2)), 0)
-            self.arrives(thread, barrier, made)
+            self.arrives(thread, barrier, False, self.clustered, made)
             of = f"of_all.at({other}, 0)" if of_all else f"source.at({self.sources}, 0)"
             self.by(
                 thread,
@@ -291,7 +335,7 @@ class Draw:
         if made := self.access(thread, Access(("s", cell), (word,), "write"), known=False):
             there = self.random.choice([other for other in self.active if not self.block(other)])
             barrier = self.barrier(1, 0)
-            self.arrives(there, barrier, made)
+            self.arrives(there, barrier, False, True, made)
             self.by(there, f"bars[{barrier.number}].arrive_expect_tx(4, cluster=True)")
             self.number += 1  # equal values would not race
             value = f"cl.f32({self.number})"
@@ -308,13 +352,14 @@ class Draw:
     def _cluster_sync(self, _: int) -> None:
         if self.clustered and self.random.random() < 0.4:
             self.lines.append("cl.cluster_sync()")
-            self.meet(range(len(self.knows)))
+            self.meet(range(len(self.known)))
         elif self.clustered and self.random.random() < 0.3:
             self.lines += ["cl.cluster_arrive(relaxed=True)", "cl.cluster_wait()"]
-            for (thread, far), told in self.behind.items():
-                for other in range(len(self.knows)):
-                    if far or self.block(other) == self.block(thread):
-                        self.learn(other, *told)
+            told = [each for thread in self.active for each in self.told(thread, True, True)]
+            done = reduce(or_, map(self.done, self.active))
+            for other in range(len(self.known)):
+                self.hear(other, told, False, True)
+                self.known[other] |= done
 
     def _syncwarp(self, thread: int) -> None:
         block, warp = self.block(thread), thread % self.threads // 32
@@ -342,10 +387,16 @@ class Draw:
         self.barriers.append(Barrier(len(self.barriers), count, block))
         return self.barriers[-1]
 
-    def arrives(self, thread: int, barrier: Barrier, made: Iterable[int] = ()) -> None:
+    def done(self, thread: int) -> Known:
+        """Return which copies a thread knows to be complete."""
+        known = self.known[thread]
+        return Known(done=known.done | (known.over & self.copies))
+
+    def arrives(self, thread: int, barrier: Barrier, relaxed: bool, strong: bool, made: Iterable[int] = ()) -> None:
         barrier.left -= 1
-        barrier.knows |= self.knows[thread] | frozenset(made)
-        barrier.fenced |= self.fenced[thread]
+        brought = Told(thread, False, False, Known(frozenset(made)))
+        barrier.told += [*self.told(thread, relaxed, strong), brought]
+        barrier.done |= self.done(thread)
 
     def _arrive(self, thread: int) -> None:
         mine = self.block(thread)
@@ -355,66 +406,68 @@ class Draw:
                 return
             block = self.random.randrange(self.blocks) if self.clustered else mine
             open_ones = [self.barrier(self.random.choice((1, 1, 2, 3)), block)]
-        barrier = self.random.choice(open_ones)
-        self.arrives(thread, barrier)
-        near = f".arrive(cluster={self.clustered})" if barrier.block == mine else f".remote({barrier.block}).arrive()"
-        self.by(thread, f"bars[{barrier.number}]{near}")
+        barrier, relaxed = self.random.choice(open_ones), self.random.random() < 0.3
+        near, far = barrier.block == mine, self.clustered and self.random.random() < 0.7
+        self.arrives(thread, barrier, relaxed, far or not near)
+        how = f".arrive(cluster={far}, " if near else f".remote({barrier.block}).arrive("
+        self.by(thread, f"bars[{barrier.number}]{how}relaxed={relaxed})")
+        if not barrier.left:
+            self.waits(self.random.choice([each for each in self.active if self.block(each) == barrier.block]), barrier)
 
     def _wait(self, thread: int) -> None:
         complete = [each for each in self.barriers if not each.left and each.block == self.block(thread)]
         if complete:
-            barrier = self.random.choice(complete)
-            self.learn(thread, barrier.knows, barrier.fenced)
-            self.by(thread, f"bars[{barrier.number}].wait(0, cluster={self.clustered})")
+            self.waits(thread, self.random.choice(complete))
 
-    def fence(self, thread: int, scope: str) -> None:
-        for far in {self.reaches(scope), False}:
-            self.behind[thread, far] = self.knows[thread], self.fenced[thread]
+    def waits(self, thread: int, barrier: Barrier) -> None:
+        relaxed, far = self.random.random() < 0.3, self.clustered and self.random.random() < 0.7
+        self.hear(thread, barrier.told, relaxed, far)
+        if not relaxed:
+            self.known[thread] |= barrier.done
+        self.by(thread, f"bars[{barrier.number}].wait(0, cluster={far}, relaxed={relaxed})")
+
+    def _fence(self, thread: int) -> None:
+        if self.updates:
+            return
+        scope = self.random.choice(SCOPES)
+        self.by(thread, f'cl.fence("{scope}")')
+        far = self.reaches(scope)
+        self.hear(thread, self.heard[thread], False, far)
+        for reach in {far, False}:
+            self.behind[thread, reach] = self.known[thread]
 
     def _release(self, thread: int) -> None:
-        self.sets(thread, lambda flag, scope: [f'cl.store_release(flags, {flag}, 1, scope="{scope}")'])
-
-    def _fenced_release(self, thread: int) -> None:
-        if not self.updates:
-            line = "cl.store_relaxed(flags, {}, 1)"
-            if scope := self.sets(thread, lambda flag, scope: [f'cl.fence("{scope}")', line.format(flag)]):
-                self.fence(thread, scope)
-
-    def sets(self, thread: int, lines: Lines) -> str:
-        """Set a flag; return by which scope, and nothing if all are set."""
         if len(self.flags) < FLAGS:
-            flag = Flag(len(self.flags), self.random.choice(SCOPES), thread, self.knows[thread], self.fenced[thread])
+            scope, relaxed = self.random.choice(SCOPES), self.random.random() < 0.4
+            if relaxed and self.random.random() < 0.7:
+                self._fence(thread)
+            flag = Flag(len(self.flags), thread, self.reaches(scope), self.told(thread, relaxed, self.reaches(scope)))
             self.flags.append(flag)
-            self.by(thread, *lines(flag.number, flag.scope))
-            return flag.scope
-        return ""
+            self.by(thread, f'cl.store_{"relaxed" if relaxed else "release"}(flags, {flag.number}, 1, scope="{scope}")')
+            self.gets(self.random.choice(self.active), flag)
 
     def _acquire(self, thread: int) -> None:
-        self.gets(thread, lambda flag, scope: [f'while cl.load_acquire(flags, {flag}, scope="{scope}") == 0: pass'])
-
-    def _fenced_acquire(self, thread: int) -> None:
-        if not self.updates:
-            loop = "while cl.load_relaxed(flags, {}) == 0: pass"
-            if scope := self.gets(thread, lambda flag, scope: [loop.format(flag), f'cl.fence("{scope}")']):
-                self.fence(thread, scope)
-
-    def gets(self, thread: int, lines: Lines) -> str:
-        """Wait for a flag; return by which scope, and nothing if no flag is right."""
         if self.flags:
-            flag, scope = self.random.choice(self.flags), self.random.choice(SCOPES)
-            near = self.block(flag.thread) == self.block(thread)
-            if near or (self.reaches(flag.scope) and self.reaches(scope)):
-                self.learn(thread, flag.knows, flag.fenced)
-                self.by(thread, *lines(flag.number, scope))
-                return scope
-        return ""
+            self.gets(thread, self.random.choice(self.flags))
+
+    def gets(self, thread: int, flag: Flag) -> None:
+        """Wait for a flag, unless that would race."""
+        scope, relaxed = self.random.choice(SCOPES), self.random.random() < 0.4
+        far = self.reaches(scope)
+        if self.block(flag.thread) == self.block(thread) or (flag.strong and far):
+            self.hear(thread, flag.told, relaxed, far)
+            word = "relaxed" if relaxed else "acquire"
+            self.by(thread, f'while cl.load_{word}(flags, {flag.number}, scope="{scope}") == 0: pass')
+            if relaxed and self.random.random() < 0.5:
+                self._fence(thread)
 
     def _proxy_fence(self, thread: int) -> None:
         space = self.random.choice(("", "shared::cta", "global", "shared::cluster"))
         self.by(thread, f'cl.fence_proxy_async("{space}")')
         shared = space in ("", "shared::cluster") or (space == "shared::cta" and not self.block(thread))
         covered = {"g": space in ("", "global"), "s": shared}
-        self.learn(thread, (), [i for i in self.knows[thread] if covered[self.accesses[i].cell[0]]])
+        known = self.known[thread].over
+        self.learn(thread, (), [i for i in known if covered[self.accesses[i].cell[0]]])
 
     def _end(self) -> None:
         """Complete and await all that was begun."""
@@ -450,7 +503,7 @@ class Draw:
             f"import cutelite as cl\nfrom cutelite import Tensor\n\n\n"
             f"@cl.kernel(block={self.threads}{', cluster=2' if self.clustered else ''})\n"
             f"def kernel(source: {places}, target: {places}, of_all: {f32.format(CELLS, WORDS)}, "
-            f"flags: Tensor[cl.i32, ({FLAGS},)], out: Tensor[cl.f32, ({len(self.knows)},)]) -> None:\n"
+            f"flags: Tensor[cl.i32, ({FLAGS},)], out: Tensor[cl.f32, ({len(self.known)},)]) -> None:\n"
         )
         return head + "".join(f"    {line}\n" for line in lines)
 
@@ -459,7 +512,7 @@ def mistakes(seed: int, gpu: bool = False) -> list[str]:
     """Check the program of a seed; return where the checker and the model differ."""
     drawn = Draw(seed)
     kernel = kernel_of(drawn.source(), f"orders {seed}")
-    shapes = (SOURCES, WORDS), (SOURCES, WORDS), (CELLS, WORDS), FLAGS, len(drawn.knows)
+    shapes = (SOURCES, WORDS), (SOURCES, WORDS), (CELLS, WORDS), FLAGS, len(drawn.known)
     arrays: list[Any] = [np.zeros(shape, np.int32 if shape is FLAGS else np.float32) for shape in shapes]
     arrays[0] += 1000 + np.arange(SOURCES * WORDS).reshape(SOURCES, WORDS)
     found: dict[str, set[Cell]] = {"race": set(), "proxy-fence": set()}
