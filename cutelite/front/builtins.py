@@ -32,6 +32,7 @@ from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.attempt import attempt
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import Differentiable, as_value, differentiable, to_dtype
+from cutelite.lang.tables import Table
 from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
 from cutelite.layout import DimExpr
 from cutelite.layout import maximum as maximum_of_dims
@@ -167,7 +168,7 @@ def _len(frame: Frame, x: Any) -> Any:
         return x.length()
     if isinstance(x, StaticIter):
         raise mistake("builtin", "an iterator has no len()", help="make a tuple of it: `tuple(...)`")
-    if isinstance(x, Runtime) and hasattr(x, "extent"):
+    if isinstance(x, Runtime | Table) and hasattr(x, "extent"):
         return x.extent
     if isinstance(x, Scalar):
         raise mistake("builtin", f"{describe(x)} has no len()")

@@ -25,7 +25,7 @@ from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, i32, meet
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.promotion import as_dtype, as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
 from cutelite.layout import DimExpr, prove_le, prove_lt
@@ -222,7 +222,9 @@ def _compare(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
-    """Return ``a symbol b``: a bool, or a run-time bool."""
+    """Return ``a symbol b``: a bool, or a run-time bool. Of a dtype the other may be torch's or NumPy's."""
+    if isinstance(a, DType) or isinstance(b, DType):
+        a, b = as_dtype(a), as_dtype(b)
     match symbol:
         case "is":
             return _identical(a, b)
@@ -326,7 +328,7 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
     if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
         return frame.native(container.holds, item)
     held = container if isinstance(container, (tuple, list)) else ()
-    compared = any("eq" in overloads(type(x)) for x in (item, *held))  # by methods of their own, which may see numbers
+    compared = any("eq" in overloads(type(x)) or isinstance(x, DType) for x in (item, *held))  # not by Python's `==`
     if not (compared or unready.is_unready(item) or tree.holds_unknown(item) or tree.holds_unknown(container)):
         return frame.native(operator.contains, container, item)
     found: Any = False

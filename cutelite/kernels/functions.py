@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar
 
 from cutelite.diag.callables import uncallable
@@ -12,7 +12,7 @@ from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import is_jax
 from cutelite.lang.promotion import holds_literal
-from cutelite.lang.tables import Captured, copied, first, key_of, replaced
+from cutelite.lang.tables import Captured, copied, first, held_by, key_of, replaced
 
 F = TypeVar("F")
 
@@ -36,8 +36,7 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
         first(_checked, (key, name, takes), True)
     found = _settled.get(key)
     if found is None:
-        cells = [CellType(cell.cell_contents) for cell in function.__closure__ or ()]
-        found = first(_settled, key, copied(function, cells) if function.__closure__ else function)
+        found = first(_settled, key, copied(function, held_by(function)) if function.__closure__ else function)
     return found  # type: ignore[return-value]
 
 

@@ -362,26 +362,39 @@ def no_dtype(x: Any) -> CompileError:
     return mistake("dtype", f"a dtype is needed here, not {describe(x)}", help="for example `x.to(cl.f32)`")
 
 
-OF_TORCH = {
-    f"torch.{kind}{bits}": f"{short}{bits}"
+NAMES = {
+    f"{kind}{bits}": f"{short}{bits}"
     for kind, short in (("int", "i"), ("uint", "u"), ("float", "f"))
     for bits in (8, 16, 32, 64)
-} | {"torch.bool": "bool", "torch.bfloat16": "bf16"}
-"""Torch's dtypes that kernels compute in."""
+} | {"bool": "bool", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+"""Dtypes by the names that torch and NumPy have for them."""
+
+
+def as_dtype(x: Any) -> Any:
+    """Return the dtype that one of torch or NumPy means; return anything else as it is."""
+    kind = x if isinstance(x, type) else type(x)
+    library = kind.__module__.partition(".")[0]
+    if library == "torch" and kind.__name__ == "dtype" and kind is not x:
+        name = str(x).removeprefix("torch.")
+    elif library in ("numpy", "ml_dtypes"):
+        name = getattr(x, "__name__" if kind is x else "name", "")
+    else:
+        return x
+    return SCALARS.get(NAMES.get(name, ""), x)
 
 
 def dtype_of(x: Any) -> DType:
-    """Return the dtype that `x` is, or that a dtype of torch means. Errors: `dtype`."""
-    found = x if isinstance(x, DType) else SCALARS.get(OF_TORCH.get(str(x), "")) if not isinstance(x, str) else None
-    if found is None:
+    """Return the dtype that `x` is or means (`as_dtype`). Errors: `dtype`."""
+    found = as_dtype(x)
+    if not isinstance(found, DType):
         raise no_dtype(x)
     return found
 
 
 def of_torch(x: Any) -> Any:
     """Return torch's dtype for one of ours, if torch has it; return anything else as it is."""
-    name = next((name for name, short in OF_TORCH.items() if short == x.name), "") if isinstance(x, DType) else ""
-    return getattr(sys.modules["torch"], name.removeprefix("torch.")) if name else x
+    name = next((name for name, short in NAMES.items() if short == x.name), "") if isinstance(x, DType) else ""
+    return getattr(sys.modules["torch"], name) if name else x
 
 
 def as_integer(x: Any, t: DType, *kept: DType) -> Value:

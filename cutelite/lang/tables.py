@@ -46,6 +46,25 @@ class Table:
     def shape(self) -> Any:
         return self.tensor.shape[len(self.given) :]
 
+    @property
+    def dtype(self) -> Any:
+        return self.tensor.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def dim(self) -> int:
+        return self.ndim
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+    @property
+    def extent(self) -> Any:
+        """The extent of the first mode, which is len()."""
+        return self.shape[0]
+
     def described(self) -> str:
         modes = self.tensor.ndim - len(self.given)
         return f"a whole array of {modes} mode{'s' * (modes != 1)} (take an element of it)"
@@ -157,8 +176,8 @@ def bound(holder: Any, tensors: tuple[Tensor, ...], ends: bool = False) -> Any:
 def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = ()) -> Any:
     """Return a function whose captured values and globals are what `place` makes of them; itself if they are equal.
 
-    So are functions that it captured, also in tuples and lists, those of its module that it calls, and what a
-    `functools.partial` holds. Anything else is what `place` makes of it.
+    So are its parameters' defaults, functions that it captured, also in tuples and lists, those of its module that it
+    calls, and what a `functools.partial` holds. Anything else is what `place` makes of it.
 
     within   functions that are being replaced: one that calls itself is left as it is
     """
@@ -171,16 +190,32 @@ def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ..
         return x if all(map(operator.is_, x, parts)) else parts
     if not isinstance(x, FunctionType):
         return place(x)
-    within = (*within, x)
-    cells = [cell.cell_contents for cell in x.__closure__ or ()]
-    captured = [cell if _among(cell, within) else replaced(cell, place, within) for cell in cells]
-    known = {}
-    for name, value in globals_of(x):
-        if not _among(value, within) and (other := replaced(value, place, within)) is not value:
-            known[name] = other
-    if not known and all(map(operator.is_, cells, captured)):
+    if any(x is function for function in within):
         return x
-    return copied(x, [CellType(cell) for cell in captured], _space(x.__globals__, known) if known else None)
+    within, held = (*within, x), held_by(x)
+    made, known = replaced(held, place, within), {}
+    for name, value in globals_of(x):
+        if (other := replaced(value, place, within)) is not value:
+            known[name] = other
+    if not known and made is held:
+        return x
+    return copied(x, made, _space(x.__globals__, known) if known else None)
+
+
+def held_by(x: FunctionType) -> tuple[tuple[Any, ...], ...]:
+    """Return what a function holds: the contents of its cells, its defaults, and those of named parameters as pairs."""
+    return tuple(map(_content, x.__closure__ or ())), x.__defaults__ or (), tuple((x.__kwdefaults__ or {}).items())
+
+
+class _Unbound:
+    """The content of a cell whose variable is not bound, or not yet."""
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _Unbound
 
 
 def globals_of(x: FunctionType) -> list[tuple[str, Any]]:
@@ -188,10 +223,6 @@ def globals_of(x: FunctionType) -> list[tuple[str, Any]]:
     found, module = x.__globals__, x.__module__
     values = [(name, found[name]) for name in x.__code__.co_names if name in found]
     return [each for each in values if not isinstance(each[1], FunctionType) or each[1].__module__ == module]
-
-
-def _among(x: Any, functions: tuple[FunctionType, ...]) -> bool:
-    return any(x is function for function in functions)  # arrays have an `==` of their own
 
 
 class _Space(dict[str, Any]):
@@ -225,7 +256,7 @@ def key_of(x: Any) -> Any:
     if isinstance(x, FunctionType):
         if isinstance(x.__globals__, _Space) and not x.__globals__.shared:
             return None
-        parts = x.__code__, id(x.__globals__), x.__defaults__, *(cell.cell_contents for cell in x.__closure__ or ())
+        parts = x.__code__, id(x.__globals__), *held_by(x)
     elif isinstance(x, partial):
         parts = x.func, x.args, tuple(x.keywords.items())
     elif isinstance(x, tuple | list):
@@ -253,11 +284,18 @@ def first(known: dict[K, V], key: K, made: V) -> V:
     return found
 
 
-def copied(function: FunctionType, cells: list[CellType], names: dict[str, Any] | None = None) -> FunctionType:
-    """Return a copy of a function with other cells, and other global variables where `names` are given."""
+def copied(
+    function: FunctionType, held: tuple[tuple[Any, ...], ...], names: dict[str, Any] | None = None
+) -> FunctionType:
+    """Return a copy of a function that holds something else (`held_by`), in cells of its own.
+
+    names   its global variables, where they are others too
+    """
+    contents, defaults, named = held
+    cells = tuple(CellType() if each is _Unbound else CellType(each) for each in contents)
     known = function.__globals__ if names is None else names
-    made = FunctionType(function.__code__, known, function.__name__, function.__defaults__, tuple(cells))
-    made.__kwdefaults__ = function.__kwdefaults__
+    made = FunctionType(function.__code__, known, function.__name__, defaults or None, cells)
+    made.__kwdefaults__ = dict(named) or None  # type: ignore[assignment]
     made.__dict__.update(function.__dict__)
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made

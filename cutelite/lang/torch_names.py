@@ -225,6 +225,7 @@ OTHERWISE = {
     "special_erf": "erf", "special_erfc": "erfc", "special_erfinv": "erfinv", "special_exp2": "exp2",
     "special_expit": "sigmoid", "special_expm1": "expm1", "special_gammaln": "lgamma", "special_digamma": "digamma",
     "special_log1p": "log1p", "special_xlogy": "xlogy", "special_round": "round", "special_psi": "digamma",
+    "sgn": "sign",
 }  # fmt: skip
 """Names of torch for the same functions."""
 FUNCTIONS |= {name: FUNCTIONS[same] for name, same in OTHERWISE.items()}

@@ -17,6 +17,7 @@ from cutelite.front.build import build
 from cutelite.ir.types import boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from tests.front import scalar
 from tests.front.differential import array, compiled, pairs, same, singles
+from tests.front.lines import built
 
 
 def result_type(function, **args):
@@ -424,3 +425,22 @@ def test_functions_of_pythons_math_take_run_time_numbers_where_ours_do():
     some[1, 4](x, out)
     want = [[math.log(v, 2), math.gamma(v), v % 1 * 8 + v // 1, v] for v in x]
     np.testing.assert_allclose(out.T, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a.dtype == np.float32",
+        "np.dtype('float32') == a.dtype",
+        "a.dtype is np.float32",
+        "type(x) is np.float32",
+        "not a.dtype == np.int32 and a.dtype != np.float64",
+        "a.dtype in (np.float16, np.float32) and a.dtype not in {np.int32}",
+        "np.int32 in (a.dtype, o.dtype)",
+        "cl.bf16 == ml_dtypes.bfloat16 and np.dtype(ml_dtypes.float8_e4m3fn) == cl.e4m3",
+        "not a.dtype == 'float32' and not a.dtype == np.float32(1.0)",
+    ],
+)
+def test_a_dtype_equals_that_of_numpy(line):
+    """It never does to Python, which would take the other path without a word."""
+    built(f"assert {line}", ml_dtypes=ml_dtypes)

@@ -315,6 +315,7 @@ class Worker(Block):
         if plan.curved:
             score = s * (given.scale if cap is None else cap)
             s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *self.places)
+            s = given_by("score_mod", s, score, problem.score_mod)  # also of a function that leaves scores out
             rates, unit = rates * more, LOG2E
         known = lse()
         s = s * unit if known is None else s * unit - known
