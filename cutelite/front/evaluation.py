@@ -65,7 +65,8 @@ class Evaluation:
         """Return the error for an exception that Python raised while it `executed` a function at compile time."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
-        if self.entry is not None:
+        library = _library_of(executed) if isinstance(error, TypeError) else ""
+        if self.entry is not None and not library:
             return CompileError(_not_taken(error, *self.entry), self.builder.span)
         ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
         if (origin := _origin(error)) is not None:
@@ -81,12 +82,13 @@ class Evaluation:
             help = f"`{executed.__name__}.create(...)` makes one"
         elif isinstance(error, TypeError) and "unsupported operand" in text:
             help = "one of the operands is not a number, or has no such operator"
-        elif isinstance(error, TypeError) and "__array_ufunc__" in text:
+        elif library or (isinstance(error, TypeError) and "__array_ufunc__" in text):
             help = (
-                "NumPy computes while the kernel is compiled; functions of `cl.math` take run-time numbers, "
-                "and `cl.vector(*array)` makes a vector of an array"
+                f"{library or 'NumPy'} computes while the kernel is compiled; functions of `cl.math`, and `cl.where`, "
+                "take run-time numbers, and `cl.vector(*array)` makes a vector of an array"
             )
-        return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
+        said = f"`{executed.__name__}`: {text.splitlines()[0]}" if library and text else text
+        return CompileError(Mistake("python-error", f"{type(error).__name__}: {said}", help=help), self.builder.span)
 
     def of_arguments(self, error: CompileError, executed: Any, args: Any, kwargs: Mapping[str, Any]) -> CompileError:
         """Return `error`, or a plainer one: a run-time number where a function of ours needs one that is known now."""
@@ -124,6 +126,13 @@ class Evaluation:
             )
             help = python or (not of_module and ATTRIBUTES.get(name)) or did_you_mean(name, known)
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
+
+
+def _library_of(function: Any) -> str:
+    """Return the name of the library of arrays that a function is from; '' for any other function."""
+    owner = getattr(function, "__objclass__", function)
+    module = (getattr(owner, "__module__", None) or type(owner).__module__).partition(".")[0]
+    return {"numpy": "NumPy", "jax": "JAX", "torch": "torch"}.get(module, "")
 
 
 def _origin(error: Exception) -> types.FrameType | None:
