@@ -97,6 +97,10 @@ class Scalar(Type):
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> str:
+        """Return the variable of this module that holds the type: copies and pickles of it are the same object."""
+        return "boolean" if self.name == "bool" else self.name
+
 
 boolean = Scalar("bool", "bool", 1)
 i8, i16, i32, i64 = (Scalar(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
