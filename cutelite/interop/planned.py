@@ -266,13 +266,12 @@ def kind_of(given: Any, tensors: list[Tensor]) -> Hashable | None:
         if (derived and x.requires_grad) or x.layout is not torch.strided or x.is_neg():
             return None
         try:
-            shape, strides, dtype, device = x.shape, x.stride(), x.dtype, x.device
-        except RuntimeError:  # a nested tensor has none
+            shape, strides, dtype, device, start = x.shape, x.stride(), x.dtype, x.device, x.data_ptr()
+        except RuntimeError:  # a nested tensor has no strides, one of torch.autograd.grad(is_grads_batched=True) no data
             return None
         size = _sizes.get((shape, strides, dtype)) or _size_of(shape, strides, dtype)
         if not size or device.type not in PLANNED:
             return None
-        start = x.data_ptr()
         kind += shape, strides, dtype, device, start % ALIGNED
         spans.append((start, start + size))
     if not tensors:

@@ -111,18 +111,18 @@ def test_a_model_picks_a_configuration() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    a, b = np.zeros((2, 16, 64), np.int8), array(np.zeros((2, 64, 16)), "bfloat16")
+    a, b = array(np.zeros((2, 16, 64)), "int8"), array(np.zeros((2, 64, 16)), "bfloat16")
     prepare = Prepare(lambda chunk: chunk.values)
     with pytest.raises(ValueError, match="B has no batches, and A a multiple of 8 columns, not 64"):
         gemm(a, b, prepare=prepare)
     with pytest.raises(ValueError, match="a multiple of 8 columns, not 63"):
         gemm(a[0, :, :63], b[0, :63], prepare=prepare)
     with pytest.raises(cl.ArgumentError, match="a"):
-        gemm(np.zeros((16, 64), np.float32), b[0], prepare=prepare)
+        gemm(array(np.zeros((16, 64)), "float32"), b[0], prepare=prepare)
     with pytest.raises(cl.ArgumentError, match="b"):
-        gemm(a[0], np.zeros((64, 16), np.int8), prepare=prepare)
+        gemm(a[0], array(np.zeros((64, 16)), "int8"), prepare=prepare)
     with pytest.raises(cl.ArgumentError, match=r"prepare must be a function of \(chunk, tensors\[0\]\), and this one"):
-        gemm(a[0], b[0], prepare=Prepare(lambda c: c.values, (np.zeros(64, np.float32),)))
+        gemm(a[0], b[0], prepare=Prepare(lambda c: c.values, (array(np.zeros(64), "float32"),)))
     gives = r"`prepare` gives None, but must give numbers of f32\n +--> .*test_gemm_prepare.py"
     with pytest.raises(cl.CompileError, match=gives):
         gemm(a[0], b[0], prepare=Prepare(lambda c: None, within=False))
