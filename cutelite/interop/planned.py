@@ -267,7 +267,7 @@ def kind_of(given: Any, tensors: list[Tensor]) -> Hashable | None:
             return None
         try:
             shape, strides, dtype, device, start = x.shape, x.stride(), x.dtype, x.device, x.data_ptr()
-        except RuntimeError:  # a nested tensor has no strides, one of torch.autograd.grad(is_grads_batched=True) no data
+        except RuntimeError:  # a nested tensor has no strides, one of `is_grads_batched=True` no data
             return None
         size = _sizes.get((shape, strides, dtype)) or _size_of(shape, strides, dtype)
         if not size or device.type not in PLANNED:

@@ -319,7 +319,7 @@ def test_functions_that_have_a_plan_still_go_to_operators(ran: list[str]) -> Non
         result = function(needy)
         (one,) = torch.autograd.grad(result, needy, torch.ones_like(result), retain_graph=True)
         both = torch.stack([torch.ones_like(result), torch.zeros_like(result)])
-        (batch,) = torch.autograd.grad(result, needy, both, is_grads_batched=True)  # by vmap, whose tensors have no data
+        (batch,) = torch.autograd.grad(result, needy, both, is_grads_batched=True)  # tensors without data
         torch.testing.assert_close(batch, torch.stack([one, torch.zeros_like(one)]), rtol=0.02, atol=0.02)
         assert torch.equal(torch.vmap(function)(torch.stack([x, -x]))[0], right)
         if name != "rms_norm":  # which is computed in f32
