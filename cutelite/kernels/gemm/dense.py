@@ -258,8 +258,9 @@ def flat(fused: cl.Fused) -> tuple[Any, ...]:
 
 
 T = TypeVar("T")
-NEAR = 1.2
-"""Times the shortest time that is expected: what takes longer is not measured."""
+NEAR, NEARER, LONG = 1.2, 1.1, 100.0
+"""Times the shortest time that is expected: what takes longer is not measured; and likewise for what takes so many
+microseconds, of which the model is more certain."""
 
 
 def ranked(
@@ -290,10 +291,11 @@ def first_of(able: Iterable[T], problem: Problem) -> T:
 
 
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
-    """Return the configurations worth measuring: within `NEAR` of the model's shortest time, the fastest first."""
+    """Return the configurations worth measuring: near the model's shortest time, the fastest first."""
     able = ranked(configs, problem, a, b, d)
     least, first = first_of(able, problem)
-    return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
+    most = least * (NEARER if least > LONG else NEAR)
+    return [first, *(config for _, config in takewhile(lambda each: each[0] <= most, able))]
 
 
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
