@@ -132,11 +132,10 @@ def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str
     able = list(ranked(CONFIGS, *given[:4]))
     pick, found = able[0][1], dense.measured(*given)
     report = tuned.reports[-1]
-    ran = sorted((row for row in report.rows if row.seconds), key=lambda row: (-row.rounds, row.relative))
+    ran = {said(CONFIGS[i]): round(row.relative, 4) for i, row in enumerate(report.rows) if row.seconds}
     expected = next((us for us, config in able if config == found), math.inf) / able[0][0]
     spent = [round(seconds, 1) for seconds in (report.compile_seconds, report.timing_seconds)]
-    nearest = [[row.config, round(row.relative, 3)] for row in ran[:6]]
-    facts = {"tuned": said(found), "expected": round(expected, 3), "s": spent, "timed": len(ran), "nearest": nearest}
+    facts = {"tuned": said(found), "expected": round(expected, 3), "s": spent, "race": ran}
     return {said(config): partial(ours, sets, config) for config in (pick, found)}, facts
 
 

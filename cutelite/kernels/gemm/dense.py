@@ -298,16 +298,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= most, able))]
 
 
-def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
-    """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
-    of = model.table_of([config])
-    _, energy = model.in_bursts(
-        of, model.work_of(of, problem, model.sizes_of(problem, a, b, d)), model.at_once_of(of, d)
-    )
-    return float(model.lasting(seconds * 1e6, energy[0])) * 1e-6
-
-
-tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting, weigh=sustained)(run)
+tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
 _picked: dict[Any, Config] = {}
 
 
