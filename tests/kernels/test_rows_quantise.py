@@ -201,6 +201,43 @@ def test_matrices_between_other_numbers_are_transposed() -> None:
     np.testing.assert_array_equal(transposed(x, "bf16"), x.T)
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "pitch", "begin"),
+    [
+        (257, 265, 265, 0),
+        (140, 268, 268, 4),
+        (256, 264, 271, 7),
+        (129, 9, 9, 3),
+        (128, 272, 272, 0),
+        (130, 260, 264, 8),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [BF16, np.float32])
+def test_transposed_rows_begin_anywhere(
+    m: int, n: int, pitch: int, begin: int, dtype: Any, checked: Callable[[int], None]
+) -> None:
+    """Rows of all places in a vector, with NaN around the matrix and between rows, which no scale may know of."""
+    checked(1)
+    memory = np.full(begin + m * pitch + 16, np.nan, np.float32).astype(dtype)
+    x = np.ndarray((m, n), dtype, memory, begin * memory.itemsize, (pitch * memory.itemsize, memory.itemsize))
+    x[:] = random((m, n), dtype)
+    np.testing.assert_array_equal(transposed(x, "f32"), x.T.astype(np.float32))
+    q, scale = transposed(x, Narrow(block=128))
+    near(q, scale, x.T.astype(np.float64), Narrow(block=128), 1e-6)
+
+
+@pytest.mark.parametrize("pitch", [0, 1, 5])
+def test_transposed_rows_that_share_memory(pitch: int, checked: Callable[[int], None]) -> None:
+    """The first ones, whose vectors of memory may begin before it, by element."""
+    checked(1)
+    memory = random((1 + 139 * pitch + 19,), BF16)
+    x = np.ndarray((140, 19), BF16, memory, 2, (2 * pitch, 2))
+    np.testing.assert_array_equal(transposed(x, "f16"), x.T.astype(np.float16))
+    q, scale = transposed(x, Narrow(block=128))
+    near(q, scale, x.T.astype(np.float64), Narrow(block=128), 1e-6)
+
+
 def test_no_rows() -> None:
     x = np.zeros((0, 2, 300), np.float32)
     for narrow, scales in ((Narrow(), 1), (Narrow(block=128), 3)):

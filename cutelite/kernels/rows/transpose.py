@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, u32
 from cutelite.kernels.arguments import Misfit, in_words_of_caller, is_array, needs_gradient, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
@@ -17,10 +17,12 @@ from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches
 from cutelite.kernels.rows.quantise import Quantised
+from cutelite.lang.bits import funnel_right
+from cutelite.lang.words import unpack
 from cutelite.layout.access import LINE_BYTES
-from cutelite.lib.row_ends import between
 from cutelite.lib.row_words import widened
 from cutelite.target.targets import WARP
+from cutelite.tuples import NamedTuple
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
@@ -46,9 +48,10 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     (tile_n, threads), wide, out_wide = tile_of(dtype), ACCESS // dtype.bytes, ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
-    pitch, loading = TILE_M + out_wide, between if to.bytes == dtype.bytes else cl.neighbours  # fewer registers
+    pitch, aligned = TILE_M + out_wide, vector == wide
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
     woven = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
+    groups = threads // WARP if aligned else STRIPS  # of threads, which have the greatest of all columns of some rows
 
     @cl.kernel(block=threads, min_blocks=held // threads)
     def columns(
@@ -59,31 +62,31 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
         follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
-        at_start, at_end = (first == 0) & (column == 0), (first + TILE_M == M) & (column + tile_n + wide > N)
-        inner = whole & (not (at_start | at_end)) if vector < wide else whole  # in corners a vector may reach out
-        tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, woven, align=16)
-        greatest = bring(x, tile, first, column, inner, loading if vector < wide else None)
-        if narrow is not None:
-            tops = cl.shared(dtype, (threads // WARP, tile_n), align=16)
+        tile = cl.shared(dtype, (TILE_M, tile_n if aligned else tile_n + wide), align=16)
+        made = cl.shared(to, woven, align=16)
+        tops = None if narrow is None else cl.shared(dtype, (groups, tile_n), align=16)
+        source = Tile(x, tile, first, column, tile_n)
+        source.bring(whole)
+        if aligned and narrow is not None:
+            greatest = source.greatest()
             greatest = max(greatest, cl.shuffle_xor(greatest, ACROSS))  # of the warp's two rows at a time
             if t % WARP < ACROSS:
                 tops[t // WARP, None].tile((wide,), (t % ACROSS,)).store(greatest)
         cl.syncthreads()
-        pair, strip = t % pairs, t // pairs
-
-        def both(i: int) -> Any:
-            return widened(tile[strip * STRIP + i, None].tile((2,), (pair,)).load())
-
-        factors = cl.full((2,), 1, f32)
+        pair, strip, factors = t % pairs, t // pairs, cl.full((2,), 1, f32)
+        both = source.pairs(pair, strip)
         if narrow is not None:
+            if not aligned:
+                tops[strip, None].tile((2,), (pair,)).store(greatest_of(both))
+                cl.syncthreads()
             top = tops[0, None].tile((2,), (pair,)).load()
-            for i in cl.static_range(1, tops.shape[0]):
+            for i in cl.static_range(1, groups):
                 top = max(top, tops[i, None].tile((2,), (pair,)).load())
             scale = narrow.scale(widened(top))
             factors = 1.0 / scale
         v = cl.make_rmem_tensor(f32, (2, STRIP))
         for i in cl.static_range(STRIP):
-            v[None, i].store(both(i) * factors)
+            v[None, i].store(widened(both(i)) * factors)
         for i in cl.static_range(2):
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
@@ -95,6 +98,14 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     return columns
 
 
+def greatest_of(both: Any) -> Any:
+    """Return the greatest magnitudes of the pairs of a strip."""
+    found = abs(both(0))
+    for i in cl.static_range(1, STRIP):
+        found = max(found, abs(both(i)))
+    return found
+
+
 def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
     """Let a tile of a matrix, if it is `whole`, come to L2."""
     line = LINE_BYTES // x.dtype.bytes  # elements
@@ -102,42 +113,117 @@ def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
         cl.prefetch(x, (first + at * line // tile_n, column + at * line % tile_n))
 
 
-def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any, loading: Any) -> Any:
-    """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0.
+class Tile(NamedTuple):
+    """A tile of a matrix that a block brings to shared memory.
 
-    whole    all of the tile lies within the matrix
-    loading  what loads a vector where rows begin anywhere; None where they do not
-    Gives  the greatest magnitudes of what this thread copies, all of it in the same columns
+    x       the matrix
+    memory  (TILE_M, columns) in shared memory; where rows begin anywhere, with room for a vector more of each
+    first   the tile's first row
+    column  and column
+    n       its columns
     """
-    (m, n), wide, t, tile_n = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x, tile.shape[1]
-    row, begin = t * wide // tile_n, t * wide % tile_n  # a tile of rows is a multiple of what the block loads
-    step = cl.block_dim.x * wide // tile_n  # rows that the block loads at once
-    greatest = cl.make_rmem_tensor(x.dtype, (wide,))
-    cl.clear(greatest)
 
-    def keep(here: Any, v: Any) -> None:
-        tile[here, None].tile((wide,), (begin // wide,)).store(v)
-        greatest.store(max(greatest.load(), abs(v)))
+    x: Any
+    memory: Any
+    first: Any
+    column: Any
+    n: int
 
-    if whole:
-        held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
-        for i in cl.static_range(TILE_M // step):
-            line = x[first + row + i * step, None]
-            if loading is not None:
-                held[None, i].store(loading(line, column + begin, wide))
-            else:
-                held[None, i].store(line.tile((wide,), ((column + begin) // wide,)).load())
-        for i in cl.static_range(TILE_M // step):
-            keep(row + i * step, held[None, i].load())
-    else:
-        for here in range(row, TILE_M, step):
-            some = cl.make_rmem_tensor(x.dtype, (wide,))
-            cl.clear(some)
-            if first + here < m:
-                there = cl.RowTile(column + begin, n, wide, 1, threads=1)
-                some.store(there.load(x[first + here, None]).reshape((wide,)))
-            keep(here, some.load())
-    return greatest.load()
+    @property
+    def wide(self) -> int:
+        """Elements of an access."""
+        return ACCESS // self.x.dtype.bytes  # type: ignore[no-any-return]
+
+    def bring(self, whole: Any) -> None:
+        """Bring the vectors of memory that cover each row's part, as they lie; elements beyond the matrix become 0.
+
+        whole  all of the tile lies within the matrix
+        """
+        t, step, wide = cl.thread_idx.x, cl.block_dim.x // ACROSS, self.wide
+        row, number = t // ACROSS, t % ACROSS
+        if self.shifts:  # one more vector of each row, and none before the matrix
+            within = (self.column > 0) | ((self.first > 0) & (self.x.layout.stride[0] > 0))
+            whole = whole & within & (self.column + self.n + wide <= self.x.shape[1])
+        if whole:
+            there = self.there(row)
+            for i in cl.static_range(TILE_M // step):
+                cl.cp_async(self.vector(row + i * step, number), there[i, None].tile((wide,), (number,)))
+            if self.shifts and t < TILE_M:
+                cl.cp_async(self.vector(t, ACROSS), self.there(t)[0, None].tile((wide,), (ACROSS,)))
+        else:
+            for i in cl.static_range(TILE_M // step):
+                self.copy(row + i * step, number)
+            if self.shifts and t < TILE_M:
+                self.copy(t, ACROSS)
+        cl.cp_async_commit_group()
+        cl.cp_async_wait_group(0)
+
+    def greatest(self) -> Any:
+        """Return the greatest magnitudes of what this thread has brought, where all of it is in the same columns."""
+        t, step = cl.thread_idx.x, cl.block_dim.x // ACROSS
+        found = abs(self.vector(t // ACROSS, t % ACROSS).load())
+        for i in cl.static_range(1, TILE_M // step):
+            found = max(found, abs(self.vector(t // ACROSS + i * step, t % ACROSS).load()))
+        return found
+
+    def copy(self, row: Any, number: Any) -> None:
+        """Start the copy of a vector, with zeros from the row's end on; one that begins before the matrix is copied."""
+        (m, n), here, wide = self.x.shape, self.first + row, self.wide
+        begin, place = self.column + number * wide - self.lead(row), self.vector(row, number)
+        count = cl.where(here < m, min(max(n - begin, 0), wide), 0)
+        if self.shifts and (begin < 0) & (min(here, wide) * min(self.x.layout.stride[0], wide) < wide):
+            for j in cl.static_range(wide):
+                v = self.x.dtype(0)
+                if (begin + j >= 0) & (j < count):
+                    v = self.x[here, begin + j]
+                place[j] = v
+        else:
+            there = self.there(row)[0, None].tile((wide,), (number,))
+            cl.cp_async(place, there, src_bytes=count * self.x.dtype.bytes)
+
+    @property
+    def shifts(self) -> bool:
+        """Tell whether rows begin anywhere."""
+        return self.memory.shape[1] > self.n  # type: ignore[no-any-return]
+
+    def vector(self, row: Any, number: Any) -> Any:
+        """Return a vector of a row in shared memory."""
+        return self.memory[row, None].tile((self.wide,), (number,))
+
+    def there(self, row: Any) -> Any:
+        """Return the vectors in the matrix that cover a row's part, and those of this thread's rows behind it."""
+        step, line = cl.block_dim.x // ACROSS, self.x[self.first + row, None]
+        shape, stride = (TILE_M // step, self.n + self.wide), (step * self.x.layout.stride[0], 1)
+        if self.shifts:  # rows so far apart begin as far into a vector
+            cover, _ = cl.aligned_down(cl.domain_offset((self.column,), line), ACCESS)
+        else:
+            cover = line.tile((self.n,), (self.column // self.n,))
+        return cl.make_tensor(cover, cl.make_layout(shape, stride=stride))
+
+    def lead(self, row: Any) -> Any:
+        """Return how many elements of the vectors that cover a row's part lie before it."""
+        if not self.shifts:
+            return 0
+        _, lead = cl.aligned_down(cl.domain_offset((self.column,), self.x[self.first, None]), ACCESS)
+        return (lead + row * (self.x.layout.stride[0] % self.wide)) % self.wide
+
+    def pairs(self, pair: Any, strip: Any) -> Any:
+        """Return ``both(i)``: the elements of two neighbouring columns in row i of a strip."""
+        first, vector = strip * STRIP, cl.full((2,), 0, self.x.dtype)
+        if not self.shifts:
+            return lambda i: self.memory[first + i, None].tile((2,), (pair,)).load()
+        each, pitch = 4 // self.x.dtype.bytes, self.x.layout.stride[0] % self.wide
+        leads = [(self.lead(first) + i * pitch) % self.wide for i in range(self.wide)]  # then they are these again
+
+        def words(i: int) -> list[Any]:
+            place = cl.make_tensor(self.memory[first + i, None], cl.make_layout((self.memory.shape[1] // each,)), u32)
+            at = pair * (2 // each) + leads[i % self.wide] // each
+            return [place[at], place[at + 1]]
+
+        if each == 1:
+            return lambda i: unpack(cl.vector(*words(i)), vector)
+        held = [funnel_right(*words(i), amount=leads[i % self.wide] % 2 * 16) for i in range(STRIP)]
+        return lambda i: unpack(cl.vector(held[i]), vector)
 
 
 def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any) -> None:
