@@ -26,9 +26,19 @@ from cutelite.kernels.attention.call import attention
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.planning import forget_plans
-from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.embedding import embedding
+from cutelite.kernels.rows.gates import activated, gated
+from cutelite.kernels.rows.histogram import histogram
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.quantise import quantise
+from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.rope_append import rope_append
 from cutelite.kernels.rows.rope_tables import rope_tables
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax, top_k
+from cutelite.kernels.rows.softmax import log_softmax, softmax
+from cutelite.kernels.rows.sort import sort
+from cutelite.kernels.rows.transpose import transposed
 from cutelite.lang.tables import Holder, bound
 from tests.interop.test_torch_out import CASES
 
@@ -84,6 +94,47 @@ def test_operators_give_the_same(name: str, ran: list[str], monkeypatch: pytest.
     for _ in range(4):
         for got, wanted in zip(tensors_of(operator(*given)), want, strict=True):
             torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+    assert len(ran) == 2
+
+
+def written(*shape: int, dtype: Any = torch.float32) -> torch.Tensor:
+    return torch.full(shape, 7, dtype=dtype, device=DEVICE)
+
+
+FP8 = torch.float8_e4m3fn
+INTO: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "softmax": lambda x: (softmax(x, out=(y := written(4, 160))), y),
+    "log_softmax": lambda x: (log_softmax(x, out=(y := written(4, 160))), y),
+    "rms_norm": lambda x: (rms_norm(x, x[0], out=(y := written(4, 160))).y, y),
+    "layer_norm": lambda x: (layer_norm(x, x[0], x[1], out=(y := written(4, 160))).y, y),
+    "activated": lambda x: (activated(x, "gelu", out=(y := written(4, 160))), y),
+    "gated": lambda x: (gated(x, x, out=(y := written(4, 160))), y),
+    "cumsum": lambda x: (cumsum(x, out=(y := written(4, 160))), y),
+    "reduced": lambda x: (reduced(x, out=(y := written())), y),
+    "sums of rows": lambda x: (reduced(x, mode=1, out=(y := written(4))), y),
+    "sums of columns": lambda x: (reduced(x, mode=0, out=(y := written(160))), y),
+    "transposed": lambda x: (transposed(x, "bf16", out=(y := written(160, 4, dtype=torch.bfloat16))), y),
+    "histogram": lambda x: (histogram(x, 8, -1.0, 1.0, out=(y := written(8, dtype=torch.int32))), y),
+    "argmax": lambda x: (argmax(x, out=(y := (written(4), written(4, dtype=torch.int64)))), y),
+    "top_k": lambda x: (top_k(x, 3, out=(y := (written(4, 3), written(4, 3, dtype=torch.int64)))), y),
+    "sort": lambda x: (sort(x[0], out=(y := (written(160), written(160, dtype=torch.int64)))), y),
+    "quantise": lambda x: (quantise(x, out=(y := (written(4, 160, dtype=FP8), written(4, 1)))), y),
+    "embedding": lambda x: (embedding(x, torch.arange(3, device=DEVICE), out=(y := written(3, 160))), y),
+}
+"""Functions of rows that write where they are told: what they give, and where."""
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_calls_of_rows_with_out_are_planned(name: str, ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.linspace(-1, 1, 640, device=DEVICE).reshape(4, 160)
+    with monkeypatch.context() as context:
+        context.setattr(plans, "PLANNED", ())
+        want = tensors_of(INTO[name](x)[1])
+    for _ in range(4):
+        found = INTO[name](x)
+        for got, into, wanted in zip(*map(tensors_of, found), want, strict=True):
+            assert got.data_ptr() == into.data_ptr()
+            torch.testing.assert_close(got, wanted, rtol=0, atol=0)
     assert len(ran) == 2
 
 
