@@ -81,13 +81,14 @@ def call(
 
 
 def host_call(
-    function: Callable[..., None], outputs: Any, *, vmap_method: str | None = None, **options: Any
-) -> Callable[..., Any]:
+    function: Callable[..., None], outputs: Any, /, *, aliases: Any = None, vmap_method: Any = None, **options: Any
+) -> Callable[..., Any]:  # fmt: skip
     """Return a function of JAX arrays that calls host code which launches kernels, to be used within `jax.jit`.
 
     function  called as ``function(inputs, outputs, **options)`` with lists of arrays over XLA's memory: of NumPy on the
               CPU; on a GPU of torch, which must be installed, with XLA's stream as the current one
     outputs, vmap_method  as for `call`
+    aliases   number of an array -> number of the output that it has become when the function is called, both not None
     options   constants, hashable
     Arrays, and outputs if they are several, may be None: so they are in the lists, and among the results
     """
@@ -97,11 +98,14 @@ def host_call(
     hash(tuple(options.values()))  # TypeError for one that may change
     shapes = (outputs,) if single else tuple(outputs)
     made = [shape for shape in shapes if shape is not None]
-    run = jax.ffi.ffi_call(TARGET, made, vmap_method=vmap_method, has_side_effect=False)
     same = function, tuple((name, constant_key(options[name])) for name in sorted(options))
 
     def called(*arrays: Any) -> Any:
         given, wanted = (tuple(x is not None for x in group) for group in (arrays, shapes))
+        over = {sum(given[:i]): sum(wanted[:j]) for i, j in (aliases or {}).items()}
+        run = jax.ffi.ffi_call(
+            TARGET, made, vmap_method=vmap_method, input_output_aliases=over or None, has_side_effect=False
+        )
         number = _number((*same, given, wanted), _HostCall(function, options, given, wanted))
         results = run(*(x for x in arrays if x is not None), call=np.int64(number))
         return results[0] if single else _spread(results, wanted)

@@ -229,10 +229,9 @@ def test_arrays_that_nobody_writes_to_are_refused_as_results() -> None:
         softmax(x, out=jnp.asarray(x))
     with pytest.raises(cl.ArgumentError, match=r"parameters\[0\] is read-only"):
         adamw([one], [one], [one], [one], 1)
-    for function in (softmax, lambda x: linear_cross_entropy(x, x, one)):
-        for transform in (jax.jit, jax.vmap, jax.grad):
-            with pytest.raises(cl.ArgumentError, match=r"^x cannot be read: .* call .* by the modules called on_jax"):
-                transform(function)(jnp.asarray(x))
+    for transform in (jax.jit, jax.vmap, jax.grad):
+        with pytest.raises(cl.ArgumentError, match=r"^x cannot be read: .* call .* by the modules called on_jax"):
+            transform(lambda x: softmax(x, out=np.empty(x.shape, np.float32)))(jnp.asarray(x))
 
 
 def test_a_loss_of_a_linear_layer_by_the_plain_function() -> None:

@@ -15,6 +15,7 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
+    Arguments,
     Misfit,
     as_number,
     changing,
@@ -50,6 +51,11 @@ class Step(NamedTuple):
     new1: f32
     new2: f32
     eps: f32
+
+    @staticmethod
+    def told(step: "Step", numbers: Any) -> "Step":
+        """Return the step that `numbers`, in memory, are of; without them `step`."""
+        return step if numbers is None else Step(*[numbers[i] for i in range(6)])
 
 
 @dataclass(frozen=True)
@@ -137,9 +143,9 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     def adamw(
         like: Tensor[kinds[0], (N,)],  # for its device and stream, which addresses do not have
         ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
-        counter: Tensor[i32, (1,)],
+        numbers: Tensor[f32, (6,)] | None, counter: Tensor[i32, (1,)],
     ) -> None:  # fmt: skip
-        parts = Parts.create(tiles, counter)
+        step, parts = Step.told(step, numbers), Parts.create(tiles, counter)
         tile: Any = parts.first()
         while tile < tiles:
             which = i32(0)
@@ -176,13 +182,14 @@ def adamw(
     gradients: Sequence[Any],
     means: Sequence[Any],
     squares: Sequence[Any],
-    step: int,
+    step: int = 1,
     *,
     lr: float = 1e-3,
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
     decay: float = 1e-2,
     masters: Sequence[Any] | None = None,
+    numbers: Any = None,
 ) -> None:
     """Do one step of AdamW in place: update parameters, means (first moments) and squares (second moments).
 
@@ -191,6 +198,8 @@ def adamw(
     step       the number of the step, from 1 on
     lr, betas, eps, decay   as in torch's AdamW
     masters    f32 copies of the parameters, which are updated; `parameters` are then these, rounded
+    numbers    (6,), f32, on the device: those of a `Step`, in its order. Then `step`, lr, betas, eps and decay count
+               for nothing, and a launch that is captured in a graph has other numbers each time
     Errors     `cl.ArgumentError` for tensors that do not fit
     """
     tensors_of = parameters, gradients, means, squares, masters
@@ -205,8 +214,10 @@ def adamw(
         raise Misfit(f"betas is {betas!r}, but must be two numbers")
     b1, b2 = (as_number("betas", x, least=0, most=1 - 1e-9) for x in betas)
     eps, decay = as_number("eps", eps), as_number("decay", decay)
+    if numbers is not None:
+        Arguments().array("numbers", numbers, "f32", (6,), dense=True)
     groups = grouped(list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True)))
-    numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)  # type: ignore[arg-type]
+    now = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)  # type: ignore[arg-type]
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):
             part = members[first : first + TENSORS]
@@ -218,7 +229,7 @@ def adamw(
                 lists = [[rt.read(x).pointer for x in each] for each in lists]
             tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
             grid = min(most, -(-tiles // TAKEN))
-            kernel[grid, THREADS](part[0][0], *lists, starts, sizes, tiles, numbers, counter(part[0][0]))
+            kernel[grid, THREADS](part[0][0], *lists, starts, sizes, tiles, now, numbers, counter(part[0][0]))
 
 
 def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[Any]]]:

@@ -20,6 +20,7 @@ from cutelite.kernels.arguments import (
     writable,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of
+from cutelite.kernels.lent import is_jax
 from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
 from cutelite.lib.rows import SECTOR
 from cutelite.tuples import NamedTuple
@@ -32,7 +33,9 @@ RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
 def derived(*operands: Any, out: Any = None) -> Any:
-    """Return torch's operators of rows for a call that goes to one (`wants_operator`); else None.
+    """Return the operators of rows for a call that goes to one: torch's (`wants_operator`), or JAX's; else None.
+
+    Calls with arrays of JAX all go to those of `operators_jax`, which have the names of torch's.
 
     out     where the call writes its results: such a call has no derivative, and is checked by `results`
     Errors  `cl.ArgumentError` for `out` within a transform of `torch.func`
@@ -40,11 +43,15 @@ def derived(*operands: Any, out: Any = None) -> Any:
     if out is not None:
         check_levels(out, *operands)
         return None
-    if not wants_operator(*operands):
-        return None
-    from cutelite.kernels.rows import operators  # late: it imports torch
+    if wants_operator(*operands):
+        from cutelite.kernels.rows import operators  # late: it imports torch
 
-    return operators
+        return operators
+    if any(map(is_jax, operands)):
+        from cutelite.kernels.rows import operators_jax  # late: it imports JAX
+
+        return operators_jax
+    return None
 
 
 class Rows:

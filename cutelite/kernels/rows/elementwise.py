@@ -17,7 +17,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, Arguments, changing, check_apart, in_words_of, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
-from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
+from cutelite.kernels.lent import is_jax
+from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
 from cutelite.lang.emit import describe
 from cutelite.lang.given import mistake_of
@@ -107,6 +108,44 @@ def vectors(found: Any, count: int, function: Any) -> tuple[Any, ...]:
     return several
 
 
+def has_slopes(inputs: int, results: int, dtypes: Sequence[str]) -> bool:
+    """Tell whether there are `slopes` of a function: a kernel takes the arrays, and no result has 8 bits."""
+    return inputs + results <= MOST_INPUTS and inputs <= MOST_OUTPUTS and all(kind in DTYPES for kind in dtypes)
+
+
+@cache
+def slopes(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return the derivative of a function of elements, a function for `elementwise` too.
+
+    It takes the gradients of the results, `count` of them, and then the inputs; it gives the gradient of each input.
+    """
+
+    def of_inputs(*given: Any) -> Any:
+        gradients, x = given[:count], given[count:]
+        found = []
+        for i in cl.static_range(len(x)):
+            each = [cl.full_like(x[i], 0.0)]
+            for j in cl.static_range(count):
+                by = slope(function, x, i, j)
+                if by is not None:
+                    each.append(gradients[j] * by)
+            found.append(sum(each[1:], each[0]) if len(each) > 1 else each[0])
+        return tuple(found)
+
+    return of_inputs
+
+
+def slope(function: Callable[..., Any], x: Sequence[Any], i: int, j: int) -> Any:
+    """Return the derivative of the result `j` of a function by its argument `i`; None where that is nothing."""
+
+    def of_one(v: Any) -> Any:
+        found = function(*x[:i], v, *x[i + 1 :])
+        return found[j] if isinstance(found, tuple) else found
+
+    found = cl.value_and_derivative(of_one, x[i])[1]
+    return None if isinstance(found, float) and found == 0.0 else found
+
+
 def check_count(name: str, given: Any, most: int) -> None:
     """Check several arrays, or names of dtypes. Errors: `cl.ArgumentError`."""
     if not isinstance(given, list | tuple) or not 1 <= len(given) <= most:
@@ -139,6 +178,8 @@ def elementwise(
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
     check_count("inputs", inputs, MOST_INPUTS)
+    if out is None and (made := derived(*filter(is_jax, inputs))) is not None:
+        return made.elementwise(function, inputs, dtypes=dtypes)  # type: ignore[no-any-return]
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise cl.ArgumentError(f"names must be a tuple of texts, not {names!r}")
     called = [*names[: len(inputs)], *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]

@@ -21,8 +21,9 @@ from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, und
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.gemm.arrays import read_by_tma
-from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.lent import is_jax
 from cutelite.kernels.rows import powers_loss
+from cutelite.kernels.rows.arrays import derived
 from cutelite.kernels.rows.arrays import flat as contiguous
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise
@@ -42,19 +43,10 @@ class Made(NamedTuple):
 
 @untraced
 @underived(see="cutelite.kernels.rows.operators_losses")
-@takes_jax("target")
 def linear_cross_entropy(
-    x: Any,
-    weight: Any,
-    target: Any,
-    gradient: Any = None,
-    *,
-    smoothing: float = 0.0,
-    z: float = 0.0,
-    ignore: int = -100,
-    rows: int | None = None,
-    sums: str = "f32",
-) -> Made:
+    x: Any, weight: Any, target: Any, gradient: Any = None, *, smoothing: float = 0.0, z: float = 0.0,
+    ignore: int = -100, rows: int | None = None, sums: str = "f32",
+) -> Made:  # fmt: skip
     """Compute the cross entropy of each row of ``x @ weight.T``, and gradients of x and weight.
 
     x         (..., k), bf16 or f16
@@ -68,23 +60,25 @@ def linear_cross_entropy(
     Gives     `Made`
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
+    how: dict[str, Any] = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    if (found := derived(*filter(is_jax, (x, weight, target)))) is not None:
+        return Made(*found.made_with_gradients(x, weight, target, gradient, **how, rows=rows, sums=sums))
     given = Arguments()
     given.array("x", x, HALVES, "... K")
     given.array("weight", weight, "x", "N K")
     (n, k), leading = map(int, weight.shape), tuple(x.shape[:-1])
     given.array("target", target, "i64", leading)
-    if gradient is not None:
+    if wanted := gradient is not None:
         given.array("gradient", gradient, "f32", leading)
     rows = None if rows is None else as_number("rows", rows, whole=True, least=1)
     one_of("sums", sums, ("f32", code_of(x)))
     if not n:
         raise cl.ArgumentError("weight has no rows: there are no words")
-    m, wanted = prod(map(int, leading)), gradient is not None
-    flat, targets = x.reshape((m, k)), target.reshape((m,))
+    flat, targets = x.reshape((m := prod(map(int, leading)), k)), target.reshape((m,))
     loss, lse = (empty(x, (m,), "f32") for _ in range(2))
     dx, dw = (empty(x, (m, k)), empty(x, (n, k), sums)) if wanted else (None, None)
     each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
-    how = {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
+    how |= {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
     how["ignore"] = as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
 
     def work(part: slice, logits: Any) -> None:

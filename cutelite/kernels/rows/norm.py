@@ -22,6 +22,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived, flat
 from cutelite.kernels.rows.moved import moved
@@ -110,7 +111,9 @@ def called(
     """Return what `apply` gives, or torch's operator where that has to be differentiated or traced."""
     if how["narrow"] is not None:
         check_underived("narrow=", x=x, weight=weight, residual=residual, bias=bias)
-    made = derived(x, weight, residual, bias, out=how["out"]) if how["narrow"] is None else None
+    made = derived(x, weight, residual, bias, out=how["out"]) if how["narrow"] is None or is_jax(x) else None
+    if made is not None and how["narrow"] is not None:
+        return made.norm_narrow(x, weight, bias, residual, eps, offset, center, how["narrow"])  # type: ignore[no-any-return]
     if made is None:
         return apply(x, weight, residual, bias, eps, offset, center, **how)
     y, total, mean, rstd = made.norm_forward(x, weight, bias, residual, float(eps), float(offset), center)

@@ -19,6 +19,7 @@ from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
+from cutelite_rt.dtype import DTYPES
 
 BROADCAST = "broadcast_all"
 
@@ -26,6 +27,11 @@ BROADCAST = "broadcast_all"
 def like(x: Any) -> Any:
     """Describe a result of the shape and dtype of an array."""
     return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def named(code: str) -> Any:
+    """Return JAX's dtype of a code such as 'e4m3'."""
+    return jnp.dtype(DTYPES[code].numpy)
 
 
 # Softmax.
@@ -47,11 +53,12 @@ def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
     return y, y
 
 
-def _differentiate_softmax(log: bool, y: Any, dy: Any) -> tuple[Any]:
-    return (host_call(into(soft.softmax_backward), like(y), vmap_method=BROADCAST, log=log)(dy, y),)
+def softmax_gradient(dy: Any, y: Any, log: bool) -> Any:
+    """Return the gradient of x, as `softmax_backward` does."""
+    return host_call(into(soft.softmax_backward), like(y), vmap_method=BROADCAST, log=log)(dy, y)
 
 
-_softmax.defvjp(_keep_softmax, _differentiate_softmax)
+_softmax.defvjp(_keep_softmax, lambda log, y, dy: (softmax_gradient(dy, y, log),))
 
 
 # Norms.
@@ -63,7 +70,7 @@ def rms_norm(
     """`rms_norm` of this room: the result, or with a `residual` (result, x + residual)."""
     more = {"eps": eps, "offset": offset}
     check_call(norm.rms_norm, more, x=x, weight=weight, bias=bias, residual=residual)
-    y, total = _norm(x, weight, bias, residual, eps, offset, False)
+    y, total, *_ = normed(x, weight, bias, residual, eps, offset, False)
     return y if residual is None else (y, total)
 
 
@@ -73,17 +80,16 @@ def layer_norm(
     """`layer_norm` of this room: the result, or with a `residual` (result, x + residual)."""
     more = {"eps": eps, "offset": offset}
     check_call(norm.layer_norm, more, x=x, weight=weight, bias=bias, residual=residual)
-    y, total = _norm(x, weight, bias, residual, eps, offset, True)
+    y, total, *_ = normed(x, weight, bias, residual, eps, offset, True)
     return y if residual is None else (y, total)
 
 
 @derived(4, 5, 6)
-def _norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    return _normed(x, weight, bias, residual, eps, offset, center)[:2]
+def normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    """Return the result, x + residual or x, means (None without `center`), and the inverse deviations.
 
-
-def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    """Return the result, x + residual or x, means (None without `center`), and the inverse deviations."""
+    Means and deviations have no derivative: what a gradient of theirs would add is left out.
+    """
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
     results = like(x), None if residual is None else like(x), rows if center else None, rows
     options = {"eps": eps, "offset": offset, "center": center}
@@ -98,21 +104,32 @@ def _run_norm(x: Any, weight: Any, bias: Any, residual: Any, **how: Any) -> Any:
 
 
 def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    y, total, mean, rstd = _normed(x, weight, bias, residual, eps, offset, center)
+    made = normed(x, weight, bias, residual, eps, offset, center)
     kinds = [None if each is None else jnp.zeros(0, each.dtype) for each in (bias, residual)]
-    return (y, total), (total, weight, mean, rstd, *kinds)
+    return made, (made[1], weight, *made[2:], *kinds)
 
 
 def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, gradients: Any) -> tuple[Any, ...]:
     total, weight, mean, rstd, kind, residual = kept
-    dy, dtotal = gradients
-    of_bias = None
-    if kind is not None:
-        of_bias = jax.ShapeDtypeStruct(total.shape[-1:], (kind if weight is None else weight).dtype)
-    results = like(total), None if weight is None else like(weight), of_bias
-    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset, bias=of_bias is not None)
-    dx, dw, db = run(dy, total, weight, mean, rstd, None if residual is None else dtotal)
+    dy, dtotal = gradients[:2]
+    of_bias = kind is not None
+    dx, dw, db = norm_gradients(
+        dy, total, weight, mean, rstd, None if residual is None else dtotal, of_bias, offset, kind
+    )
     return dx, dw, None if kind is None else db.astype(kind.dtype), None if residual is None else dx
+
+
+def norm_gradients(
+    dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, add: Any, bias: bool, offset: float, kind: Any = None
+) -> Any:
+    """Return the gradients of x, weight and bias, as `norm_backward` does; `kind`: an array of the bias's dtype."""
+    of_bias = None
+    if bias:
+        like_bias = weight if weight is not None else total if kind is None else kind
+        of_bias = jax.ShapeDtypeStruct(total.shape[-1:], like_bias.dtype)
+    results = like(total), None if weight is None else like(weight), of_bias
+    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset, bias=bias)
+    return run(dy, total, weight, mean, rstd, add)
 
 
 @copied
@@ -120,7 +137,7 @@ def _run_norm_backward(dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, a
     return norm.norm_backward(dy, norm.Normed(None, total, mean, rstd), weight, add=add, **how)
 
 
-_norm.defvjp(_keep_norm, _differentiate_norm)
+normed.defvjp(_keep_norm, _differentiate_norm)
 
 
 # Cross entropy.
@@ -128,8 +145,13 @@ _norm.defvjp(_keep_norm, _differentiate_norm)
 
 def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100) -> Any:
     """Each row's loss: `cross_entropy` of this room. Targets are whole numbers of any width."""
+    check_entropy(x, target, smoothing, z, ignore)
+    return losses(x, target, smoothing, z, ignore)[0]
+
+
+def check_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> None:
+    """Refuse what `cross_entropy` of this room refuses."""
     check_call(_checked_entropy, {"smoothing": smoothing, "z": z, "ignore": ignore}, x=x, target=target)
-    return _entropy(x, target, smoothing, z, ignore)
 
 
 def _checked_entropy(target: Any, **how: Any) -> None:
@@ -145,14 +167,11 @@ def whole(name: str, x: Any) -> Any:
 
 
 @derived(2, 3, 4)
-def _entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
-    return _losses(x, target, smoothing, z, ignore)[0]
-
-
-def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
+def losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
+    """Return each row's loss and log of the sum of exponentials, of which only the loss has a derivative."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
     options = {"smoothing": smoothing, "z": z, "ignore": ignore}
-    return host_call(_run_entropy, [rows, rows], vmap_method=BROADCAST, **options)(x, target)
+    return tuple(host_call(_run_entropy, [rows, rows], vmap_method=BROADCAST, **options)(x, target))
 
 
 @into
@@ -166,18 +185,24 @@ def _run_entropy_backward(gradient: Any, x: Any, target: Any, lse: Any, **how: A
 
 
 def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
-    loss, lse = _losses(x, target, smoothing, z, ignore)
-    return loss, (x, target, lse)
+    made = losses(x, target, smoothing, z, ignore)
+    return made, (x, target, made[1])
 
 
-def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, gradient: Any) -> tuple[Any, Any]:
+def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, gradients: Any) -> tuple[Any, Any]:
     x, target, lse = kept
-    options = {"smoothing": smoothing, "z": z, "ignore": ignore}
-    dx = host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
-    return dx, no_gradient(target)
+    return loss_gradient(gradients[0], x, target, lse, smoothing, z, ignore), no_gradient(target)
 
 
-_entropy.defvjp(_keep_entropy, _differentiate_entropy)
+def loss_gradient(
+    gradient: Any, x: Any, target: Any, lse: Any, smoothing: float, z: float, ignore: int, part: bool = False
+) -> Any:
+    """Return the gradient of logits, as `cross_entropy_backward` does."""
+    options = {"smoothing": smoothing, "z": z, "ignore": ignore, "part": part}
+    return host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
+
+
+losses.defvjp(_keep_entropy, _differentiate_entropy)
 
 
 # Activations and gates.
@@ -201,12 +226,13 @@ def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
     return host_call(run, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
 
 
-def _differentiate_elements(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
+def gate_gradients(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
+    """Return the gradients of one array, as `activated_backward` does, or of two, as `gated_backward` does."""
     run, results = into(gates.activated_backward if len(arrays) == 1 else gates.gated_backward), map(like, arrays)
     return (tuple(host_call(run, [*results], vmap_method=BROADCAST, activation=activation)(dy, *arrays)),)
 
 
-_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), _differentiate_elements)
+_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), gate_gradients)
 
 
 # Rotary embedding.

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import copied, derived, host_call, into
-from cutelite.kernels.arguments import as_number
+from cutelite.kernels.arguments import as_number, one_of
 from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import histogram as counts
@@ -21,8 +21,9 @@ from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
-from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, like, no_gradient, whole
+from cutelite.kernels.rows.arrays import RESULTS
+from cutelite.kernels.rows.narrow import LARGEST, Narrow
+from cutelite.kernels.rows.on_jax import BROADCAST, like, named, no_gradient, whole
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
@@ -48,10 +49,14 @@ def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
 
 def _differentiate_embedding(padding: int, kept: Any, dy: Any) -> tuple[Any, Any]:
     none, places = kept
-    out = jax.ShapeDtypeStruct((len(none), dy.shape[-1]), none.dtype)
-    options = {"words": len(none), "padding": padding}
-    run = host_call(copied(tables.embedding_backward), out, vmap_method="sequential", **options)
-    return run(dy, places), no_gradient(places)
+    return table_gradient(dy, places, len(none), padding).astype(none.dtype), no_gradient(places)
+
+
+def table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
+    """Return the gradient of a table, as `embedding_backward` does."""
+    out = jax.ShapeDtypeStruct((words, dy.shape[-1]), dy.dtype)
+    options = {"words": words, "padding": padding}
+    return host_call(copied(tables.embedding_backward), out, vmap_method="sequential", **options)(dy, places)
 
 
 _embedding.defvjp(_keep_embedding, _differentiate_embedding)
@@ -175,18 +180,18 @@ def _spread(y: Any, shape: tuple[int, ...], mode: int | None) -> Any:
 _reduced.defvjp(_keep_reduced, _differentiate_reduced)
 
 
-def quantise(x: Any, *, block: int = 1, up: Any = None, activation: str = "silu") -> tuple[Any, Any]:
-    """`quantise` of this room, without a derivative: e4m3, and a scale for each row (`block` 1) or `block` elements."""
-    how = {"narrow": Narrow(block=as_number("block", block, whole=True, least=1)), "activation": activation}
-    check_call(by_8_bits.quantise, how, x=x, up=up)
+def quantise(
+    x: Any, *, block: int = 1, up: Any = None, activation: str = "silu", dtype: str = "e4m3"
+) -> tuple[Any, Any]:
+    """`quantise` of this room, without a derivative: 8 bits, a scale for each row (`block` 1) or `block` elements."""
+    narrow = Narrow(RESULTS[one_of("dtype", dtype, LARGEST)], as_number("block", block, whole=True, least=1))
+    check_call(by_8_bits.quantise, {"narrow": narrow, "activation": activation}, x=x, up=up)
     count = 1 if block == 1 else -(-x.shape[-1] // block)
-    results = [
-        jax.ShapeDtypeStruct(x.shape, jnp.float8_e4m3fn), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)
-    ]  # fmt: skip
-    run = host_call(_run_quantise, results, vmap_method="sequential", block=block, activation=activation)
+    results = [jax.ShapeDtypeStruct(x.shape, named(dtype)), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)]
+    run = host_call(_run_quantise, results, vmap_method="sequential", narrow=narrow, activation=activation)
     return tuple(run(x, up))
 
 
 @into
-def _run_quantise(x: Any, up: Any, block: int, **how: Any) -> None:
-    by_8_bits.quantise(x, Narrow(block=block), up=up, **how)
+def _run_quantise(x: Any, up: Any, **how: Any) -> None:
+    by_8_bits.quantise(x, up=up, **how)

@@ -28,7 +28,7 @@ from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import rope_append as rope_cache
 from cutelite.kernels.rows import rope_tables as angles
-from cutelite.kernels.rows.arrays import DTYPES, RESULTS
+from cutelite.kernels.rows.arrays import RESULTS
 
 
 @library_op("cutelite::activated", results="x", out=("out",))
@@ -185,7 +185,7 @@ def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] =
     computed.__signature__ = _takes(names, count, out=True)  # type: ignore[attr-defined]
     made = library_op(name, results=results, out=outs)(computed)
     batched(made, *names)
-    if len(names) + count <= elements.MOST_INPUTS and all(kind in DTYPES for kind in dtypes):
+    if elements.has_slopes(len(names), count, dtypes):
         _differentiable(made, function, names, count)
     return made
 
@@ -213,17 +213,7 @@ def _takes(names: Sequence[str], results: int, out: bool = False) -> inspect.Sig
 def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[str, ...], count: int) -> None:
     """Give an operator of `elementwise` its derivative, an operator too."""
 
-    def slopes(*given: Any) -> Any:
-        gradients, x = given[:count], given[count:]
-        found = []
-        for i in cl.static_range(len(x)):
-            each = [cl.full_like(x[i], 0.0)]
-            for j in cl.static_range(count):
-                slope = _slope(function, x, i, j)
-                if slope is not None:
-                    each.append(gradients[j] * slope)
-            found.append(sum(each[1:], each[0]) if len(each) > 1 else each[0])
-        return tuple(found)
+    slopes = elements.slopes(function, count)
 
     def backward(*given: Tensor) -> Any:
         kinds = tuple(code_of(x) for x in given[count:])
@@ -238,14 +228,3 @@ def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[st
         ctx.save_for_backward(*inputs)
 
     operator.register_autograd(lambda ctx, *dy: derived(*dy, *ctx.saved_tensors), setup_context=keep)
-
-
-def _slope(function: Callable[..., Any], x: Sequence[Any], i: int, j: int) -> Any:
-    """Return the derivative of the result `j` of a function by its argument `i`; None where that is nothing."""
-
-    def of_one(v: Any) -> Any:
-        found = function(*x[:i], v, *x[i + 1 :])
-        return found[j] if isinstance(found, tuple) else found
-
-    slope = cl.value_and_derivative(of_one, x[i])[1]
-    return None if isinstance(slope, float) and slope == 0.0 else slope

@@ -11,6 +11,7 @@ from cutelite import Tensor, f32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, contiguous, one_of, results, underived
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import after, follow
@@ -52,7 +53,8 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
     Gives        cosines and sines, (..., n): each row has its n / 2 numbers twice, one after the other
     """
     if (made := derived(positions, frequencies, out=out)) is not None:
-        kind = empty(frequencies, (0,), one_of("dtype", dtype, FLOATS)).dtype
+        one_of("dtype", dtype, FLOATS)
+        kind = dtype if is_jax(frequencies) else empty(frequencies, (0,), dtype).dtype
         return made.rope_tables(positions, frequencies, kind, float(scale))
     given = Arguments()
     given.array("positions", positions, PLACES, "...")
