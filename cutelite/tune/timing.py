@@ -13,6 +13,7 @@ The rest of this room only uses the protocol `Timer`: anything that returns seco
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -45,8 +46,11 @@ MOST_REPLAYS = 100
 """The most replays of a graph that are timed at once."""
 WARM_UP_S = 0.3
 """Time of work before anything is measured, in which clocks and power settle."""
-AHEAD_S = 0.5e-3
-"""The time of what keeps the GPU busy while the host launches a single call that is timed."""
+AHEAD_S, LONGEST_AHEAD_S = 0.5e-3, 20e-3
+"""The time of what keeps the GPU busy while the host launches a single call that is timed; and the longest of it, where
+the host takes longer and the call is timed again."""
+TRIES = 3
+"""How often a call is timed whose launch takes longer than what is ahead of it: one that waits always does."""
 HOPELESS = 5.0
 """A config whose first call takes this many times the fastest one is not captured, and not timed again."""
 
@@ -137,12 +141,7 @@ def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[
     """
     first: dict[int, float] = {}
     failed: dict[int, Exception] = {}
-    (args, kwargs), ahead = sets.sets[0], _ahead(stream)
-
-    def once(call: Call) -> float:
-        ahead()
-        return stream.timed(lambda: call(*args, **kwargs))
-
+    (args, kwargs), once = sets.sets[0], _once(sets, stream)
     for i, call in calls.items():
         try:
             call(*args, **kwargs)
@@ -156,9 +155,13 @@ def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[
     return first, failed
 
 
-def _ahead(stream: TimedStream) -> Callable[[], None]:
-    """Return a function that submits work of about `AHEAD_S`, which overwrites L2 as well."""
-    nbytes = 2 * stream.device.limits.l2_bytes
+def _once(sets: Sets, stream: TimedStream, restore: Callable[[], object] | None = None) -> Callable[[Call], float]:
+    """Return a function that times a single call, behind work that overwrites L2 and takes longer than the host does.
+
+    How long that is is not known before: the host may launch a kernel for the first or second time, or have others to
+    serve. So a call that took it longer is timed again, behind more.
+    """
+    (args, kwargs), nbytes = sets.sets[0], 2 * stream.device.limits.l2_bytes
     other = rt.empty((nbytes,), "u8", stream.device)
 
     def fill(times: int) -> None:
@@ -166,8 +169,28 @@ def _ahead(stream: TimedStream) -> Callable[[], None]:
             stream.fill(other.pointer, nbytes)
 
     fill(1)
-    times = max(1, min(MOST_CALLS, round(AHEAD_S / max(stream.timed(lambda: fill(1)), 1e-7))))
-    return lambda: fill(times)
+    each = max(stream.timed(lambda: fill(1)), 1e-5)
+
+    def once(call: Call) -> float:
+        ahead, spent = AHEAD_S, 0.0
+
+        def launch() -> None:
+            nonlocal spent
+            started = perf_counter()
+            call(*args, **kwargs)
+            spent = perf_counter() - started
+
+        for _ in range(TRIES):
+            if restore:
+                restore()
+            fill(math.ceil(ahead / each))
+            found = stream.timed(launch)
+            if spent < ahead:
+                break
+            ahead = min(LONGEST_AHEAD_S, 2 * spent)
+        return found
+
+    return once
 
 
 def _captured(
@@ -231,13 +254,7 @@ def _open(
     calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restore: Callable[[], object] | None
 ) -> dict[int, Callable[[], float]]:  # fmt: skip
     """Return functions that time single calls, each after all of L2 has been overwritten."""
-    (args, kwargs), ahead = sets.sets[0], _ahead(stream)
-
-    def once(call: Call) -> float:
-        if restore:
-            restore()
-        ahead()
-        return stream.timed(lambda: call(*args, **kwargs))
+    once = _once(sets, stream, restore)
 
     def trial(call: Call) -> Callable[[], float]:
         return lambda: median([once(call) for _ in range(5)])

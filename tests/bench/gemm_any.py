@@ -4,19 +4,21 @@
 
 A third of the sizes has few rows or few columns, a third any from 32 to 16,384 by their logarithms, a third any from 1
 to 16,384; N and K of every second one are rounded up to multiples of 8. `--best` configurations are timed, those that
-the model has for the fastest: the first is the pick, and the fastest of them "tuned". cuBLAS is torch.mm, or where that
-is faster torch.mm by cuBLASLt. What is behind cuBLAS is timed again with tiles of other kinds, to see whether the pick
-or the kernels are at fault:
+the model has for the fastest: the first is the pick. cuBLAS is torch.mm, or where that is faster torch.mm by cuBLASLt.
+All are timed in graphs over rotating operands, in turns, each behind a replay that does not count. With `--near 1.3`
+these are all that the model expects to take at most so many times as long as the best, which `gemm_fit.py` fits it to.
+What is behind cuBLAS is timed again with tiles of other kinds, to see whether the pick or the kernels are at fault:
 
     python tests/bench/gemm_any.py again.jsonl --missed times.jsonl --best 8 --kinds 18
 
-With `--tuned` they are tuned as by ``config="tuned"``, and the pick and what was found are timed in turns with cuBLAS,
-in graphs four times as long; `--bar` is what they are behind:
+With `--tuned` they are tuned as by ``config="tuned"``, and the pick and what was found are timed in turns with cuBLAS;
+`--bar` is what they are behind:
 
     python tests/bench/gemm_any.py tuned.jsonl --missed times.jsonl --bar 0.99 --tuned --jobs 14
 """
 
 import argparse
+import gc
 import json
 import math
 import random
@@ -24,7 +26,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice, tee
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,14 @@ from cutelite.kernels.gemm.dense import fitting, ranked, run, tuned
 from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.kernels.gemm.rates import kind_of
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import MAJORS, said, sets_of, timed_in_turns
 from tests.bench.given import ahead, parser
-from tests.bench.timing import machine
+from tests.bench.timing import Replay, cold, machine, medians, off
 
 Size = tuple[int, int, int, str]
+MAJORS = "K", "MN", "MN MN"
+"""Of B where A is contiguous along K, and of both where both are along M and N."""
 LARGEST, MOST = 1.1e12, 16_384
+GRAPH_S, COLD_BYTES, ROUNDS = 3e-3, 100 << 20, 5
 BAR = 0.97
 """Of cuBLAS: no size is to have less."""
 
@@ -67,6 +71,29 @@ def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
     return found
 
 
+def operands(m: int, n: int, k: int, major: str, make: Callable[..., Any] = torch.randn) -> tuple[Any, ...]:
+    made = partial(make, device="cuda", dtype=torch.bfloat16)
+    a = made(k, m).T if major == "MN MN" else made(m, k)
+    b = made(n, k).T if major == "K" else made(k, n)
+    return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+
+
+def sets_of(size: Size, count: int | None = None, make: Callable[..., Any] = torch.randn) -> list[Any]:
+    """Rotating operands, as `make` fills them, and results: so many that no cache holds them, or `count`."""
+    return [operands(*size, make) for _ in range(count or cold(bytes_of(size), COLD_BYTES, 24))]
+
+
+def bytes_of(size: Size) -> int:
+    m, n, k, _ = size
+    return 2 * (m * k + n * k + m * n)
+
+
+def said(config: Config) -> str:
+    """The configuration as Python, without what is by default."""
+    fields = ((name, getattr(config, name)) for name in Config.__dataclass_fields__)
+    return f"Config({', '.join(f'{name}={value!r}' for name, value in fields if value != getattr(Config, name))})"
+
+
 def firsts(configs: Iterable[Config]) -> Iterator[Config]:
     """The first of each kind: tiles that differ in more than their width."""
     seen = set()
@@ -77,15 +104,20 @@ def firsts(configs: Iterable[Config]) -> Iterator[Config]:
             yield config
 
 
-def calls_of(size: Size, sets: list[Any], best: int, kinds: int) -> dict[str, Callable[[int], Any]]:
-    """The calls to be timed, by name, the pick first: the `best`, and the first of each of some `kinds` of tile."""
+def calls_of(sets: list[Any], how: argparse.Namespace) -> dict[str, Callable[[int], Any]]:
+    """The calls to be timed, by name, the pick first.
 
+    how  what was asked for: the `best`, all that are expected to be `near` the best of these, and the first of each of
+         some `kinds` of tile
+    """
     given: list[Any] = [*sets[0], fused_of()]
     if vectors_pay(*given):
         return {"vectors": lambda i: gemm(*sets[i])}
-    problem, a, b, d, *_ = arguments(*given)
-    able, again = tee(config for _, config in ranked(CONFIGS, problem, a, b, d))
-    configs = [*islice(able, best), *islice(firsts(again), kinds)]
+    able = list(ranked(CONFIGS, *arguments(*given)[:4]))
+    near = takewhile(lambda each: each[0] <= how.near * able[0][0], able[how.best :])
+    timed = [*able[: how.best], *near]
+    kinds = islice(firsts(config for _, config in able), how.kinds)
+    configs = dict.fromkeys([*(config for _, config in timed), *kinds])
     return {said(config): partial(ours, sets, config) for config in configs}
 
 
@@ -100,17 +132,33 @@ def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str
     able = list(ranked(CONFIGS, *given[:4]))
     pick, found = able[0][1], dense.measured(*given)
     report = tuned.reports[-1]
-    ran = sorted((row for row in report.rows if row.seconds), key=lambda row: (-row.rounds, row.relative))
+    ran = {said(CONFIGS[i]): round(row.relative, 4) for i, row in enumerate(report.rows) if row.seconds}
     expected = next((us for us, config in able if config == found), math.inf) / able[0][0]
     spent = [round(seconds, 1) for seconds in (report.compile_seconds, report.timing_seconds)]
-    nearest = [[row.config, round(row.relative, 3)] for row in ran[:6]]
-    facts = {"tuned": said(found), "expected": round(expected, 3), "s": spent, "timed": len(ran), "nearest": nearest}
+    facts = {"tuned": said(found), "expected": round(expected, 3), "s": spent, "race": ran}
     return {said(config): partial(ours, sets, config) for config in (pick, found)}, facts
 
 
 def library(name: str, sets: list[Any], i: int) -> None:
     torch.backends.cuda.preferred_blas_library(name)
     torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
+
+
+def timed_in_turns(size: Size, calls: dict[str, Callable[[int], Any]], sets: list[Any]) -> dict[str, float]:
+    """Microseconds of each of `calls`, which take the number of a set (A, B, result); a wrong result is printed."""
+    gc.collect()  # graphs of sizes before
+    gc.freeze()  # else each graph of `timing` would look through all configurations again: a third of a second
+    m, n, k, _ = size
+    each, right = max(bytes_of(size) / 4e12, 2 * m * n * k / 7e14) + 3e-6, torch.mm(*sets[0][:2])
+    trials = {}
+    for name, call in calls.items():
+        sets[0][2].fill_(math.nan)
+        call(0)
+        error = off(sets[0][2], right)
+        if not error < 1e-2:
+            print(f"WRONG: {name} at {size}: relative error {error:.3g}", flush=True)
+        trials[name] = Replay(call, len(sets), GRAPH_S, each)
+    return {name: round(1e6 * took, 3) for name, took in medians(trials, ROUNDS).items()}
 
 
 def missed(paths: list[Path], bar: float) -> list[Size]:
@@ -122,14 +170,13 @@ def missed(paths: list[Path], bar: float) -> list[Size]:
 
 def measured(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
-    m, n, k, major = size
+    *shape, major = size
     sets = sets_of(size)
-    calls, facts = tuned_of(sets) if given.tuned else (calls_of(size, sets, given.best, given.kinds), {})
+    calls, facts = tuned_of(sets) if given.tuned else (calls_of(sets, given), {})
     compile_all([partial(call, 0) for call in calls.values()])
     for name in ("cublas", "cublaslt"):
         calls[name] = partial(library, name, sets)
-    us = timed_in_turns(size, calls, sets, strict=False, times=4 if given.tuned else 1)
-    return {"shape": [m, n, k], "major": major, "us": us, **facts}
+    return {"shape": shape, "major": major, "us": timed_in_turns(size, calls, sets), **facts}
 
 
 def compile_part(sizes: list[Size], given: argparse.Namespace) -> None:
@@ -142,7 +189,7 @@ def compile_part(sizes: list[Size], given: argparse.Namespace) -> None:
             of = arguments(a, b, out, fused_of())
             compile_all([partial(run, config, *of) for config in fitting(CONFIGS, *of)[number::jobs]], 2)
         else:
-            compile_all([partial(call, 0) for call in calls_of(size, sets, given.best, given.kinds).values()], 2)
+            compile_all([partial(call, 0) for call in calls_of(sets, given).values()], 2)
         print("compiled", flush=True)
 
 
@@ -179,6 +226,7 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--seconds", type=float, default=60.0)
     asked.add_argument("--best", type=int, default=4, help="configurations to be timed")
+    asked.add_argument("--near", type=float, default=0.0, help="and those expected to take so many times the best")
     asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead of what is timed")
     asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     asked.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")

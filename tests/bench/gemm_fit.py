@@ -1,4 +1,4 @@
-"""The numbers of `cutelite.kernels.gemm.model`, fitted to what `gemm_model.py` has measured.
+"""The numbers of `cutelite.kernels.gemm.model`, fitted to what `gemm_any.py --near 1.3` has measured.
 
     python tests/bench/gemm_fit.py times.jsonl [more.jsonl ...] [--steps 40]     # anywhere: it needs NumPy alone
 

@@ -18,7 +18,7 @@ import torch
 
 from cutelite.kernels.gemm import grouped
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import said
+from tests.bench.gemm_any import said
 from tests.bench.given import ahead, parser
 from tests.bench.timing import cold, graph, machine, medians, off, timed
 

@@ -20,7 +20,7 @@ from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm
 from cutelite.kernels.gemm.configs import Problem
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import MAJORS, operands, said
+from tests.bench.gemm_any import MAJORS, operands, said
 from tests.bench.given import parser
 from tests.bench.timing import off
 

@@ -8,8 +8,7 @@ from cutelite.diag import CompileError
 from cutelite.ir.types import i32
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
-from tests.front import scalar
-from tests.front.differential import array, compiled
+from tests.front.differential import array, compiled, run
 
 
 def names(function):
@@ -63,7 +62,7 @@ def test_in_branches_and_loops_the_rest_goes_on():
         out[0] = total
 
     out = [None] * 4
-    scalar.run(compiled(kernel, out=array(i32, 4), a=i32, b=i32), [out, 3, 4])
+    run(compiled(kernel, out=array(i32, 4), a=i32, b=i32), [out, 3, 4])
     assert out[0] == 51  # 3 * (0 + 1 + 2), and 14 times 3
 
 
@@ -85,7 +84,7 @@ def test_changes_of_compile_time_objects_are_taken_back():
         out[1] = len(xs) * 10 + counter.n  # 21
 
     out = [None] * 4
-    scalar.run(compiled(kernel, out=array(i32, 4), a=i32), [out, 1])
+    run(compiled(kernel, out=array(i32, 4), a=i32), [out, 1])
     assert out[:2] == [10, 21]
 
 
@@ -104,5 +103,5 @@ def test_vectors_that_were_first_computed_within_are_computed_again():
         out[0] = place[0] + place[1]
 
     out = [None] * 4
-    scalar.run(compiled(kernel, out=array(i32, 4), a=i32), [out, 3])
+    run(compiled(kernel, out=array(i32, 4), a=i32), [out, 3])
     assert out[0] == 11

@@ -12,7 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite.diag import CompileError
 
-from tests.front.differential import array, compiled, i32, pairs, same, singles
+from tests.front.differential import array, compiled, i32, pairs, run, same, singles
 
 
 def test_if_elif_else():
@@ -344,7 +344,6 @@ def test_range_at_the_limits_of_i32():
 def test_range_counts_in_the_wider_type():
     from cutelite.front.build import build
     from cutelite.ir.types import i64, u32
-    from tests.front import scalar
 
     def kernel(out, a, b):
         n = 0
@@ -354,7 +353,7 @@ def test_range_counts_in_the_wider_type():
 
     made = build(kernel, {"out": array(i64, 4), "a": i32, "b": i64}, {}, {})
     out = [None] * 4
-    scalar.run(made, [out, -5, 2**33])
+    run(made, [out, -5, 2**33])
     assert out[0] == len(range(-5, 2**33, 1 << 31))
 
     def down(out, a):
@@ -364,7 +363,7 @@ def test_range_counts_in_the_wider_type():
         out[0], out[1] = i64(n), i64(last)
 
     made = build(down, {"out": array(i64, 4), "a": u32}, {}, {})
-    scalar.run(made, [out, 3])
+    run(made, [out, 3])
     assert out[:2] == [4, 0]
 
 

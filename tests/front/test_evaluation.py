@@ -166,7 +166,7 @@ def test_threads_that_part_and_meet_again(function):
 
 def test_a_kernel_returns_nothing():
     kernel = kernel_of(lambda a: a, 1, i32)
-    compiled(kernel, out=array(i32, 48), a0=i32)
+    compiled(kernel, out=array(i32, 1, 48), a0=i32)
 
     def returning(out, a):
         if a > 0:

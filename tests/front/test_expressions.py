@@ -15,8 +15,7 @@ from cutelite import Tensor
 from cutelite.diag import CompileError
 from cutelite.front.build import build
 from cutelite.ir.types import boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from tests.front import scalar
-from tests.front.differential import array, compiled, pairs, same, singles
+from tests.front.differential import array, compiled, pairs, run, same, singles, wrapped
 from tests.front.lines import built
 
 
@@ -108,7 +107,7 @@ def test_true_division_of_integers_is_a_float():
     assert result_type(kernel, out=array(f32, 1), a=i32, b=u32) == f32
     made = build(kernel, {"out": array(f32, 1), "a": i32, "b": i32}, {}, {})
     out = [None]
-    scalar.run(made, [out, 7, 2])
+    run(made, [out, 7, 2])
     assert out == [3.5]
 
 
@@ -126,8 +125,8 @@ def test_integers_wrap_at_their_width(dtype):
     low, high = dtype.range
     for a, b in [(high, 1), (low, high), (high, high), (low, 1)]:
         out = [None] * 3
-        scalar.run(made, [out, a, b])
-        assert out == [scalar.wrapped(x, dtype) for x in (a + b, a * b, a - b)]
+        run(made, [out, a, b])
+        assert out == [wrapped(x, dtype) for x in (a + b, a * b, a - b)]
 
 
 def test_literals_take_the_type_of_what_they_meet():
@@ -199,7 +198,7 @@ def test_numpy_numbers_are_literals():
 
     made = build(kernel, {"out": array(f32, 1), "a": f32}, {}, {})
     out = [None]
-    scalar.run(made, [out, 3.0])
+    run(made, [out, 3.0])
     assert out == [(3.0 + 2) * 0.5 - 2 * 3.5]
 
 
@@ -210,7 +209,7 @@ def test_shift_amounts_of_another_type():
 
     made = build(kernel, {"out": array(i64, 2), "a": i64, "n": u8}, {}, {})
     out = [None] * 2
-    scalar.run(made, [out, 3, 5])
+    run(made, [out, 3, 5])
     assert out == [96, 32]
 
 
@@ -275,8 +274,8 @@ def test_conversions():
     made = build(kernel, {"out": array(i32, 9), "a": i32, "x": f32}, {}, {})
     for a, x in [(5, 2.5), (0, -3.75)]:
         out = [None] * 9
-        scalar.run(made, [out, a, x])
-        wanted = [a > 3, int(x), scalar.wrapped(a + 200, i8), int(a * 1.5), round(x), bool(a) + 2 + 255, int(x), 13]
+        run(made, [out, a, x])
+        wanted = [a > 3, int(x), wrapped(a + 200, i8), int(a * 1.5), round(x), bool(a) + 2 + 255, int(x), 13]
         wanted += [int(round(x, 0) * 4) + a + (not a) + bool(x)]
         assert out == wanted
 
@@ -375,7 +374,7 @@ def test_types_of_run_time_numbers():
 
     made = build(kernel, {"out": array(i32, 2), "a": i32, "x": f32}, {}, {})
     out = [None] * 2
-    scalar.run(made, [out, 3, 1.5])
+    run(made, [out, 3, 1.5])
     assert out == [1, 3]
 
 
@@ -400,7 +399,7 @@ def test_dims_stay_expressions_where_they_can():
     assert len([op for op in made.ops() if op.name == "cond_br"]) == 2  # n > 3, a > n
     for n, k, a in [(1, 64, 3), (6, 640, 2), (200, 128, 1000)]:
         out = [None] * 8
-        scalar.run(made, [out, [], a], {"N": n, "K": k})
+        run(made, [out, [], a], {"N": n, "K": k})
         assert out == [
             n * k + n - k // 2, min(n, 128) + max(n, k), k // 64, 1, 1 if n > 3 else 2,
             k // 64 + n * n + 2 * n + abs(n - 5), int(n * 0.5 + n / 4) + max(a, n), n + k + a - n + (n & 3),

@@ -20,8 +20,7 @@ from cutelite.front.build import build
 from cutelite.front.types import Constant, Struct
 from cutelite.ir.types import boolean, f32, i32
 from cutelite.ir.verifier import verify
-from tests.front import scalar
-from tests.front.differential import array, compiled, pairs, same, singles
+from tests.front.differential import array, compiled, pairs, run, same, singles
 
 
 class Pair(NamedTuple):
@@ -490,7 +489,7 @@ def test_structured_parameters():
     made = build(kernel, args, {}, {})
     verify(made)
     out = [None, None]
-    scalar.run(made, [out, 1, 0, 4, True])
+    run(made, [out, 1, 0, 4, True])
     assert out == [6, 0]
 
 

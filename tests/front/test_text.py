@@ -18,8 +18,7 @@ from cutelite.front.build import build
 from cutelite.ir.types import boolean, f32, i8, i32, i64, u8, u32, u64
 from cutelite.ir.verifier import verify
 from cutelite.layout import dims
-from tests.front import scalar
-from tests.front.differential import array
+from tests.front.differential import array, run
 
 N = dims("N")
 
@@ -144,11 +143,11 @@ def test_assertions_are_compiled_where_they_are_enabled():
     for a in (1, 3, 5, 12, -1):
         out = [None]
         if a in (1,):
-            scalar.run(enabled, [out, a])
+            run(enabled, [out, a])
             assert out == [a]
         else:
-            with pytest.raises(scalar.Failed):
-                scalar.run(enabled, [out, a])
+            with pytest.raises(sim.SimError):
+                run(enabled, [out, a])
 
 
 def test_an_assertion_changes_nothing_behind_it():
@@ -164,7 +163,7 @@ def test_an_assertion_changes_nothing_behind_it():
     made = build(kernel, {"out": array(i32, 1), "a": i32}, {}, {"assertions": True})
     verify(made)
     out = [None]
-    scalar.run(made, [out, 5])
+    run(made, [out, 5])
     assert out == [3]
 
 

@@ -105,6 +105,21 @@ def greatest(piece: cl.Piece, bias: Any, most: Any) -> None:
     piece.result(x)
 
 
+def test_relu_keeps_nan_and_where_it_is_flat_no_gradient_is_left() -> None:
+    a, b = (torch.eye(8, dtype=torch.bfloat16, device=DEVICE) for _ in range(2))
+    a[0, 0], a[1, 1], a[2, 2] = torch.nan, torch.inf, -torch.inf
+    b[3:, 3:] = -b[3:, 3:]
+    ours = gemm(a.requires_grad_(), b, activation="relu")
+    given = a.detach().requires_grad_()
+    theirs = torch.relu(given @ b)
+    assert torch.equal(ours.isnan(), theirs.isnan()) and ours.nan_to_num().equal(theirs.nan_to_num())
+    grad = torch.full_like(ours, torch.inf)
+    grad[4:] = torch.nan
+    masked = torch.where(theirs <= 0, 0, grad)
+    found, wanted = torch.autograd.grad(ours, a, grad)[0], masked @ b.T
+    assert torch.equal(found.isnan(), wanted.isnan()) and found.nan_to_num().equal(wanted.nan_to_num())
+
+
 def test_a_function_that_finishes_the_sums_as_an_operator() -> None:
     operator = operators.finishing("cutelite_tests::greatest", greatest)
     a, b, bias = random(40, 64), random(64, 72), random(72, dtype=torch.float32)

@@ -57,12 +57,46 @@ def test_short_kernels_are_timed_for_as_long_as_others(on_gpu: GpuArray, cuda: F
     assert min(count * seconds[graph] for graph, count in in_a_row[2:]) >= 1.9 * timing.GRAPH_S
 
 
-def test_first_calls_are_timed_behind_work_that_hides_the_host(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> "Host":
+    """A host that takes no time but what it is told, however busy this machine is."""
+    clock = Host()
+    monkeypatch.setattr(timing, "perf_counter", clock)
+    return clock
+
+
+class Host:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1e-6
+        return self.now
+
+
+def test_first_calls_are_timed_behind_work_that_hides_the_host(on_gpu: GpuArray, cuda: FakeCuda, host: Host) -> None:
     tuned(5, 3).config_for(on_gpu((64,)), on_gpu((64,)))
     names = {"cuMemsetD8Async", "cuEventRecord", "cuEventSynchronize", "cuStreamWaitEvent", "cuLaunchKernelEx"}
     told = [name for name in cuda.calls if name in names]
     timed = [i for i, name in enumerate(told) if name == "cuLaunchKernelEx" and told[i - 1] == "cuEventRecord"]
     assert len(timed) == 4 and {told[i - 2] for i in timed} == {"cuMemsetD8Async"}
+
+
+def test_the_longer_the_host_takes_for_a_first_call_the_more_is_ahead_of_it(
+    on_gpu: GpuArray, cuda: FakeCuda, host: Host
+) -> None:
+    """Else its seconds are the host's, and a config that is fast is left out."""
+
+    def rarely_launched(config: int, x: Any, y: Any) -> None:
+        if config == 3:
+            host.now += 4 * timing.AHEAD_S
+        kernels.scaled_by(config, x, y)
+
+    autotune([5, 3])(rarely_launched).config_for(on_gpu((64,)), on_gpu((64,)))
+    told = [name for name in cuda.calls if name in {"cuMemsetD8Async", "cuLaunchKernelEx"}]
+    ahead = [len(list(same)) for name, same in itertools.groupby(told) if name == "cuMemsetD8Async"]
+    (_, *fast), slow = ahead[:3], ahead[3:]
+    assert fast == slow[::2] and min(slow[1::2]) >= 8 * max(fast)
 
 
 def test_sets_are_larger_than_l2_and_copies_like_their_originals(on_gpu: GpuArray, cuda: FakeCuda) -> None:

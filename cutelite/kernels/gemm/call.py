@@ -119,7 +119,7 @@ def of_jax(
 
 
 def relu(x: Any) -> Any:
-    return max(x, 0.0)
+    return cl.math.maximum(x, 0.0)  # NaN of NaN, as torch and JAX have it
 
 
 def silu(x: Any) -> Any:

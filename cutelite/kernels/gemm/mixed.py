@@ -244,7 +244,8 @@ def add_up(parts: Tensor[f32, (S, T, N)], d: Tensor[bf16, (T, N)]) -> None:
 def pack(values: Any, scales: Any, kind: str) -> Any:
     """Weights as the kernel reads them, from NumPy arrays: i32 (ceil(N / 64), ceil(K / 128), words).
 
-    values  (N, K): integers from -8 to 7 ('i4') or -128 to 127 ('i8'); for 'e4m3' such numbers, or their bytes as u8
+    values  (N, K): integers from -8 to 7 ('i4') or -128 to 127 ('i8'); for 'e4m3' numbers of that dtype, or their bytes
+            as u8
     scales  (N, ceil(K / 128)), rounded to bf16
     Result  of each tile of 64 x 128: four words of thread 0, four of thread 1, ..., of thread 127, the next four of
             thread 0, and so on; then 64 scales. The elements of a thread are those of operand A in registers, in order

@@ -170,7 +170,9 @@ def summed(gradient: Tensor, operand: Tensor) -> Tensor:
 def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     a, b, positive = ctx.saved_tensors
     how, kind = ctx.how, ctx.kinds
-    grad = (grad if positive is None else grad * (positive > 0)).contiguous()  # of a sum it has strides of 0
+    if positive is not None:
+        grad = torch.ops.aten.threshold_backward(grad, positive, 0)  # nothing of inf and NaN where it is flat
+    grad = grad.contiguous()  # of a sum it has strides of 0
     product, given = partial(call.gemm, alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
     needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
     if how.gate is not None:
