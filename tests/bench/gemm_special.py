@@ -23,6 +23,7 @@ import torch
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm import fp8_block as fp8
 from cutelite.kernels.gemm import grouped, mixed
+from cutelite.kernels.gemm.fp8_configs import TILES
 from tests.bench.given import parser
 from tests.bench.timing import L2_BYTES, Replay, cold, machine, medians, off
 
@@ -81,6 +82,7 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
         )
 
     calls: Calls = {"torch": torchs, "cutelite": ours("cutelite", None)}
+    calls["cutelite tuned"] = ours("cutelite tuned", "tuned")
     if sweep:
         for config in candidates():
             calls[str(config)] = ours(str(config), config)
@@ -88,15 +90,15 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     left = a[0].double().view(m, -1, 128) * scale_a[0].double()[:, :, None]
     right = b[0].double().view(n // 128, 128, -1, 128) * scale_b[0].double()[:, None, :, None]
     exact = left.view(m, k) @ right.reshape(n, k).T
-    ratio = {"cutelite / torch": found["cutelite"] / found["torch"]}
-    return {**found, **ratio, **errors(calls, outs, exact)}
+    ratios = {f"{name} / torch": found[name] / found["torch"] for name in ("cutelite", "cutelite tuned")}
+    return {**found, **ratios, **errors(calls, outs, exact)}
 
 
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
     two = fp8.Config(2, regs=(40, 232))
     strips = replace(two, strips=2, piece=32)
-    found = [*fp8.CONFIGS, fp8.Config(buffers=1), fp8.Config(stages=2), fp8.Config(columns=64, stages=6, buffers=1)]
+    found = [*TILES, fp8.Config(buffers=1), fp8.Config(stages=2)]
     bands = [replace(config, swizzle=swizzle) for config in (fp8.Config(), strips) for swizzle in (1, 4, 16)]
     return [*found, *bands, replace(two, swizzle=16)]
 

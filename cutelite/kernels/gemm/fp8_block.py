@@ -12,8 +12,9 @@ results leave through shared memory and TMA while the next tile begins. The tile
 multiprocessors may be cut along K, so that none is idle; a second kernel adds up the parts.
 """
 
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,14 +26,17 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     Arguments,
     ArrayError,
-    Misfit,
     check_for_hopper,
-    instance,
     underived,
 )
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.arrays import by_operator
+from cutelite.kernels.gemm.fp8_configs import BLOCK as BLOCK
+from cutelite.kernels.gemm.fp8_configs import CONFIGS as CONFIGS
+from cutelite.kernels.gemm.fp8_configs import ROWS, fitting
+from cutelite.kernels.gemm.fp8_configs import Config as Config
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
+from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned
 from cutelite.records import dataclass
@@ -40,38 +44,6 @@ from cutelite.records import dataclass
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
 GROUP = 128  # threads of a warpgroup
 LOADERS = 64  # threads of the first warpgroup, its last ones, that load scales which TMA cannot
-BLOCK = 128  # elements that share a scale, along K and along N; also the bytes of a swizzled row of shared memory
-ROWS = 64  # of a strip, as a wgmma has
-
-
-@dataclass(frozen=True)
-class Config:
-    """A configuration: how the work is divided.
-
-    groups   warpgroups that multiply, 2 or 3
-    strips   of a tile that each has, 64 rows, which it multiplies in turn: 1 or 2
-    columns  of a tile: 128 or 64
-    stages   how many tiles of A and B, 128 along K, are held, with scales of A; an even number
-    piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
-    swizzle  tiles are visited in bands of this width, in tiles
-    splits   into how many parts, at most, the K of a tile of the last, part round is cut
-    regs     registers of a thread that loads, and of one that multiplies
-    """
-
-    groups: int = 3
-    strips: int = 1
-    columns: int = 128
-    stages: int = 4
-    piece: int = 64
-    buffers: int = 2
-    swizzle: int = 8
-    splits: int = 1
-    regs: tuple[int, int] = (40, 152)
-
-    def __post_init__(self) -> None:
-        columns, piece, buffers = self.columns, self.piece, self.buffers
-        if BLOCK % columns or columns % piece or self.strips * columns // piece % buffers or self.stages % 2:
-            raise Misfit(f"{self}: not whole pieces for all buffers, columns of more than one scale, or odd stages")
 
 
 @cache
@@ -170,7 +142,7 @@ class Plan:
     @property
     def rows(self) -> int:
         """Rows of a tile."""
-        return ROWS * self.config.strips * self.config.groups
+        return self.config.rows
 
     def walk(self, cut: Any) -> Any:
         """This block's tiles, and behind them parts of tiles. Each role walks by itself."""
@@ -348,34 +320,36 @@ class Plan:
 
 def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any, strided_b: Any) -> None:
     """Launch a configuration."""
-    (gemm, add_up), blocks = build(config), clusters_at_once(1, d)
-    strips = config.groups * config.strips
-    tiles = -(-d.shape[0] // (ROWS * strips)) * -(-d.shape[1] // config.columns)
-    left = tiles % blocks  # of the last, part round
-    splits = min(config.splits, blocks // left, -(-a.shape[1] // (2 * BLOCK))) if left else 1
-    whole, parts = tiles, None
-    if splits > 1:
-        whole, parts = tiles - left, empty(d, (left * splits * strips, ROWS, config.columns), "f32")
-    launch = cl.Launch(min(whole + (tiles - whole) * splits, blocks), (1 + config.groups) * GROUP, pdl=True)
+    gemm, add_up = build(replace(config, splits=1))  # one kernel for any number of parts
+    blocks, strips, parts = clusters_at_once(1, d), config.groups * config.strips, None
+    (m, n), k = d.shape, a.shape[1]
+    whole, cut, splits = config.divided(m, n, k, blocks)
+    if cut:
+        parts = empty(d, (cut * splits * strips, ROWS, config.columns), "f32")
+    launch = cl.Launch(min(whole + cut * splits, blocks), (1 + config.groups) * GROUP, pdl=True)
     gemm[launch](a, b, d, scale_a, strided_a, scale_b, strided_b, parts, whole, splits)
     if parts is not None:
-        grid = left, strips, ROWS * config.columns // (8 * GROUP)
+        grid = cut, strips, ROWS * config.columns // (8 * GROUP)
         add_up[cl.Launch(grid, GROUP, pdl=True)](parts, d, whole, splits)
 
 
-CONFIGS = [
-    Config(),
-    Config(splits=8, swizzle=4),
-    Config(2, strips=2, piece=32, regs=(40, 232)),
-    Config(2, regs=(40, 232)),
-    Config(2, stages=6, piece=32, regs=(40, 232)),
-]
-tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
+def ranked(configs: list[Config], a: Any, b: Any, d: Any, *scales: Any) -> list[Config]:
+    """Return the configurations worth measuring, the one that should be fastest first."""
+    (m, n), k = d.shape, a.shape[1]
+    return fitting(configs, m, n, k, clusters_at_once(1, d))
+
+
+tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"), prune=ranked)(run)
+picks = Picks(tuned, lambda *given: ranked(CONFIGS, *given)[0])
+
+
+Choice = Config | Literal["tuned"] | None
+"""The argument `config`."""
 
 
 @underived()
 @takes_jax()
-def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
+def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Choice = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 
     a, b     (M, K) and (N, K), e4m3, contiguous along K; K a multiple of 16, for TMA
@@ -384,7 +358,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides; faster contiguous along K,
              and where these are an even number
     out      (M, N), bf16, contiguous along N, a multiple of 8; made if it is not given
-    config   None: the fastest, found at the first call for these shapes
+    config   None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
     Arrays   of torch, CuPy and JAX on a GPU, of NumPy in the simulator; torch's may be fake, or under `torch.compile`
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
@@ -395,7 +369,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
 
 @untraced
 @planned
-def multiply(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, config: Config | None = None) -> Any:
+def multiply(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, config: Choice = None) -> Any:
     """Compute `gemm` of real arrays."""
     out = checked(a, b, scale_a, scale_b, out)
     if has_tensor_memory(out):
@@ -412,12 +386,9 @@ def multiply(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, config
     of_a = (scale_a.T, None) if by_tma(scale_a) else (None, scale_a.T)
     pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
     of_b = (scale_b, None) if pairs else (None, scale_b)
-    instance("config", config, Config)
     a, b, held = packed_rows(a), packed_rows(b), place_for(out)
-    if config is None:
-        tuned(a, b, held, *of_a, *of_b)
-    else:
-        run(config, a, b, held, *of_a, *of_b)
+    given, key = (a, b, held, *of_a, *of_b), (tuple(a.shape), b.shape[0], rt.read(held).device)
+    run(config if isinstance(config, Config) else picks.take(config, key, *given), *given)
     return moved(held, out)
 
 

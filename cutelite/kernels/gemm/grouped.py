@@ -37,10 +37,11 @@ from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, by_operator, check_writt
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.dense import NEAR, Choice, build, first_of, taken
+from cutelite.kernels.gemm.dense import NEAR, Choice, build, first_of
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
+from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
@@ -136,23 +137,16 @@ def dealt(rows: int, groups: int) -> Any:
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
-_picked: dict[Any, Config] = {}
+picks = Picks(tuned, lambda *given: fitting(CONFIGS, *given)[0])
 
 
 def launched(choice: Choice, *given: Any) -> None:
     """Launch a configuration: the given one, or the one that the model picks."""
     if isinstance(choice, Config) and choice.stream:
         raise Misfit(f"{choice}: groups have no stream=")
-    run(taken(choice, lambda: pick(*given), lambda: tuned.config_for(*given)), *given)
-
-
-def pick(problem: Problem, a: Any, b: Any, ends: Any, *more: Any) -> Config:
-    """Return the configuration of a loaded table, or the fastest by the model."""
-    key = problem, tuple(a.shape), tuple(b.shape), ends.shape[0]
-    if key not in _picked:
-        given = problem, a, b, ends, *more
-        _picked[key] = tuned.shipped(*given) or fitting(CONFIGS, *given)[0]
-    return _picked[key]
+    problem, a, b, ends, d, *_ = given
+    key = problem, tuple(a.shape), tuple(b.shape), ends.shape[0], rt.read(d).device
+    run(picks.take(choice, key, *given), *given)
 
 
 def by_rows(

@@ -1,0 +1,140 @@
+"""Times of configurations of the block-scaled fp8 GEMM at sizes of real models, beside torch; and how its model picks.
+
+    python tests/bench/fp8_model.py times.jsonl [--seconds 70] [--seed 1]       # on a GPU
+    python tests/bench/fp8_model.py times.jsonl --picks                         # anywhere: needs no torch
+
+Rows are those of decoding to prefill, matrices those of DeepSeek-V3, of Qwen 2.5 and 3, and parts of them that tensor
+parallelism leaves. Calls are in CUDA graphs over rotating operands, in turns. `--picks` prints how much longer than the
+fastest configuration the picks of `cutelite.kernels.gemm.fp8_configs` take.
+"""
+
+import gc
+import json
+import math
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cutelite.kernels.gemm.fp8_configs import CONFIGS, Config, microseconds
+from tests.bench.given import parser
+
+ROWS = 1, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3000, 4096, 8192, 16384
+MATRICES = (
+    (1536, 7168), (576, 7168), (2112, 7168), (24576, 1536), (32768, 512), (7168, 16384), (36864, 7168), (7168, 18432),
+    (4096, 7168), (7168, 2048), (4608, 7168), (7168, 2304), (3072, 1536), (7168, 1024), (6144, 4096), (4096, 4096),
+    (24576, 4096), (4096, 12288), (10240, 5120), (5120, 8192), (51200, 5120), (5120, 25600), (5120, 2048), (2048, 4096),
+    (9216, 4096), (4096, 8192), (1280, 5120), (5120, 3200), (1536, 2048), (2048, 768),
+)  # fmt: skip
+"""(N, K): the first fourteen are DeepSeek-V3's."""
+LARGEST, GRAPH_S, ROUNDS, BLOCKS = 7e11, 0.6e-3, 4, 132
+NEAR, MOST = 1.5, 12
+"""Times the shortest time that is expected, beyond which nothing is timed; and how many are, by chance, at most."""
+
+
+def sizes(seed: int) -> list[tuple[int, int, int]]:
+    """All sizes, in an order by chance."""
+    found = [(m, n, k) for m in ROWS for n, k in MATRICES if m * n * k <= LARGEST]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def candidates(m: int, n: int, k: int) -> list[Config]:
+    """The configuration that should be the fastest, and others that are not hopeless, by chance."""
+    able = [c for c in CONFIGS if c.divided(m, n, k, BLOCKS)[2] == c.splits]
+    times = {c: microseconds(c, m, n, k, BLOCKS) for c in able}
+    first, *others = sorted(able, key=times.__getitem__)
+    near = [c for c in others if times[c] <= NEAR * times[first]]
+    return [first, *random.Random(m * n + k).sample(near, min(len(near), MOST - 1))]
+
+
+def text(config: Config) -> str:
+    """A configuration in few words: rows and columns of its tiles, and splits."""
+    return f"{config.rows} x {config.columns} / {config.splits}"
+
+
+def timed(m: int, n: int, k: int) -> dict[str, float]:
+    """Microseconds of `candidates`, by their text, and of torch."""
+    import torch
+
+    from cutelite.kernels.gemm import fp8_block
+    from cutelite.tune.compile import compile_all
+    from tests.bench.timing import Replay, cold, medians
+
+    buffers, blocks = cold(m * k + n * k, most=16), -(-k // 128)
+    a, b = ([torch.randn(x, k, device="cuda").to(torch.float8_e4m3fn) for _ in range(buffers)] for x in (m, n))
+    scale_a = [torch.rand(blocks, -(-m // 4) * 4, device="cuda").T[:m] + 0.5 for _ in range(buffers)]
+    scale_b = [torch.rand(-(-n // 128), blocks, device="cuda") + 0.5 for _ in range(buffers)]
+    out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+
+    def ours(i: int, config: Any) -> None:
+        fp8_block.gemm(a[i], b[i], scale_a[i], scale_b[i], out, config=config)
+
+    def torchs(i: int) -> None:
+        torch._scaled_mm(
+            a[i], b[i].T, scale_a=scale_a[i], scale_b=scale_b[i].T, out_dtype=torch.bfloat16, use_fast_accum=False
+        )
+
+    calls: dict[str, Callable[[int], None]] = {
+        text(config): partial(ours, config=config) for config in candidates(m, n, k)
+    }
+    for name, outcome in zip(list(calls), compile_all([partial(call, 0) for call in calls.values()]), strict=True):
+        if outcome.error is not None:
+            raise RuntimeError(name) from outcome.error
+    if m > 1:  # torch refuses one row
+        calls["torch"] = torchs
+    each = max(2 * m * n * k / 1e15, (m * k + n * k) / 4e12) + 3e-6
+    found = medians({name: Replay(call, buffers, GRAPH_S, each) for name, call in calls.items()}, ROUNDS)
+    return {name: round(1e6 * seconds, 2) for name, seconds in found.items()}
+
+
+def picked(line: dict[str, Any]) -> tuple[float, float, str]:
+    """Of one size's times: how many times as long as the fastest the pick takes, torch's time by the pick's, and which.
+
+    What was not timed is not picked.
+    """
+    times = {name: us for name, us in line["us"].items() if name != "torch"}
+    able = [config for config in CONFIGS if text(config) in times]
+    m, n, k = line["shape"]
+    pick = text(min(able, key=lambda config: microseconds(config, m, n, k, BLOCKS)))
+    return times[pick] / min(times.values()), line["us"].get("torch", math.nan) / times[pick], pick
+
+
+def show(lines: list[dict[str, Any]]) -> None:
+    """Print the picks that are not the fastest, and means."""
+    found = [(*picked(line), line["shape"]) for line in lines]
+    for regret, over, pick, shape in sorted(found, key=lambda each: -each[0]):
+        if regret > 1.03:
+            print(f"{shape!s:22} {regret:.3f}, {over:.3f} of torch: {pick}")
+    regrets, ratios = [each[0] for each in found], [each[1] for each in found]
+    for name, of in ("of the fastest's time", regrets), ("as fast as torch", ratios):
+        logs = [math.log(x) for x in of if not math.isnan(x)]
+        mean, least, most = (math.exp(x) for x in (sum(logs) / len(logs), min(logs), max(logs)))
+        print(f"{len(logs)} sizes: {mean:.4f} {name}, {least:.3f} to {most:.3f}")
+
+
+def main() -> None:
+    asked = parser(__doc__)
+    asked.add_argument("times", type=Path)
+    asked.add_argument("--seconds", type=float, default=70)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--picks", action="store_true")
+    given = asked.parse_args()
+    if given.picks:
+        show([json.loads(line) for line in given.times.read_text().splitlines()])
+        return
+    start = time.monotonic()
+    gc.freeze()
+    with given.times.open("a") as file:
+        for shape in sizes(given.seed):
+            if time.monotonic() - start > given.seconds:
+                break
+            line = {"shape": shape, "us": timed(*shape)}
+            print(json.dumps(line), file=file, flush=True)
+            print(*shape, *"{:.3f} of the fastest, {:.3f} of torch, {}".format(*picked(line)).split(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
