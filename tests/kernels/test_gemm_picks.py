@@ -1,4 +1,4 @@
-"""Special GEMMs measure configurations where that is asked for, and nowhere else; then they keep what was measured."""
+"""Configurations are measured where that is asked for, and nowhere else; then what was measured is kept."""
 
 import json
 import math
@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite.dispatch.divert import diverted
 from cutelite.kernels.gemm import fp8_block, grouped
 from cutelite.kernels.gemm.fp8_configs import CONFIGS, fitting
+from cutelite.tune.tuner import Tuner
 from tests.bench.fp8_model import picked
+from tests.kernels.test_bad_arguments import RIGHT, only_checked
 
 E4M3, BF16 = ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16
 ENDS = np.array([8, 24], np.int32)
@@ -65,6 +68,17 @@ def test_measuring_is_for_who_asks(call: Callable[..., None], module: Any, monke
     assert ran[-1] == measured()
     with pytest.raises(ValueError, match="config is a Config, None or 'tuned', not 'best'"):
         call(config="best")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_first_calls_measure_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any function of the library, whose launches are left out here."""
+    asked: list[Any] = []
+    monkeypatch.setattr(Tuner, "pick", lambda self, *_: asked.append(self.name) or self.configs[0])
+    function, given = RIGHT[name]
+    with diverted(only_checked):
+        function(**{word: x.copy() if isinstance(x, np.ndarray) else x for word, x in given.items()})
+    assert not asked
 
 
 def test_picks_of_block_scaled_fp8_are_near_the_fastest() -> None:
