@@ -4,7 +4,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
-from cutelite.kernels.rows.softmax import LOWEST, Exponentials, Merge, added, exponentials, power, total_of
+from cutelite.kernels.rows.softmax import LOWEST, Exponentials, Merge, added, exponentials, greatest, power, total_of
 from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -140,12 +140,14 @@ class Folding:
     def whole(self, part: Any, logits: Any) -> tuple[Any, "Powers"]:
         """Return the sums over a thread's part of a row, `logits` as `RowStream.all_of` gives them, and its powers."""
         vectors = [widened(each) for each in logits]
-        all, (top, e) = exponentials(vectors, lambda x, top: power(x - top, self.exact))
         if not self.smooth:
+            all, (top, e) = exponentials(vectors, lambda x, top: power(x - top, self.exact))
             return all, Powers(top, e)
-        pairs = list(zip(part.steps, vectors, strict=True))
+        pairs, top = list(zip(part.steps, vectors, strict=True)), greatest(vectors)
         count = total_of([some.keep(cl.full(v.shape, 1, f32)) for some, v in pairs])
-        return Known(all, total_of([some.keep(v - top) for some, v in pairs]), count), Powers(top, e)
+        apart = total_of([some.keep(v - top) for some, v in pairs])  # before powers take the registers of logits
+        all, (top, e) = exponentials(vectors, lambda x, top: power(x - top, self.exact), top)
+        return Known(all, apart, count), Powers(top, e)
 
     @property
     def combine(self) -> Any:

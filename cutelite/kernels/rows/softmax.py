@@ -76,17 +76,23 @@ class Merge:
         return Exponentials(top, reduce(x.total * power(x.top - top, self.exact), "add"))
 
 
-def exponentials(vectors: Sequence[Any], powers: Any) -> tuple[Exponentials, Any]:
+def exponentials(vectors: Sequence[Any], powers: Any, top: Any = None) -> tuple[Exponentials, Any]:
     """Return the sum of exp(x - top) over this thread's elements, and the pair of `top` and the exponentials.
 
     `top` is finite, also where all elements are -inf.
 
     vectors  the elements, and so are the exponentials: as `RowStream.all_of` gives them
     powers   ``powers(x, top)`` computes exp(x - top)
+    top      what `greatest` gives, if it is known
     """
-    top = max(*(v.reduce("max") for v in vectors), f32(LOWEST))
+    top = greatest(vectors) if top is None else top
     e = tuple(powers(v, top) for v in vectors)
     return Exponentials(top, total_of(e)), (top, e)
+
+
+def greatest(vectors: Sequence[Any]) -> Any:
+    """Return the greatest element of some vectors, and at least the lowest number."""
+    return max(*(v.reduce("max") for v in vectors), f32(LOWEST))
 
 
 def total_of(vectors: Any) -> Any:
