@@ -22,7 +22,7 @@ from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Numbered, Range, StaticIter, exhaust, items_of, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
-from cutelite.front.operators import binary, chosen, compare, negated, overloads, truth_of
+from cutelite.front.operators import as_number, binary, chosen, compare, negated, overloads, truth_of
 from cutelite.front.state import Conflict
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
@@ -30,8 +30,8 @@ from cutelite.ir.types import Vec, boolean, f32, f64, i32, i64
 from cutelite.lang import loops
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.attempt import attempt
-from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
-from cutelite.lang.promotion import Differentiable, as_value, differentiable, to_dtype
+from cutelite.lang.emit import Runtime, describe, emit, mistake
+from cutelite.lang.promotion import Differentiable, differentiable, to_dtype
 from cutelite.lang.tables import Table
 from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
 from cutelite.layout import DimExpr
@@ -43,10 +43,6 @@ from cutelite.ops.debug import Breakpoint
 def _known(*args: Any) -> bool:
     """Tell whether Python can execute a call: nothing in `args` is known only at run time."""
     return not any(isinstance(x, DimExpr) or tree.holds_runtime(x) for x in args)
-
-
-def _number(x: Any) -> Any:
-    return wrap(as_value(x)) if isinstance(x, DimExpr) else x
 
 
 special(range)(lambda frame, *args: make_range(*args))
@@ -101,7 +97,7 @@ def _extremum(
         return _first_extreme(frame, "<" if python is min else ">", items, key)
     if all(isinstance(x, DimExpr | int) for x in items):
         return of_dims(*items)
-    return functools.reduce(pick, map(_number, items))
+    return functools.reduce(pick, map(as_number, items))
 
 
 def _first_extreme(frame: Frame, symbol: str, items: list[Any], key: Any) -> Any:
@@ -258,7 +254,7 @@ def _int(frame: Frame, x: Any = 0, /, base: Any = None) -> Any:
 def _float(frame: Frame, x: Any = 0.0) -> Any:
     if _known(x):
         return float(x)
-    x = _number(x)
+    x = as_number(x)
     if not isinstance(x, Scalar | Differentiable):
         raise mistake("builtin", f"float() takes a number, not {describe(x)}")
     return to_dtype(x, f64 if x.dtype.bits == 64 else f32)
@@ -292,13 +288,13 @@ def _divmod(frame: Frame, a: Any, b: Any) -> Any:
         return call(frame, b.__rdivmod__, [a], {})
     if differentiable(a, b):
         return a // b, a % b
-    return floordiv(_number(a), _number(b)), modulo(_number(a), _number(b))
+    return floordiv(as_number(a), as_number(b)), modulo(as_number(a), as_number(b))
 
 
 @special(abs)
 @own_method("abs")
 def _abs(frame: Frame, x: Any) -> Any:
-    return abs(_number(x))
+    return abs(as_number(x))
 
 
 @special(round)
@@ -306,7 +302,7 @@ def _abs(frame: Frame, x: Any) -> Any:
 def _round(frame: Frame, number: Any, ndigits: Any = None) -> Any:
     if _known(number, ndigits):
         return round(number, ndigits)
-    x = _number(number)
+    x = as_number(number)
     if ndigits not in (None, 0):
         help = 'scale it: `cl.math.rint(x * 100) / 100`; a `print` takes digits, `f"{x:.2f}"`'
         raise mistake("builtin", "round() of a run-time value takes 0 digits at most", help=help)
@@ -338,8 +334,8 @@ def _of_math(name: str) -> Callable[..., Any]:
         from cutelite.lang import math  # late: few kernels need it
 
         if name == "log" and len(args) == 2:
-            return math.log(_number(args[0])) / math.log(_number(args[1]))
-        result = getattr(math, "tgamma" if name == "gamma" else name)(*map(_number, args))
+            return math.log(as_number(args[0])) / math.log(as_number(args[1]))
+        result = getattr(math, "tgamma" if name == "gamma" else name)(*map(as_number, args))
         return _int(frame, result) if name in ("ceil", "floor", "trunc") else result
 
     return function

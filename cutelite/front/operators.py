@@ -99,7 +99,7 @@ def _unary(frame: Frame, state: State, instr: Instr) -> None:
         state.stack.append(calls.call(frame, own, [a], {}))
         return
     try:
-        state.stack.append(frame.native(function, _number(a) if symbol == "~" else a))
+        state.stack.append(frame.native(function, as_number(a) if symbol == "~" else a))
     except CompileError as error:
         raise _undefined(error, symbol, a) from error.__cause__
 
@@ -164,10 +164,11 @@ def _dunder(symbol: str) -> str:
 def _binary_of_dims(symbol: str, a: Any, b: Any) -> Any:
     if symbol in ON_DIMS and isinstance(a, (DimExpr, int)) and isinstance(b, (DimExpr, int)):
         return BINARY[symbol](a, b)
-    return BINARY[symbol](_number(a), _number(b))
+    return BINARY[symbol](as_number(a), as_number(b))
 
 
-def _number(x: Any) -> Any:
+def as_number(x: Any) -> Any:
+    """Return `x`; a dim, known at launch, as a run-time number."""
     return wrap(as_value(x)) if isinstance(x, DimExpr) else x
 
 
@@ -305,7 +306,7 @@ def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
             return known
     if not all(isinstance(x, (DimExpr, int, float, Scalar)) for x in (a, b)):
         return COMPARE[symbol](a, b)
-    return COMPARE[symbol](_number(a), _number(b))
+    return COMPARE[symbol](as_number(a), as_number(b))
 
 
 def _proven(symbol: str, a: Any, b: Any) -> bool | None:

@@ -18,8 +18,9 @@ from cutelite.lang.promotion import as_value, dim_type, is_number
 from cutelite.lang.shaped import Shaped
 from cutelite.lang.tensor import TmaTensor, _slices, _split, _widened
 from cutelite.lang.values import logical_and
-from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
+from cutelite.layout import DimExpr, Layout, make_identity_layout, prove_le, prove_lt, size
 from cutelite.layout.inttuple import flatten_to_tuple
+from cutelite.layout.layout import plus
 from cutelite.records import dataclass
 
 
@@ -43,21 +44,17 @@ class CoordTensor(Shaped):
     def __getitem__(self, key: Any) -> Any:
         """Return the coordinate at `key`; if that has Nones, a view."""
         if _slices(key):
-            coord = key if isinstance(key, tuple) else (key,)
-            if Ellipsis in coord:
-                at = coord.index(Ellipsis)
-                coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
-            kept, fixed = _split(coord, self.layout)
+            kept, fixed = _split(key, self.layout)
             return self._moved(Layout(tuple(m.shape for m in kept), tuple(m.stride for m in kept)), fixed)
         at = _widened(key, self.wide)
         image = self.layout(*at) if isinstance(at, tuple) else self.layout(at)
-        return added(self.origin, image)
+        return plus(self.origin, image)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> CoordTensor:
         """Return a view that starts at the offset of the fixed coordinates."""
         origin = self.origin
         for coord, mode in fixed:
-            origin = added(origin, mode(_widened(coord, self.wide)))
+            origin = plus(origin, mode(_widened(coord, self.wide)))
         return CoordTensor(layout, origin, self.tma, self.wide)
 
     def _retyped(self, layout: Layout) -> CoordTensor:
@@ -92,22 +89,6 @@ def coordinates(tensor: Any) -> CoordTensor:
 
 def zeros(shape: Any) -> Any:
     return tuple(map(zeros, shape)) if isinstance(shape, tuple) else 0
-
-
-def added(a: Any, b: Any) -> Any:
-    """Return the sum of two coordinates; components that are missing at the end are 0."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        width = max(len(a), len(b))
-        a, b = (x + (0,) * (width - len(x)) for x in (a, b))
-        return tuple(map(added, a, b))
-    if isinstance(b, tuple) or isinstance(a, tuple):
-        inner, other = (a, b) if isinstance(a, tuple) else (b, a)
-        if isinstance(other, int) and other == 0:
-            return inner
-        raise LayoutError("coordinates", f"{a} and {b} do not nest alike")
-    if isinstance(a, int) and a == 0:
-        return b
-    return a if isinstance(b, int) and b == 0 else a + b
 
 
 def elem_less(coord: Any, bound: Any) -> Any:

@@ -372,7 +372,7 @@ def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
 
 
 def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
-    """Yield the parts of `t` with `count` values of the first mode each, in the order of the modes."""
+    """Return the parts of `t` with `count` values of the first mode each, in the order of the modes."""
     first = t.layout[0] if t.ndim > 1 or isinstance(t.layout.shape, tuple) else t.layout
     if extent(first) % count:
         raise mistake(
@@ -382,12 +382,12 @@ def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
         )
     own = logical_divide(first, Layout(count))
     part, rest = coalesce(own[0]), make_layout(own[1], *list(t.layout)[1:])
-    total = extent(rest)
-    offsets = [rest(i) for i in range(total)]
-    align = gcd(t._type.align, *(known_divisor(offset) * t.dtype.bytes for offset in offsets))
-    if t._type.align % align:
-        align = 1
-    kind = t._retyped_type(part, align=align)
+    return views(t, part, [rest(i) for i in range(extent(rest))])
+
+
+def views(t: Tensor, part: Layout, offsets: list[Any]) -> Iterator[Tensor]:
+    """Yield the elements of `t` in `part`, from each offset on."""
+    kind = t._retyped_type(part, align=gcd(t._type.align, *(known_divisor(o) * t.dtype.bytes for o in offsets)))
     for offset in offsets:
         moved = None if type(offset) is int and offset == 0 else as_value(offset)
         yield emit(TensorView(t.value, kind, moved))

@@ -8,17 +8,15 @@ print(cl.explain_copy(src, dst, inside))    how wide, and what limits it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import gcd
 from typing import Any
 
 from cutelite.ir.types import LOCAL_BYTES
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.copy import check_tensors, decision, extent
-from cutelite.lang.emit import emit, mistake
-from cutelite.lang.promotion import as_value
+from cutelite.lang.copy import check_tensors, decision, extent, views
+from cutelite.lang.emit import mistake
 from cutelite.lang.tensor import Tensor
-from cutelite.layout import Layout, LayoutError, coalesce, composition, known_divisor, make_layout, static_value
-from cutelite.ops.tensor import TensorView, accesses
+from cutelite.layout import Layout, LayoutError, coalesce, composition, flatten_to_tuple, make_layout, static_value
+from cutelite.ops.tensor import accesses
 
 
 def check_same_size(src: Any, dst: Any) -> None:
@@ -47,7 +45,7 @@ def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any
     run, starts = shared_predicates(src, dst, pred)
     values, shared = pred.load(), extent(src.layout) // extent(pred.layout)
     decisions = [values[start // shared] for start in starts]
-    return list(zip(views(src, run, starts), views(dst, run, starts), decisions, strict=True))
+    return list(zip(runs(src, run, starts), runs(dst, run, starts), decisions, strict=True))
 
 
 def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, list[int]]:
@@ -65,7 +63,7 @@ def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, l
             help=f"make a bool for each element, or for each of the {total // first} runs of the first mode",
         )
     whole = pred.layout if have == total else make_layout(Layout(first, 0), pred.layout)
-    shapes, strides = _leaves(whole.shape), _leaves(whole.stride)
+    shapes, strides = flatten_to_tuple(whole.shape), flatten_to_tuple(whole.stride)
     weights = [1]
     for n in shapes:
         weights.append(weights[-1] * n)
@@ -82,14 +80,9 @@ def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, l
     return run, starts
 
 
-def views(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
-    """Yield the elements of `run` in `t`, from each start on."""
-    part = coalesce(composition(t.layout, run))
-    offsets = [t.layout(start) for start in starts]
-    kind = t._retyped_type(part, align=gcd(t._type.align, *(known_divisor(o) * t.dtype.bytes for o in offsets)))
-    for offset in offsets:
-        moved = None if type(offset) is int and offset == 0 else as_value(offset)
-        yield emit(TensorView(t.value, kind, moved))
+def runs(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
+    """Return the elements of `run` in `t`, from each start on."""
+    return views(t, coalesce(composition(t.layout, run)), [t.layout(start) for start in starts])
 
 
 def explain_copy(src: Tensor, dst: Tensor, pred: Any = None) -> str:
@@ -99,7 +92,7 @@ def explain_copy(src: Tensor, dst: Tensor, pred: Any = None) -> str:
     seen = [src, dst]
     if isinstance(pred, Tensor):
         run, starts = shared_predicates(src, dst, pred)
-        seen = [next(views(t, run, starts)) for t in seen]
+        seen = [next(runs(t, run, starts)) for t in seen]
         lines.append(f"{len(starts)} predicates, each for {extent(run)} elements, of which it")
         if extent(run) == 1:
             lines.append("(a predicate with stride 0 along a mode is shared by its elements)")
@@ -125,13 +118,11 @@ def _limit(t: TensorType) -> str:
     if widest == 16:
         return "the widest there is"
     flat = coalesce(t.layout)
-    run = next((s for s, d in zip(_leaves(flat.shape), _leaves(flat.stride), strict=True) if d == 1), 1)
+    run = next(
+        (s for s, d in zip(flatten_to_tuple(flat.shape), flatten_to_tuple(flat.stride), strict=True) if d == 1), 1
+    )
     if t.swizzle is not None and t.swizzle.bits and 1 << t.swizzle.base <= widest:
         return f"the swizzle {t.swizzle} leaves {1 << t.swizzle.base} bytes together"
     if run * t.elem.bytes <= widest:
         return f"{run} elements are contiguous in {t.layout}"
     return f"the address is known to be a multiple of {t.align} bytes only, its parts of {widest}"
-
-
-def _leaves(x: Any) -> tuple[Any, ...]:
-    return tuple(leaf for part in x for leaf in _leaves(part)) if isinstance(x, tuple) else (x,)

@@ -182,9 +182,9 @@ def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ..
     within   functions that are being replaced: one that calls itself is left as it is
     """
     if isinstance(x, partial):
-        held = x.func, x.args, tuple(x.keywords.items())
-        made = replaced(held, place, within)
-        return x if made is held else partial(made[0], *made[1], **dict(made[2]))
+        whole = x.func, x.args, tuple(x.keywords.items())
+        made = replaced(whole, place, within)
+        return x if made is whole else partial(made[0], *made[1], **dict(made[2]))
     if type(x) in (tuple, list):
         parts = type(x)(replaced(item, place, within) for item in x)
         return x if all(map(operator.is_, x, parts)) else parts
@@ -295,7 +295,7 @@ def copied(
     cells = tuple(CellType() if each is _Unbound else CellType(each) for each in contents)
     known = function.__globals__ if names is None else names
     made = FunctionType(function.__code__, known, function.__name__, defaults or None, cells)
-    made.__kwdefaults__ = dict(named) or None  # type: ignore[assignment]
+    made.__kwdefaults__ = dict(named) or None
     made.__dict__.update(function.__dict__)
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made

@@ -206,14 +206,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return tensor, tuple(_index(index).value for index in coord)
 
     def _sliced(self, key: Any) -> Tensor:
-        coord = key if isinstance(key, tuple) else (key,)
-        if Ellipsis in coord:
-            at = coord.index(Ellipsis)
-            coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
-        if len(coord) != self.ndim:
-            of = f"a tensor of {self.ndim} mode{'s' if self.ndim != 1 else ''}"
-            raise mistake("rank", f"{len(coord)} indices into {of}", f"its layout is {self.layout}")
-        kept, fixed = _split(coord, self.layout)
+        kept, fixed = _split(key, self.layout)
         return self._moved(layouts.make_layout(*kept) if kept else Layout((), ()), fixed)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> Tensor:
@@ -539,12 +532,16 @@ def check_tiler(tiler: Any) -> None:
             raise mistake("runtime-index", text, help="`cl.dim(n)` makes an extent of a run-time number")
 
 
-def _split(key: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[tuple[Any, Layout]]]:
+def _split(key: Any, layout: Layout) -> tuple[list[Layout], list[tuple[Any, Layout]]]:
     """Return the modes that a key keeps, and (coordinate, mode) of those it fixes."""
     kept: list[Layout] = []
     fixed: list[tuple[Any, Layout]] = []
+    key = key if isinstance(key, tuple) else (key,)
+    if Ellipsis in key:
+        at = key.index(Ellipsis)
+        key = (*key[:at], *(None,) * (layout.rank - len(key) + 1), *key[at + 1 :])
     if len(key) != layout.rank:
-        raise mistake("rank", f"{len(key)} indices into {layout.rank} modes, {layout}")
+        raise mistake("rank", f"{len(key)} indices into {layout.rank} mode{'s' * (layout.rank != 1)}, {layout}")
     for index, mode in zip(key, layout, strict=True):
         if index is None or isinstance(index, slice):
             kept.append(mode)

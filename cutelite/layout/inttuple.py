@@ -360,10 +360,7 @@ def ceil_div(a: Any, b: Any) -> Any:
     ((2, 8), (1, 3))
     """
     if isinstance(b, tuple):
-        modes = _modes(a)
-        if len(modes) < len(b):
-            raise LayoutError("ceil_div", f"{show(a)} has fewer modes than {show(b)}", rank=len(modes))
-        return tuple(ceil_div(x, y) for x, y in zip(modes, b, strict=False)) + modes[len(b) :]
+        return _by_mode(ceil_div, a, b)
     if isinstance(a, tuple):
         left: list[Any] = []
         for item in a:
@@ -384,13 +381,17 @@ def round_up(a: Any, b: Any) -> Any:
     (12, (12, 8, 3))
     """
     if isinstance(b, tuple):
-        modes = _modes(a)
-        if len(modes) < len(b):
-            raise LayoutError("round_up", f"{show(a)} has fewer modes than {show(b)}", rank=len(modes))
-        return tuple(round_up(x, y) for x, y in zip(modes, b, strict=False)) + modes[len(b) :]
+        return _by_mode(round_up, a, b)
     if isinstance(a, tuple):
         raise LayoutError("round_up", f"{show(a)} is a tuple, {b} is not: give a number for each mode", rank=len(a))
     return ceil_div(a, b) * b
+
+
+def _by_mode(function: Callable[[Any, Any], Any], a: Any, b: tuple[Any, ...]) -> tuple[Any, ...]:
+    modes = _modes(a)
+    if len(modes) < len(b):
+        raise LayoutError(function.__name__, f"{show(a)} has fewer modes than {show(b)}", rank=len(modes))
+    return *map(function, modes[: len(b)], b), *modes[len(b) :]
 
 
 def shape_div(a: Any, b: Any) -> Any:

@@ -302,14 +302,18 @@ def _picture(layout: AnyLayout) -> str | None:
 
 
 def plus(index: Any, offset: Any) -> Any:
-    """Add an index and an offset, or coordinates of any length; adding 0 emits nothing."""
+    """Add an index and an offset, or coordinates, 0 where one is shorter; adding 0 emits nothing."""
     if isinstance(index, tuple) and isinstance(offset, tuple):
         width = max(len(index), len(offset))
         index, offset = (x + (0,) * (width - len(x)) for x in (index, offset))
         return tuple(map(plus, index, offset))
     if isinstance(offset, int) and offset == 0:
         return index
-    return offset if isinstance(index, int) and index == 0 else index + offset
+    if isinstance(index, int) and index == 0:
+        return offset
+    if isinstance(index, tuple) or isinstance(offset, tuple):
+        raise LayoutError("coordinates", f"{index} and {offset} do not nest alike")
+    return index + offset
 
 
 AnyLayout: TypeAlias = "Layout | ComposedLayout"
