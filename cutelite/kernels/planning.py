@@ -47,19 +47,21 @@ def planned(function: F) -> F:
     Where torch's compiler traces the function, as it may where that goes to an operator, a call with `out=`, which has
     none, breaks the graph.
     """
-    return _planned(function, _apart)
+    return _planned(function, ("out",))
 
 
-def planned_whole(function: F) -> F:
+def planned_whole(*functions: str) -> Callable[[F], F]:
     """Decorator: as `planned`, of a function that tells which calls go to an operator, also those with `out=`.
 
     So a planned call is not even asked that: no call with a plan goes to one.
+
+    functions  arguments that no operator takes: see `breaking`
     """
-    return _planned(function, lambda call: function)
+    return lambda function: _planned(function, functions)
 
 
-def _planned(function: F, with_out: Callable[[Any], Any]) -> F:
-    """`planned`; with_out: of the planned function, what torch's compiler traces of a call with `out=`."""
+def _planned(function: F, names: tuple[str, ...]) -> F:
+    """`planned`; names: see `breaking`."""
     found: F | None = None
 
     @functools.wraps(function)
@@ -69,15 +71,41 @@ def _planned(function: F, with_out: Callable[[Any], Any]) -> F:
         if torch is None:
             return function(*args, **kwargs)
         if torch.compiler.is_dynamo_compiling():
-            return (function if kwargs.get("out") is None else apart)(*args, **kwargs)
+            return (apart if _given(names, kwargs) else function)(*args, **kwargs)
         if found is None:
             from cutelite.interop.planned import planned as on_tensors
 
             found = on_tensors(function, _state)
         return found(*args, **kwargs)
 
-    apart = with_out(call)
+    apart = _apart(call)
     return call  # type: ignore[return-value]
+
+
+def breaking(*names: str) -> Callable[[F], F]:
+    """Decorator: calls with some arguments break the graph of torch's compiler, and run as they do without it.
+
+    So they have the derivatives that they have without it, or are refused: the function that launches, which would
+    break the graph later, knows of no derivative.
+
+    names   of arguments, given by keyword, that are neither None nor texts
+    """
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            torch = sys.modules.get("torch")
+            broken = torch is not None and torch.compiler.is_dynamo_compiling() and _given(names, kwargs)
+            return (apart if broken else function)(*args, **kwargs)
+
+        apart = _apart(function)
+        return call  # type: ignore[return-value]
+
+    return decorated
+
+
+def _given(names: tuple[str, ...], kwargs: dict[str, Any]) -> bool:
+    return any(kwargs.get(name) is not None and not isinstance(kwargs[name], str) for name in names)
 
 
 def planned_alone(*changed: str, jax: bool = False) -> Callable[[F], F]:

@@ -20,8 +20,9 @@ import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.kernels import gemm as kernel
 from cutelite.kernels.attention import attention as attend
-from cutelite.kernels.attention import backward_call
+from cutelite.kernels.attention import attention_varlen, backward_call, create_block_mask
 from cutelite.kernels.attention import operators as attention
+from cutelite.kernels.gemm import grouped
 from cutelite.kernels.gemm import operators as gemm
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import backward, call, routing
@@ -343,6 +344,50 @@ def test_each_argument_that_needs_a_gradient_is_refused(function: Callable[..., 
     for word in words:
         with pytest.raises(cl.ArgumentError, match=f"has no derivative, and {word} needs a gradient"):
             function(**dict.fromkeys(words) | {word: torch.zeros(1, requires_grad=True)})
+
+
+def below_made() -> Any:
+    return create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 8, 8)
+
+
+GROUPS, STARTS = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ((3, 8), (0, 3, 8)))
+WITH_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "score_mod": (lambda x: attend(x, x, x, score_mod=lambda score, *_: score * 2.0), (1, 8, 1, 64)),
+    "mask_mod": (lambda x: attend(x, x, x, mask_mod=lambda b, h, q_idx, kv_idx: q_idx >= kv_idx), (1, 8, 1, 64)),
+    "block_mask": (lambda x: attend(x, x, x, block_mask=below_made()), (1, 8, 1, 64)),
+    "score_mod of sequences": (
+        lambda x: attention_varlen(x, x, x, STARTS, score_mod=lambda score, *_: score * 2.0), (8, 1, 64)
+    ),
+    "activation": (lambda x: kernel.gemm(x, x, activation=lambda v: v * 2.0), (8, 8)),
+    "gate": (lambda x: kernel.gemm(x, x, gate=lambda v: v * 2.0), (16, 16)),
+    "finish": (lambda x: kernel.gemm(x, x, finish=cl.Finish(lambda piece: piece.result(piece.sums))), (8, 8)),
+    "finish of groups": (
+        lambda x: grouped.gemm(x, x[None, :].expand(2, 8, 8), GROUPS, finish=cl.Finish(lambda p: p.result(p.sums))),
+        (8, 8),
+    ),
+    "finish of padded groups": (
+        lambda x: grouped.padded(x, x, GROUPS, finish=cl.Finish(lambda p: p.result(p.sums))), (2, 8, 8)
+    ),
+}  # fmt: skip
+"""Calls with functions, which no operator takes, and the shape of their argument."""
+
+
+@pytest.mark.parametrize("name", WITH_FUNCTIONS)
+def test_no_gradient_is_lost_where_a_function_breaks_the_graph(name: str) -> None:
+    """Compiled code gives the gradient that other code gives, or refuses what that refuses."""
+    function, shape = WITH_FUNCTIONS[name]
+
+    def gradient_of(function: Callable[..., Any]) -> Any:
+        x = random(*shape).requires_grad_()
+        try:
+            return torch.autograd.grad(function(x).float().sum(), x)[0]
+        except ValueError as error:
+            return str(error)
+
+    torch._dynamo.reset()
+    found = gradient_of(torch.compile(lambda x: function(x * 1) + x, backend="eager"))
+    wanted = gradient_of(lambda x: function(x * 1) + x)
+    assert torch.equal(found, wanted) if isinstance(wanted, torch.Tensor) else found == wanted and "derivative" in found
 
 
 def as_tensor(x: Any) -> Any:

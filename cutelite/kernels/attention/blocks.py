@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.dispatch.device import has_gpu
+from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Misfit, as_number, is_torch
 from cutelite.kernels.arrays import dtype_of
 from cutelite.kernels.attention.scores import MASK_MOD
@@ -65,6 +66,7 @@ class BlockMask:
         return 100.0 * (1.0 - visited / whole)
 
 
+@untraced
 def create_block_mask(
     mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,

@@ -50,7 +50,7 @@ ALIKE_IN_L2 = 4 * 2**20
 
 
 @in_words_of_caller
-@planned_whole
+@planned_whole("score_mod", "mask_mod", "block_mask")
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

@@ -23,7 +23,7 @@ MOST_KEYS = (1 << 31) - 512
 
 
 @underived()
-@planned_whole
+@planned_whole()
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

@@ -73,9 +73,9 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, mods: Mods, block_mask: Any = None, 
 
     Errors  ValueError for a call with functions where calls are traced other than by Dynamo, which breaks the graph
     """
-    plain = mods == (None, None) and block_mask is None
     if torch.compiler.is_dynamo_compiling():
-        return plain
+        return True  # those with functions are not traced
+    plain = mods == (None, None) and block_mask is None
     if not plain and traced(q, k, v) and not in_levels():
         raise Misfit("attention with functions is no operator: it cannot be traced, exported or run without data")
     return wants_operator(q, k, v, sinks)

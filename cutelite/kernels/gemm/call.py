@@ -44,7 +44,7 @@ ROWS = (8, 16, 32, 64)
 
 
 @in_words_of_caller
-@planned_whole
+@planned_whole("activation", "gate", "finish", "prepare")
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,

@@ -45,7 +45,7 @@ from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import breaking, planned
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
@@ -207,6 +207,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 
 @in_words_of_caller
+@breaking("finish")
 @takes_jax()
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
@@ -248,6 +249,7 @@ def rows_of_groups(
 
 
 @in_words_of_caller
+@breaking("finish")
 @takes_jax()
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None

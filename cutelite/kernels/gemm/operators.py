@@ -51,9 +51,9 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How, functions: bool) 
     functions  it has `finish` or `prepare`
     Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
     """
-    function = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
     if torch.compiler.is_dynamo_compiling():
-        return not function and not functions
+        return True  # calls with functions are not traced
+    function = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
     given = [x for x in (a, b, *how[:4]) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):
         return False  # arrays of other libraries beside tensors: the function on arrays checks them

@@ -34,7 +34,7 @@ from cutelite.kernels.rows import embedding
 def wanted(*given: Any, out: Any, functions: bool) -> bool:
     """Tell whether a call goes to an operator: see `gemm.arrays.by_operator`."""
     if torch.compiler.is_dynamo_compiling():
-        return not functions
+        return True  # calls with functions are not traced
     if left_out():
         return False
     if out is not None or functions:

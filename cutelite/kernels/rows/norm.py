@@ -56,7 +56,7 @@ class Normed(NamedTuple):
 
 
 @in_words_of_caller
-@planned_whole
+@planned_whole()
 def rms_norm(
     x: Any,
     weight: Any = None,
@@ -85,7 +85,7 @@ def rms_norm(
 
 
 @in_words_of_caller
-@planned_whole
+@planned_whole()
 def layer_norm(
     x: Any,
     weight: Any = None,
