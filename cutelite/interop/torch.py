@@ -150,13 +150,14 @@ def custom_op(
 
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
-            symbols, found = symbols_of(args), None
+            every, found = (*args, *kwargs.values()), None
+            symbols = symbols_of(every)
             with diverted(nothing), imagined_addresses():
                 if checked and all(x.node.has_hint() for x in symbols):
-                    found = function(*with_extents(args), **kwargs)
+                    found = function(*with_extents(args), **{name: with_extents(x) for name, x in kwargs.items()})
                 if told.returns and (symbols or not checked):
                     found = giving(*args, **kwargs)
-            check_places(f"{made._qualname}: ", args, found)
+            check_places(f"{made._qualname}: ", every, found)
             return found
 
         made.register_fake(fake)
@@ -268,10 +269,11 @@ def without_views(function: Function) -> Function:
 def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
     """Return the function that allocates results like the arguments of these names of an operator, one or a tuple."""
     every, one = [argument.name for argument in schema.arguments], isinstance(names, str)
-    places = [every.index(name) for name in ((names,) if one else names)]
+    wanted = (names,) if isinstance(names, str) else names
 
-    def allocate(*args: Any) -> Any:
-        made = tuple(args[place].new_empty(args[place].shape) for place in places)
+    def allocate(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(every, args, strict=False)) | kwargs
+        made = tuple(given[name].new_empty(given[name].shape) for name in wanted)
         return made[0] if one else made
 
     return allocate
@@ -297,7 +299,7 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     """
     names = names or ("out",)
     schema, count = operator._opoverload._schema, len(names)
-    told = str(schema).partition("(")[2].rpartition(") ->")[0].split(", ")
+    told = [x for x in str(schema).partition("(")[2].rpartition(") ->")[0].split(", ") if x != "*"]
     first = next((i for i, x in enumerate(schema.arguments) if x.has_default_value()), len(told))
     told[first:first] = [f"Tensor(out{i}!) {name}" for i, name in enumerate(names)]
     changed = [x.name for x in schema.arguments if x.alias_info is not None and x.alias_info.is_write]
@@ -305,7 +307,8 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     def into(*args: Any) -> None:
         given, out = [*args[:first], *args[first + count :]], args[first : first + count]
         given += [x.default_value for x in schema.arguments[len(given) :]]  # torch omits defaults
-        function(*given, out=out if count > 1 else out[0])
+        named = {x.name: each for x, each in zip(schema.arguments, given, strict=True) if x.kwarg_only}
+        function(*given[: len(given) - len(named)], out=out if count > 1 else out[0], **named)
 
     made = torch.library.custom_op(
         f"{operator._qualname}.out", into, mutates_args=(*changed, *names), schema=f"({', '.join(told)}) -> ()"

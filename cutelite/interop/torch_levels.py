@@ -36,14 +36,14 @@ def derive_in_levels(operator: Any, devices: tuple[str, ...]) -> None:
     """
     usual, alone = make_autograd_impl(operator._opoverload, operator), function_of(operator)
 
-    def call(keyset: Any, *args: Any) -> Any:
+    def call(keyset: Any, *args: Any, **named: Any) -> Any:  # named: keyword-only arguments, which are no tensors
         if not in_levels():
-            return usual(keyset, *args)
+            return usual(keyset, *args, **named)
         check_tangents(*args)
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
-            return usual(keyset, *args)
+            return usual(keyset, *args, **named)
         with enable_single_level_autograd_function():
-            return alone.apply(*args, keyset)
+            return alone.apply(*args, (keyset, named))
 
     for device in devices:
         key = f"Autograd{torch._C._dispatch_key_for_device(device)}"
@@ -79,17 +79,18 @@ def function_of(operator: Any) -> Any:
     overload = operator._opoverload
 
     class Alone(_SingleLevelFunction):  # type: ignore[misc]
-        """Its last argument is the set of dispatch keys."""
+        """Its last argument is the set of dispatch keys, and keyword-only arguments."""
 
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
-            *args, keyset = given
+            *args, (keyset, named) = given
             lower = torch.enable_grad(), _set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd()
             with lower[0], lower[1], lower[2]:  # other levels have derivatives of their own
-                found = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args)
+                found = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args, **named)
             if operator._setup_context_fn is not None:
-                filled, _ = fill_defaults(overload._schema, args, {})
-                operator._setup_context_fn(ctx=ctx, inputs=filled, output=found)
+                filled, named = fill_defaults(overload._schema, args, named)
+                more = {"keyword_only_inputs": named} if named else {}
+                operator._setup_context_fn(ctx=ctx, inputs=filled, output=found, **more)
             return found
 
         @staticmethod
@@ -129,8 +130,8 @@ def refuse_tangents(*_: Any) -> None:
 def batch_one_by_one(operator: Any) -> None:
     """Make `torch.vmap` call an operator of tensors for each element of a batch."""
 
-    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
-        found = one_by_one(operator, info.batch_size, in_dims, args)
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any, **named: Any) -> tuple[Any, Any]:
+        found = one_by_one(functools.partial(operator, **named), info.batch_size, in_dims, args)
         return found, 0 if isinstance(found, torch.Tensor) else type(found)(0 for _ in found)
 
     operator.register_vmap(over_batch)

@@ -9,6 +9,7 @@ folded(experts, "x", "index")       under vmap the rows of the whole batch are c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -42,13 +43,13 @@ def caster(overload: Any, places: Sequence[int], device: str, key: str) -> Calla
     """Return the operator's implementation under autocast: it casts, and calls the operator without autocast."""
     without = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
 
-    def call(_: Any, *args: Any) -> Any:
+    def call(_: Any, *args: Any, **named: Any) -> Any:
         dtype, given = torch.get_autocast_dtype(device), list(args)
         for place in places:
             if place < len(given):
                 given[place] = narrowed(given[place], dtype)
         with torch._C._ExcludeDispatchKeyGuard(without):
-            return overload(*given)
+            return overload(*given, **named)
 
     return call
 
@@ -80,8 +81,8 @@ def batched(operator: Any, *names: str, unless: Sequence[str] = ()) -> None:
     """
     places, alone = places_of(operator, names), places_of(operator, unless)
 
-    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        given = list(args)
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any, **named: Any) -> Any:
+        given, call = list(args), partial(operator, **named)
         plain = all(place >= len(given) or given[place] is None for place in alone)
         if plain and all(place in places for place, at in enumerate(in_dims) if has_batch(at)):
             for place in places:
@@ -89,9 +90,9 @@ def batched(operator: Any, *names: str, unless: Sequence[str] = ()) -> None:
                     at = in_dims[place]
                     one = given[place].expand(info.batch_size, *given[place].shape) if at is None else given[place]
                     given[place] = one if at is None else one.movedim(at, 0)
-            found = operator(*given)
+            found = call(*given)
         else:
-            found = one_by_one(operator, info.batch_size, in_dims, args)
+            found = one_by_one(call, info.batch_size, in_dims, args)
         return found, tree_map(lambda each: None if each.shape == (0,) else 0, found)
 
     operator.register_vmap(over_batch)
@@ -105,16 +106,16 @@ def folded(operator: Any, *names: str) -> None:
     """
     places = places_of(operator, names)
 
-    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        given, size, rows = list(args), info.batch_size, 0
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any, **named: Any) -> Any:
+        given, size, rows, call = list(args), info.batch_size, 0, partial(operator, **named)
         if all(place in places for place, at in enumerate(in_dims) if has_batch(at)):
             for place in places:
                 at, x = in_dims[place], given[place]
                 batch = x.expand(size, *x.shape) if at is None else x.movedim(at, 0)
                 given[place], rows = batch.flatten(0, 1), batch.shape[1]
-            found = tree_map(lambda each: each.unflatten(0, (size, rows)), operator(*given))
+            found = tree_map(lambda each: each.unflatten(0, (size, rows)), call(*given))
         else:
-            found = one_by_one(operator, size, in_dims, args)
+            found = one_by_one(call, size, in_dims, args)
         return found, tree_map(lambda _: 0, found)
 
     operator.register_vmap(over_batch)

@@ -15,7 +15,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import custom_op, out_form
+from cutelite.interop.torch_transforms import autocast
 
 N = cl.dims("N")
 EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "interop")
@@ -51,6 +52,49 @@ def backward(ctx: Any, grad: Any) -> tuple[Any, Any, None]:
 
 
 muladd.register_autograd(backward, setup_context=remember)
+
+
+def squared(a: torch.Tensor, /, b: torch.Tensor | None = None, *, by: float = 0.0, out: Any = None) -> torch.Tensor:
+    found = torch.empty_like(a) if out is None else out
+    multiply_add[cl.ceil_div(a.numel(), 128), 128](a, a if b is None else b, by, found)
+    return found
+
+
+@custom_op("cutelite_tests::squared", mutates_args=(), results="a")
+def squared_op(a: torch.Tensor, b: torch.Tensor | None = None, *, by: float = 0.0) -> torch.Tensor:
+    return squared(a, b, by=by)
+
+
+def remember_squared(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+    assert keyword_only_inputs == {"by": 2.0}
+    ctx.save_for_backward(inputs[0])
+
+
+squared_op.register_autograd(lambda ctx, grad: (2 * grad * ctx.saved_tensors[0], None), setup_context=remember_squared)
+autocast(squared_op, "a")
+out_form(squared_op, squared)
+
+
+def test_an_operator_with_arguments_by_keyword_alone() -> None:
+    """In every way in which torch calls it."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    a = torch.arange(-150.0, 150.0, device=device).requires_grad_()
+    both = torch.stack([a.detach(), -a.detach()])
+    assert squared_op(a, by=2.0).equal(a * a + 2)
+    assert squared_op(a.detach(), b=both[1]).equal(a * -a)
+    assert torch.vmap(lambda x: squared_op(x, by=2.0))(both).equal(both * both + 2)
+    for gradient in (
+        torch.autograd.grad(squared_op(a, by=2.0).sum(), a)[0],
+        torch.func.grad(lambda x: squared_op(x, by=2.0).sum())(a.detach()),
+        torch.vmap(torch.func.grad(lambda x: squared_op(x, by=2.0).sum()))(both)[0],
+    ):
+        assert gradient.equal(2 * a)
+    compiled = torch.compile(lambda x: squared_op(x, by=2.0) + 1, fullgraph=True, dynamic=True, backend="aot_eager")
+    assert compiled(a).equal(a * a + 3)
+    out = torch.empty_like(both[0])
+    torch.ops.cutelite_tests.squared.out(a.detach(), out, by=4.0)
+    assert out.equal(a * a + 4)
+    torch.library.opcheck(squared_op, (a,), {"by": 2.0})
 
 
 def test_shapes_are_known_without_a_gpu() -> None:
