@@ -14,7 +14,7 @@ loss.py         the loss of a language model in training
 calls.py        calls for `cutelite.warm`
 parallel.py     `shard`: a part of a model for each process           sums.py        sums over processes
 parted_loss.py  the loss of a head that is shared out      pairs.py        sums over two GPUs
-operators.py    products of one input with several weights, as an operator of torch
+operators.py    products of one input with several weights, as an operator of torch      scaled.py      those in fp8
 """
 
 from cutelite.models.accelerate import Report, accelerate, restore

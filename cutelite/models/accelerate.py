@@ -51,15 +51,16 @@ class Known:
     if_: Callable[[Any], bool] = lambda layer: True
 
 
-def optional(model: str, name: str) -> tuple[Any, ...]:
-    """Return the class of that name of a model that the installed `transformers` may lack; then none."""
+def optional(module: str, name: str) -> tuple[Any, ...]:
+    """Return the class of that name of a module that the installed `transformers` may lack; then none."""
     try:
-        return (getattr(importlib.import_module(f"transformers.models.{model}.modeling_{model}"), name),)
+        return (getattr(importlib.import_module(f"transformers.{module}"), name),)
     except ModuleNotFoundError:
         return ()
 
 
-GEMMA4: tuple[Any, ...] = optional("gemma4", "Gemma4RMSNorm")
+GEMMA4: tuple[Any, ...] = optional("models.gemma4.modeling_gemma4", "Gemma4RMSNorm")
+IN_FP8: tuple[Any, ...] = optional("integrations.finegrained_fp8", "FP8Linear")
 
 KNOWN = (
     Known(
@@ -121,6 +122,7 @@ KNOWN = (
     Known("router", (modeling_mixtral.MixtralTopKRouter,), routers.MixtralRouter),
     Known("dense layer", (nn.Linear,), dense.Linear),
     Known("dense layer", (Conv1D,), dense.TurnedLinear),
+    Known("dense layer in fp8", IN_FP8, dense.ScaledLinear, dense.in_blocks),
     Known(
         "embedding", (nn.Embedding,), layers.Embedding,
         lambda layer: layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse),

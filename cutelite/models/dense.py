@@ -13,7 +13,9 @@ from torch.nn.modules import module
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from cutelite.kernels.arguments import needs_gradient
+from cutelite.kernels.gemm.fp8_configs import BLOCK
 from cutelite.models.operators import beside, linear
+from cutelite.models.scaled import scaled_linear
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
@@ -52,6 +54,48 @@ class TurnedLinear:
         return linear(x, [self.weight.T], self.bias) if taken(x, self.weight) else super().forward(x)  # type: ignore[misc]
 
 
+class ScaledLinear:
+    """transformers' dense layer of e4m3 with block scales, as `torch.ops.cutelite.scaled_linear`: without gradients.
+
+    weight_scale_inv  what each 128 x 128 of the weight is multiplied by
+    """
+
+    weight: Tensor
+    weight_scale_inv: Tensor
+    bias: Tensor | None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return ``input @ (weight * scales).T + bias``, of an input that is quantised likewise."""
+        if self.takes(input):
+            return products([self], input)
+        return super().forward(input)  # type: ignore[misc]
+
+    def takes(self, x: Tensor) -> bool:
+        """Tell whether the kernels compute the layer: of bf16, where no gradient is wanted. Weights have none."""
+        given = x, self.weight, self.weight_scale_inv
+        dtypes = torch.bfloat16, torch.float8_e4m3fn, torch.float32
+        return all(a.dtype == b for a, b in zip(given, dtypes, strict=True)) and not (
+            wrapped(*given) or needs_gradient(x)
+        )
+
+
+def products(layers: list[Any], x: Tensor) -> Tensor:
+    """Return the results of `ScaledLinear`s for the same input, which is quantised once, one behind the other."""
+    biases = [layer.bias for layer in layers]
+    bias = None if biases[0] is None else torch.cat(biases).detach()
+    found: Tensor = scaled_linear(
+        x, [layer.weight.detach() for layer in layers], [layer.weight_scale_inv.detach() for layer in layers], bias
+    )
+    return found
+
+
+def in_blocks(layer: Any) -> bool:
+    """Tell whether a dense layer of transformers in fp8 has scales as the kernels take them."""
+    (n, k), size = layer.weight.shape, layer.block_size
+    whole = n % 8 == 0 and k % 16 == 0 and layer.weight.dtype == torch.float8_e4m3fn
+    return whole and size is not None and tuple(size) == (BLOCK, BLOCK) and layer.activation_scale is None
+
+
 class Joined:
     """A layer that keeps weights with the same input next to each other in memory, so that one GEMM multiplies them.
 
@@ -65,6 +109,9 @@ class Joined:
         dense = [getattr(self, name) for name in self.parts]
         if all(isinstance(part, Linear) and taken(part.weight) for part in dense):
             beside([part.weight for part in dense])
+        elif all(isinstance(part, ScaledLinear) and not wrapped(part.weight) for part in dense):
+            beside([part.weight for part in dense])
+            beside([part.weight_scale_inv for part in dense])
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         """Convert as `nn.Module` does for `to`, `cuda` and `half`: it makes a new tensor of each weight."""
@@ -86,6 +133,9 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
         if taken(x, *weights) and len(set(none)) == 1:
             bias = None if none[0] else torch.cat(biases)
             return linear(entered(x, layers[0].entered_from), weights, bias)
+    alike = len({layer.bias is None for layer in layers if isinstance(layer, ScaledLinear)}) == 1
+    if alike and all(isinstance(layer, ScaledLinear) and plain(layer) and layer.takes(x) for layer in layers):
+        return products(layers, x)
     return torch.cat([layer(x) for layer in layers], -1)
 
 

@@ -18,8 +18,9 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from torch.nn import functional
 from torch.utils._pytree import tree_map_only
-from transformers.integrations import moe
+from transformers.integrations import finegrained_fp8, moe
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRMSNorm
 from transformers.models.qwen2.modeling_qwen2 import Qwen2Attention
@@ -27,8 +28,9 @@ from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
+from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, experts, masks, mlps, norms, restore
+from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
@@ -828,3 +830,73 @@ def test_gradients_of_checkpoints_of_tied_words_and_of_some_weights_alone() -> N
     found = gradients()
     assert found.keys() == own.keys() and len(own) == 2
     assert all(off(found[name], own[name]) < 2e-2 for name in own)
+
+
+def in_blocks(layer: Any) -> Any:
+    """The dense layer in fp8 with block scales, as `transformers` has it in models of such checkpoints."""
+    found = finegrained_fp8.FP8Linear(
+        layer.in_features, layer.out_features, block_size=(128, 128), has_bias=layer.bias is not None
+    )
+    (n, k), wide = layer.weight.shape, layer.weight.detach().float()
+    padded = functional.pad(wide, (0, -k % 128, 0, -n % 128)).unflatten(0, (-1, 128)).unflatten(2, (-1, 128))
+    scales = padded.abs().amax((1, 3)) / 448
+    narrow = (padded / scales[:, None, :, None]).flatten(2).flatten(0, 1)[:n, :k].to(torch.float8_e4m3fn)
+    found.weight, found.weight_scale_inv = (torch.nn.Parameter(x, requires_grad=False) for x in (narrow, scales))
+    found.bias = layer.bias
+    return found.to(DEVICE)
+
+
+def by_blocks(x: Any, weight: Any, scales: Any, block_size: Any, bias: Any = None, *_: Any) -> Any:
+    """What such a layer computes, in f32: `transformers` has kernels for GPUs alone, which it downloads."""
+    (n, k), wide = weight.shape, functional.pad(x.float(), (0, -x.shape[-1] % 128)).unflatten(-1, (-1, 128))
+    tops = wide.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 448
+    narrow = ((wide / tops).to(torch.float8_e4m3fn).float() * tops).flatten(-2)[..., :k]
+    of_weight = scales.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+    out = (narrow @ (weight.float() * of_weight).T).to(x.dtype)
+    return out if bias is None else out + bias
+
+
+@pytest.mark.parametrize("inner", [256, 272])
+def test_dense_layers_in_fp8_with_block_scales(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an inner size of 272 columns, 128 rows have weights of two layers: there is a GEMM for each."""
+    monkeypatch.setattr(finegrained_fp8, "fp8_linear", by_blocks)
+    own = made("Qwen2", hidden_size=144, head_dim=32, num_key_value_heads=4, intermediate_size=inner).eval()
+    for layer in list(own.model.layers.modules()):
+        for name, part in list(layer.named_children()):
+            if type(part) is torch.nn.Linear:
+                setattr(layer, name, in_blocks(part))
+    ours = copy.deepcopy(own)
+    report = accelerate(ours)
+    assert len(report.changed["dense layer in fp8"]) == 14 and not report.left
+    block, words = ours.model.layers[0], tokens()
+    weights = [block.mlp.gate_proj, block.mlp.up_proj]
+    assert joined([part.weight for part in weights]) is not None
+    asked: list[tuple[int, ...]] = []
+    multiply = fp8_block.multiply
+
+    def watched(a: Any, b: Any, *more: Any) -> Any:
+        asked.append(tuple(b.shape))
+        return multiply(a, b, *more)
+
+    monkeypatch.setattr(fp8_block, "multiply", watched)
+    x = torch.randn(2, 3, 144).to(DEVICE, torch.bfloat16)
+    with torch.no_grad():
+        both = dense.projected(x, weights)
+        for part, found in zip(weights, both.split(inner, -1), strict=True):
+            wide = by_blocks(x.float(), part.weight, part.weight_scale_inv, None)
+            assert (found - wide).norm() < 3e-3 * wide.norm()
+        assert asked == ([(2 * inner, 144)] if inner == 256 else [(inner, 144)] * 2)
+        found, wanted = ours(words).logits.float(), own(words).logits.float()
+    assert (found - wanted).norm() < 0.06 * wanted.norm()  # of e4m3's bits the last one differs here and there
+    x.requires_grad_()
+    assert "FP8LinearFunction" in type(weights[0](x).grad_fn).__name__  # transformers' own
+    restore(ours)
+    assert type(ours.model.layers[0].mlp.up_proj) is finegrained_fp8.FP8Linear
+
+
+def test_dense_layers_in_fp8_with_other_scales_are_left() -> None:
+    layer = torch.nn.Linear(144, 136, bias=False)
+    for change in ({"block_size": None}, {"block_size": (64, 64)}, {"activation_scheme": "static"}):
+        other = finegrained_fp8.FP8Linear(144, 136, **{"block_size": (128, 128)} | change)
+        assert accelerate(other).left == {"unknown FP8Linear": [""]}
+    assert not accelerate(in_blocks(layer)).left

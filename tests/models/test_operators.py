@@ -23,6 +23,7 @@ from cutelite.models.operators import (
     rotated_linear,
     summed_linear,
 )
+from cutelite.models.scaled import scaled_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -167,3 +168,25 @@ def test_a_dense_layer_that_fills_a_cache() -> None:
     appended_linear(*given)
     assert given[-3] == 3
     torch.testing.assert_close(given[-4][:, 0, 2], (x @ weights[2].T)[:, 0], atol=0.1, rtol=0.02)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_dense_layers_in_fp8_of_one_input(together: bool) -> None:
+    x, bias = random(2, 9, 144), random(168)
+    weights = [torch.randn(rows, 144, device=DEVICE).to(torch.float8_e4m3fn) for rows in (128, 40)]
+    scales = [torch.rand(1, 2, device=DEVICE) + 0.5 for _ in weights]
+    if together:
+        beside(weights)
+        beside(scales)
+    checks = "test_autograd_registration", "test_faketensor"  # others do arithmetic on e4m3
+    torch.library.opcheck(scaled_linear, (x, weights, scales, bias), test_utils=checks)
+    wide = [w.double() * s.double().repeat_interleave(128, 1)[:, :144] for w, s in zip(weights, scales, strict=True)]
+    right = x.double() @ torch.cat(wide).T + bias
+    off = scaled_linear(x, weights, scales, bias).double() - right
+    assert off.norm() < 0.04 * right.norm()  # as inputs in e4m3 have it
+    with pytest.raises(ValueError, match="bias has shape"):
+        scaled_linear(x, weights, scales, bias[1:])
+    with pytest.raises(ValueError, match="weights are 2 and scales 1"):
+        scaled_linear(x, weights, scales[:1], None)
+    with pytest.raises(ValueError, match="x has dtype torch.float16"):
+        scaled_linear(x.half(), weights, scales, None)
