@@ -8,9 +8,10 @@ from torch import Tensor
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import gated_halves
-from cutelite.models.dense import Joined, Linear, plain, project, projected, taken
+from cutelite.models.dense import Joined, Linear, ScaledLinear, plain, project, projected, taken
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import gated_linear, gated_mlp, normed_linear
+from cutelite.models.scaled import scaled_gated_linear
 from cutelite.models.summed import Normed, multiplies_norm, sum_and_norm, sums
 
 
@@ -56,7 +57,7 @@ class GatedMLP(Joined):
         if residual is not None and differentiated(x, whole, residual):
             found: Tensor = gated_mlp(x, [part.weight for part in parts], self.down_proj.weight, residual, gate)[0]
             return found
-        return project(self.down_proj, gated_halves(projected(x, parts), gate), residual)
+        return gated(self.down_proj, projected(x, parts), gate, residual)
 
 
 class WholeGatedMLP:
@@ -74,9 +75,17 @@ class WholeGatedMLP:
             return out
         if together(hidden_states, [self.gate_up_proj]) and len(self.gate_up_proj.weight) % 16 == 0:
             inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)), gate)
-        else:
-            inner = gated_halves(self.gate_up_proj(hidden_states), gate)
-        return project(self.down_proj, inner, None)
+            return project(self.down_proj, inner, None)
+        return gated(self.down_proj, self.gate_up_proj(hidden_states), gate, None)
+
+
+def gated(down: Any, both: Tensor, gate: str, residual: Tensor | None) -> Tensor:
+    """Return ``down(activation(left) * right)`` of the halves of `both`, plus `residual`."""
+    if not (isinstance(down, ScaledLinear) and plain(down) and down.takes(both)):
+        return project(down, gated_halves(both, gate), residual)
+    bias = None if down.bias is None else down.bias.detach()
+    out: Tensor = scaled_gated_linear(both, down.weight.detach(), down.weight_scale_inv.detach(), bias, gate)
+    return out if residual is None else residual + out
 
 
 def together(x: Tensor, parts: list[Any]) -> bool:

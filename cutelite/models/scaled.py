@@ -1,4 +1,7 @@
-"""One input times e4m3 weights with a scale for each 128 x 128: `torch.ops.cutelite.scaled_linear`.
+"""Operators of dense layers in e4m3, whose weights have a scale for each 128 x 128.
+
+    torch.ops.cutelite.scaled_linear          one input times several weights
+    torch.ops.cutelite.scaled_gated_linear    the product of a gate and its other half times a weight
 
 The input is quantised with a scale for each row and 128 along K, once for all weights. There is no derivative.
 """
@@ -43,6 +46,27 @@ def scaled_linear(x: Tensor, weights: Sequence[Tensor], scales: Sequence[Tensor]
     for weight, of_weight in together(weights, scales):
         fp8_block.multiply(q, weight, scale, of_weight, rows[:, start : start + len(weight)])
         start += len(weight)
+    return out if bias is None else out.add_(bias)
+
+
+@library_op(
+    "cutelite::scaled_gated_linear",
+    results=lambda both, weight, *_: of_weights(both, [weight]),
+    flops=lambda both, weight, *_: flops_of_layers(both[..., : weight.shape[1]], [weight]),
+)
+def scaled_gated_linear(both: Tensor, weight: Tensor, scale: Tensor, bias: Tensor | None, activation: str) -> Tensor:
+    """Return ``(activation(gate) * up) @ weight.T + bias``, (..., N), bf16: the product is quantised, and never stored.
+
+    both        (..., 2 K), bf16: the gate's columns and then those of `up`
+    weight      (N, K), with its `scale` and the bias as for `scaled_linear`
+    activation  of `kernels.rows.gates`
+    """
+    Arguments().array(
+        "both", both, "bf16", (*both.shape[:-1], 2 * weight.shape[1]), why=": two for each column of weight"
+    )
+    out, halves = of_weights(both, [weight]), both.reshape(-1, both.shape[-1]).chunk(2, -1)
+    q, of_rows = quantise(halves[0], BLOCKS, up=halves[1], activation=activation)
+    fp8_block.multiply(q, weight, of_rows, scale, out.view(-1, len(weight)))
     return out if bias is None else out.add_(bias)
 
 

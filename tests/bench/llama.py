@@ -14,6 +14,7 @@ tuned         the same, mode "max-autotune"
 flex          mode "max-autotune", FlexAttention in decoding, whose block mask is made beforehand
 transformers  mode "max-autotune", attention as transformers calls it
 bursts        cutelite, with GEMMs picked as if the card had no limit of power
+halves        cutelite in bf16, beside cutelite with dense layers in fp8 with block scales: no training
 
 `--profile` prints for each side which kernels take the time. `--compile` stops where everything is compiled.
 """
@@ -37,6 +38,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.finegrained_fp8 import FP8Linear
 
 import cutelite as cl
 from cutelite.kernels.gemm import dense
@@ -66,6 +68,22 @@ def made(layers: int) -> Any:
     with torch.device("cuda"):
         config = transformers.LlamaConfig(**SIZES, num_hidden_layers=layers)
         return transformers.LlamaForCausalLM._from_config(config, dtype=torch.bfloat16)
+
+
+def in_fp8(model: Any) -> Any:
+    """The model with its decoder layers' dense layers in e4m3, a scale for each 128 x 128, as `transformers` has it."""
+    for layer in list(model.model.layers.modules()):
+        for name, part in list(layer.named_children()):
+            if type(part) is torch.nn.Linear:
+                with torch.device("cuda"):
+                    found = FP8Linear(part.in_features, part.out_features, block_size=(128, 128))
+                blocks = part.weight.detach().float().unflatten(0, (-1, 128)).unflatten(2, (-1, 128))
+                scales = blocks.abs().amax((1, 3)) / 448
+                narrow = (blocks / scales[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.float8_e4m3fn)
+                for what, x in ("weight", narrow), ("weight_scale_inv", scales):
+                    setattr(found, what, torch.nn.Parameter(x, requires_grad=False))
+                setattr(layer, name, found)
+    return model
 
 
 def words(batch: int, tokens: int) -> Any:
@@ -276,7 +294,7 @@ def main() -> None:
     asked.add_argument("--profile", action="store_true")
     asked.add_argument("--compile", action="store_true", help="run each side once, and time nothing")
     asked.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
-    asked.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts"])
+    asked.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts", "halves"])
     options = asked.parse_args()
     options.found, options.agreed = {}, int
     torch._dynamo.config.recompile_limit = 64
@@ -291,6 +309,10 @@ def main() -> None:
         its.set_attn_implementation(its_attention)
         (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
     own = copy.deepcopy(ours) if "host" in options.what else None
+    if "halves" in options.rivals:
+        sides["halves"] = copy.deepcopy(ours)
+        accelerate(sides["halves"])
+        in_fp8(ours)
     print(accelerate(ours), flush=True)
     with sdpa_kernel(FAST, set_priority=True):
         for model in sides.values():

@@ -23,7 +23,7 @@ from cutelite.models.operators import (
     rotated_linear,
     summed_linear,
 )
-from cutelite.models.scaled import scaled_linear
+from cutelite.models.scaled import scaled_gated_linear, scaled_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -188,5 +188,19 @@ def test_dense_layers_in_fp8_of_one_input(together: bool) -> None:
         scaled_linear(x, weights, scales, bias[1:])
     with pytest.raises(ValueError, match="weights are 2 and scales 1"):
         scaled_linear(x, weights, scales[:1], None)
-    with pytest.raises(ValueError, match="x has dtype torch.float16"):
+    with pytest.raises(ValueError, match=r"x has dtype torch\.float16"):
         scaled_linear(x.half(), weights, scales, None)
+
+
+def test_a_dense_layer_in_fp8_behind_a_gate() -> None:
+    both, bias, scale = random(2, 9, 288), random(40), torch.rand(1, 2, device=DEVICE) + 0.5
+    weight = torch.randn(40, 144, device=DEVICE).to(torch.float8_e4m3fn)
+    checks = "test_autograd_registration", "test_faketensor"
+    torch.library.opcheck(scaled_gated_linear, (both, weight, scale, bias, "silu"), test_utils=checks)
+    gate, up = both.double().chunk(2, -1)
+    wide = weight.double() * scale.double().repeat_interleave(128, 1)[:, :144]
+    right = (torch.nn.functional.silu(gate) * up) @ wide.T + bias
+    off = scaled_gated_linear(both, weight, scale, bias, "silu").double() - right
+    assert off.norm() < 0.04 * right.norm()
+    with pytest.raises(ValueError, match="two for each column of weight"):
+        scaled_gated_linear(both[..., :144], weight, scale, bias, "silu")
