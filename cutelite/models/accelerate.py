@@ -198,8 +198,9 @@ def accelerate(model: nn.Module) -> Report:
     if hasattr(model, "set_experts_implementation") and experts.register():
         found = [(name, layer) for name, layer in inner_first(model) if experts.known(layer)]
         for name, layer in found:
-            if experts.is_plain(layer):
-                report.changed.setdefault("experts", []).append(name)
+            if experts.is_plain(layer) or experts.is_scaled(layer):
+                kind = "experts in fp8" if experts.is_scaled(layer) else "experts"
+                report.changed.setdefault(kind, []).append(name)
             else:
                 report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
         if found:

@@ -11,9 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers.integrations import moe
+from transformers.integrations import finegrained_fp8, moe
 
-from cutelite.kernels.moe.operators import experts
+from cutelite.kernels.arguments import needs_gradient
+from cutelite.kernels.gemm.fp8_configs import BLOCK
+from cutelite.kernels.moe.operators import experts, scaled_experts
 from cutelite.models.mlps import activation_of
 from cutelite.models.sums import entered, summed
 
@@ -39,6 +41,27 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
     else:
         found = theirs(hidden_states)(layer, hidden_states, top_k_index, top_k_weights)
     return summed(found, group)
+
+
+def forward_in_fp8(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
+    """Return the same of experts in e4m3 with block scales, if no gradient is wanted; else as transformers does."""
+    if hidden_states.dtype != torch.bfloat16 or not is_scaled(layer) or needs_gradient(hidden_states, top_k_weights):
+        found: Tensor = finegrained_fp8.fp8_grouped_mm_experts_forward(layer, hidden_states, top_k_index, top_k_weights)
+        return found
+    matrices = layer.gate_up_proj, layer.gate_up_proj_scale_inv, layer.down_proj, layer.down_proj_scale_inv
+    return scaled_experts(hidden_states, *(x.detach() for x in matrices), top_k_index, top_k_weights)
+
+
+def is_scaled(layer: Any) -> bool:
+    """Tell whether experts are of e4m3 with scales as the kernels take them, gated by SiLU alone."""
+    scale, down, size = (getattr(layer, name, None) for name in ("down_proj_scale_inv", "down_proj", "block_size"))
+    if scale is None or down is None or size is None or not hasattr(layer, "gate_up_proj_scale_inv"):
+        return False
+    whole = tuple(size) == (BLOCK, BLOCK) and down.shape[1] % 16 == 0 and down.shape[2] % BLOCK == 0
+    others = ("gate_softcap", "swiglu_alpha", "swiglu_limit", "limit")
+    plain = layer.activation_scheme == "dynamic" and all(getattr(layer, name, None) is None for name in others)
+    kinds = (down.dtype, scale.dtype) == (torch.float8_e4m3fn, torch.float32)
+    return whole and plain and kinds and activation_of(layer.act_fn) == "silu"
 
 
 def theirs(x: Tensor) -> Callable[..., Tensor]:
@@ -75,7 +98,12 @@ def known(layer: Any) -> bool:
 
 def register() -> bool:
     """Register the name with `transformers`. Return False if its version has no such names."""
-    names = getattr(moe, "ALL_EXPERTS_FUNCTIONS", None)
+    names, in_fp8 = (
+        getattr(moe, "ALL_EXPERTS_FUNCTIONS", None),
+        getattr(finegrained_fp8, "ALL_FP8_EXPERTS_FUNCTIONS", None),
+    )
     if names is not None:
         names.register(NAME, forward)
+    if in_fp8 is not None:  # models of checkpoints in fp8 look the same name up there
+        in_fp8.register(NAME, forward_in_fp8)
     return names is not None

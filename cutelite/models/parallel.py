@@ -32,7 +32,8 @@ def shard(model: nn.Module, group: Any = None) -> None:
     After   `state_dict` has this process's parts. Forward, cache and generation work as before: all processes make the
             same calls, and get the same results. A part's gradient is the same part of the gradient
     Errors  ValueError, before anything is changed, for heads and columns that cannot be split evenly, for attention
-            that `accelerate` did not change, and for that of OLMo 2, gpt-oss and Phi 3
+            that `accelerate` did not change, for that of OLMo 2, gpt-oss and Phi 3, and for dense layers of other
+            kinds, such as those in fp8 and with adapters
     """
     group = dist.group.WORLD if group is None else group
     rank, size = dist.get_rank(group), dist.get_world_size(group)
@@ -56,18 +57,29 @@ def shard(model: nn.Module, group: Any = None) -> None:
 
 
 def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
-    """Yield the name of each layer and its number of parts. Errors: ValueError for unknown attention."""
+    """Yield the name of each layer and its number of parts. Errors: ValueError for layers that cannot be split."""
     for name, layer in model.named_modules():
         if isinstance(layer, WHOLE):
             raise ValueError(f"{name} is a {type(layer).__name__}, which has parts for all heads: it cannot be split")
+        for each in products(layer):
+            if not isinstance(found := getattr(layer, each), dense.Linear):
+                raise ValueError(f"{name}.{each} is a {type(found).__name__}, no plain dense layer: it cannot be split")
         if isinstance(layer, attention.Attention):
             yield name, layer.heads_of_keys(sum(getattr(layer, part).out_features for part in layer.parts))
         elif isinstance(layer, mlps.GatedMLP):
             yield name, layer.gate_proj.out_features // EIGHT
         elif experts.known(layer):
+            if not experts.is_plain(layer):
+                raise ValueError(f"{name} is a {type(layer).__name__}, not changed by accelerate(): it cannot be split")
             yield name, layer.down_proj.shape[2] // EIGHT
         elif type(layer).__name__.endswith("Attention"):
             raise ValueError(f"{name} is a {type(layer).__name__}, not changed by accelerate(): it cannot be split")
+
+
+def products(layer: Any) -> tuple[str, ...]:
+    """Return the names of the dense layers of attention or an MLP that are split; none for other layers."""
+    last = "o_proj" if isinstance(layer, attention.Attention) else "down_proj"
+    return (*layer.parts, last) if isinstance(layer, attention.Attention | mlps.GatedMLP) else ()
 
 
 def own_head(model: Any) -> Any:

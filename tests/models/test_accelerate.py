@@ -846,6 +846,14 @@ def in_blocks(layer: Any) -> Any:
     return found.to(DEVICE)
 
 
+def with_dense_layers_in_fp8(model: Any) -> Any:
+    for layer in list(model.model.layers.modules()):
+        for name, part in list(layer.named_children()):
+            if type(part) is torch.nn.Linear:
+                setattr(layer, name, in_blocks(part))
+    return model
+
+
 def by_blocks(x: Any, weight: Any, scales: Any, block_size: Any, bias: Any = None, *_: Any) -> Any:
     """What such a layer computes, in f32: `transformers` has kernels for GPUs alone, which it downloads."""
     (n, k), wide = weight.shape, functional.pad(x.float(), (0, -x.shape[-1] % 128)).unflatten(-1, (-1, 128))
@@ -860,11 +868,8 @@ def by_blocks(x: Any, weight: Any, scales: Any, block_size: Any, bias: Any = Non
 def test_dense_layers_in_fp8_with_block_scales(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an inner size of 272 columns, 128 rows have weights of two layers: there is a GEMM for each."""
     monkeypatch.setattr(finegrained_fp8, "fp8_linear", by_blocks)
-    own = made("Qwen2", hidden_size=144, head_dim=32, num_key_value_heads=4, intermediate_size=inner).eval()
-    for layer in list(own.model.layers.modules()):
-        for name, part in list(layer.named_children()):
-            if type(part) is torch.nn.Linear:
-                setattr(layer, name, in_blocks(part))
+    sizes = {"hidden_size": 144, "head_dim": 32, "num_key_value_heads": 4, "intermediate_size": inner}
+    own = with_dense_layers_in_fp8(made("Qwen2", **sizes)).eval()
     ours = copy.deepcopy(own)
     report = accelerate(ours)
     assert len(report.changed["dense layer in fp8"]) == 14 and not report.left
@@ -900,3 +905,50 @@ def test_dense_layers_in_fp8_with_other_scales_are_left() -> None:
         other = finegrained_fp8.FP8Linear(144, 136, **{"block_size": (128, 128)} | change)
         assert accelerate(other).left == {"unknown FP8Linear": [""]}
     assert not accelerate(in_blocks(layer)).left
+
+
+@pytest.mark.parametrize("limit", [None, 7.0])
+def test_experts_in_fp8_with_block_scales(limit: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit of the gate they are transformers' own, which has kernels for GPUs alone: here it is only called."""
+    monkeypatch.setattr(finegrained_fp8, "fp8_linear", by_blocks)
+    called: list[Any] = []
+
+    def theirs(layer: Any, x: Any, *_: Any) -> Any:
+        called.append(layer)
+        return x
+
+    monkeypatch.setattr(finegrained_fp8, "fp8_grouped_mm_experts_forward", theirs)
+    own = made("Qwen3Moe", hidden_size=144, head_dim=32, num_key_value_heads=4, moe_intermediate_size=128).eval()
+    names = finegrained_fp8.ALL_FP8_EXPERTS_FUNCTIONS
+    kind = moe.use_experts_implementation(
+        experts_class=finegrained_fp8.FP8Experts, experts_interface=names, has_bias=False, has_gate=True
+    )
+    for layer in own.model.layers:
+        found = kind(own.config, block_size=(128, 128), has_gate=True).to(DEVICE)
+        found.limit = limit
+        for name in "gate_up_proj", "down_proj":
+            parts = [in_blocks(plain(matrix)) for matrix in getattr(layer.mlp.experts, name)]
+            for what, ending in ("weight", ""), ("weight_scale_inv", "_scale_inv"):
+                every = torch.stack([getattr(part, what) for part in parts])
+                setattr(found, name + ending, torch.nn.Parameter(every, requires_grad=False))
+        layer.mlp.experts = found
+    ours = copy.deepcopy(own)
+    own.set_experts_implementation("eager")
+    report = accelerate(ours)
+    assert len(report.changed.get("experts in fp8", [])) == (2 if limit is None else 0)
+    assert [len(left) for left in report.left.values()] == ([] if limit is None else [2])
+    x = torch.randn(1, 30, 144).to(DEVICE, torch.bfloat16)
+    with torch.no_grad():
+        found, wanted = (model.model.layers[0].mlp(x) for model in (ours, own))
+        found, wanted = (each[0] if isinstance(each, tuple) else each for each in (found, wanted))
+    assert called == ([] if limit is None else [ours.model.layers[0].mlp.experts])
+    assert limit is not None or off(found, wanted) < 0.03
+    ours(tokens())  # with gradients
+    assert len(called) == 2 + (limit is not None)
+
+
+def plain(matrix: Any) -> Any:
+    """A dense layer of a matrix."""
+    layer = torch.nn.Linear(*matrix.shape[::-1], bias=False)
+    layer.weight = torch.nn.Parameter(matrix.detach())
+    return layer

@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 
 from cutelite.models import accelerate, pairs, shard
-from tests.models.test_accelerate import made, off, tokens
+from tests.models.test_accelerate import made, off, tokens, with_dense_layers_in_fp8
 
 NAMES = "Llama with biases", "Qwen3Moe"
 
@@ -78,7 +78,7 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert {key.split(".")[-2] for key in halves} >= {"q_proj", "o_proj", "lm_head"} and len(halves) >= 7
 
 
-def test_attention_that_is_not_known_is_refused(tmp_path: Path) -> None:
+def test_layers_that_are_not_known_are_refused(tmp_path: Path) -> None:
     dist.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
     try:
         with pytest.raises(ValueError, match="LlamaAttention, not changed by accelerate"):
@@ -88,6 +88,15 @@ def test_attention_that_is_not_known_is_refused(tmp_path: Path) -> None:
             accelerate(model)
             with pytest.raises(ValueError, match="Attention, which has parts for all heads: it cannot be split"):
                 shard(model)
+        model = with_dense_layers_in_fp8(made("Qwen3", num_hidden_layers=1))
+        accelerate(model)
+        with pytest.raises(ValueError, match="q_proj is a FP8Linear, no plain dense layer"):
+            shard(model)
+        model = made("Qwen3Moe", num_hidden_layers=1)
+        model.model.layers[0].mlp.experts.has_bias = True
+        accelerate(model)
+        with pytest.raises(ValueError, match="experts is a Qwen3MoeExperts, not changed"):
+            shard(model)
     finally:
         dist.destroy_process_group()
 
