@@ -452,7 +452,7 @@ def test_a_lock_file_that_nobody_holds_is_no_lock(cache: DiskCache) -> None:
     assert names(cache) == set()
 
 
-# ---- many processes
+# ---- many processes (`tests/dispatch/fleet.py` has more)
 
 
 @contextlib.contextmanager
@@ -468,32 +468,6 @@ def processes(count: int, target: Any, *arguments: Any) -> Iterator[list[Any]]:
         for process in started:
             if process.is_alive():
                 process.kill()
-
-
-def make_all(seed: int, directory: str, log: str) -> None:
-    """Compile 20 kernels, in an order of one's own."""
-    cache = DiskCache(directory)
-    order = list(range(20))
-    random.Random(seed).shuffle(order)
-    for i in order:
-
-        def make(i: int = i) -> bytes:
-            with open(log, "ab", buffering=0) as file:
-                file.write(b"%d\n" % i)
-            time.sleep(0.005)
-            return bytes([i]) * 5000
-
-        assert cache.get_or_make(f"{i:032x}", make) == bytes([i]) * 5000
-
-
-def test_eight_processes_make_each_entry_once(tmp_path: Path) -> None:
-    directory, log = tmp_path / "kernels", tmp_path / "log"
-    with processes(8, make_all, str(directory), str(log)) as started:
-        pass
-    assert [process.exitcode for process in started] == [0] * 8
-    made = log.read_text().split()
-    assert sorted(map(int, made)) == list(range(20))
-    assert sorted(names(DiskCache(directory))) == [f"{i:032x}.entry" for i in range(20)]
 
 
 def churn(seed: int, directory: str) -> None:
