@@ -164,6 +164,16 @@ class OnlineSoftmax:
             moved, redone = vote_any(some(ratio != 1.0)), where(is_huge(top), i32(REDONE), redone + 1)
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
+    def anew(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
+        """Return what `step` does without a guess: powers relative to the greatest scores so far, this block's too."""
+        top = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)
+        base = where(top == -INF, 0.0, top)
+        huge, (p, sums), ratio = is_huge(base), self.powers(s, base), math.exp2(self.top - base, fast=True)
+        if huge:
+            p, sums = self.powers(s, base, apart=True)
+        after = replace(self, top=top, total=self.total * ratio + sums, redone=where(huge, i32(REDONE), self.redone))
+        return p, after, ratio, vote_any(some(ratio != 1.0))
+
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Return powers relative to the greatest scores so far, these, the powers' sums, and earlier sums' factors."""
         best = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)

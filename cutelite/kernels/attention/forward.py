@@ -134,11 +134,8 @@ class Plan(OfScores):
                 at = here._replace(q=here.storage.q[None, None, queries.index])
                 here.queries.consumer_wait(queries)
                 if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
-                    p, softmax, states, long = self.begin(tiles.place, states, at, group)
-                    p, out, softmax, states = self.blocks(p, softmax, tiles.place, states, at, group, long)
-                    here.queries.consumer_release(queries)
-                    out = cl.wgmma.wait_group(0, self.product(p, out, states, at))
-                    here.values.consumer_release(states.keys.advance(-1))
+                    one_text = self.masked_then_clear if self.late and self.tiles.masks else self.by_runs
+                    out, softmax, states = one_text(tiles.place, queries, states, at, group)
                     self.finish(out, softmax, tiles.place, result, ring, group)
                 else:
                     states = idle(self, tiles.place, queries, states, at, group)
@@ -161,6 +158,49 @@ class Plan(OfScores):
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
         """Return the factors of the output's rows, from those of the softmax."""
         return inverse
+
+    def by_runs(self, tile: Tile, queries: Any, states: States, here: Here, group: Any) -> Any:
+        """Return a tile's sums of products with values, its softmax, and the states behind it.
+
+        queries  their place, which is released when they were read
+        """
+        p, softmax, states, long = self.begin(tile, states, here, group)
+        p, out, softmax, states = self.blocks(p, softmax, tile, states, here, group, long)
+        here.queries.consumer_release(queries)
+        out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
+        here.values.consumer_release(states.keys.advance(-1))
+        return out, softmax, states
+
+    def masked_then_clear(self, tile: Tile, queries: Any, states: States, here: Here, group: Any) -> Any:
+        """Do the same under a causal mask: masked blocks one after the other, behind the last of which are the others.
+
+        Most tiles have one masked block, with which nothing overlaps in any case. So both products, and powers, have
+        one text each for masked and for clear blocks.
+        """
+        low, high = self.tiles.clear(tile, here.given)
+        out, softmax, j = cl.wgmma.zeros_accumulator(self.dims[1]), self.nothing(here), tile.end - 1
+        while j >= low:
+            here.keys.consumer_wait(states.keys)
+            s = cl.wgmma.wait_group(0, self.scores(None, states, here))
+            here.keys.consumer_release(states.keys)
+            states = states._replace(keys=states.keys.advance())
+            p, softmax, ratio, moved = self.anew(s, softmax, j, tile, here, group)
+            if ratio is not None and moved & (j < tile.end - 1):
+                out = cl.scale_rows(out, ratio)
+            if j == high:
+                while j > low:
+                    j -= 1
+                    p, out, softmax, states = self.step(j, (p, out, softmax, states), False, tile, here, group)
+            if j == low:
+                here.queries.consumer_release(queries)
+            out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
+            here.values.consumer_release(states.keys.advance(-1))
+            j -= 1
+        return out, softmax, states
+
+    def alone(self, tile: Tile, here: Here) -> Any:
+        """Return how many of a tile's blocks behind the first are computed without turns; None: all take turns."""
+        return tile.end - 1 - self.tiles.clear(tile, here.given)[1] if self.late and self.tiles.masks else None
 
     def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
         """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`."""
@@ -209,17 +249,8 @@ class Plan(OfScores):
         """
 
         def step(j: Any, so_far: Any, masked: Any) -> Any:
-            p, out, softmax, states = so_far
             masked = (j >= high) | (j < low) if masked is None else masked
-            added, states = self.added(j, tile, states, here, group)
-            s, out, added, states = self.multiply(p, out, added, softmax, states, here)
-            p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
-            states = release_terms(states, here)
-            out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
-            here.values.consumer_release(states.keys.advance(-2))
-            if moved:
-                out = cl.scale_rows(out, ratio)
-            return p, out, replace(softmax, total=total), states
+            return self.step(j, so_far, masked, tile, here, group)
 
         so_far, end = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 1
         low, high = self.tiles.clear(tile, here.given)
@@ -235,6 +266,19 @@ class Plan(OfScores):
                     left -= 1
                     so_far = step(first + left, so_far, masked)
         return so_far
+
+    def step(self, j: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any) -> Any:
+        """Start the products of block j and of the powers before, and return what follows: `so_far` behind it."""
+        p, out, softmax, states = so_far
+        added, states = self.added(j, tile, states, here, group)
+        s, out, added, states = self.multiply(p, out, added, softmax, states, here)
+        p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
+        states = release_terms(states, here)
+        out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
+        here.values.consumer_release(states.keys.advance(-2))
+        if moved:
+            out = cl.scale_rows(out, ratio)
+        return p, out, replace(softmax, total=total), states
 
     def runs(self, tile: Tile, low: Any, high: Any, long: bool) -> list[tuple[Any, bool | None]]:
         """Return runs of a tile's blocks, each with its first block, and whether they have masks; None: by a branch.

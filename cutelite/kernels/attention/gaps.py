@@ -36,9 +36,10 @@ def idle(plan: Any, tile: Any, queries: Any, states: Any, here: Any, group: Any)
     here.keys.consumer_release(states.keys)
     clear_behind(plan, tile, states.keys, here, group)
     states = skip_terms(states, here)
-    for _ in range(tile.end - tile.start - 1):
+    alone = plan.alone(tile, here)
+    for i in range(tile.end - tile.start - 1):
         before, states = states.keys, skip_terms(states._replace(keys=states.keys.advance()), here)
-        if states.order is not None:
+        if states.order is not None and (alone is None or i >= alone):
             states.order.wait()
             states = states._replace(order=states.order.arrive())
         here.keys.consumer_wait(states.keys)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
-from cutelite import f32
+from cutelite import f32, i32
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
 from cutelite.kernels.attention.joined import JoinedSoftmax
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.scores import ROWS, Added, Scores, Sight
+from cutelite.kernels.attention.scores import INF, ROWS, Added, Scores, Sight
 from cutelite.kernels.attention.tiles import Tile, Tiles
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
@@ -49,8 +49,9 @@ class OfScores(OfProblem):
         Then no copies are made of them, and no loop need be unrolled for that. Masks, terms of functions, and ragged
         sequences leave too few registers.
         """
-        problem = self.problem
-        return self.config.late and not (self.tiles.masks or problem.score_mod is not None or problem.ragged)
+        problem, masks = self.problem, self.tiles.masks
+        few = not masks or (problem.causal and problem.blocks is None and problem.mask_mod is None)
+        return self.config.late and few and not (problem.score_mod is not None or problem.ragged)
 
     @property
     def of_powers(self) -> Any:
@@ -94,6 +95,20 @@ class OfScores(OfProblem):
         scale = here.given.scale
         unit = self.problem.unit(scale) if added is None else scale * added.factor
         return cl.OnlineSoftmax.first(s, unit, self.of_powers, self.config.guess)
+
+    def nothing(self, here: Any) -> Any:
+        """Return the softmax of no scores, where there is no `score_mod`."""
+        if self.capped:
+            return CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.of_powers)
+        unit = self.problem.unit(here.given.scale)
+        none = cl.full((2,), -INF, f32), cl.full((2,), 0.0, f32), i32(0)
+        return cl.OnlineSoftmax(unit, self.of_powers, self.config.guess, *none)
+
+    def anew(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any) -> Any:
+        """Return what `powers` does of a masked block with which nothing overlaps, without a guess."""
+        if self.capped:
+            return self.powers(s, None, softmax, j, tile, here, group, True)
+        return softmax.anew(self.modified(s, None, j, tile, here, group, True))
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Any) -> Any:
         """Return the softmax to use for block j: here the same for all blocks; in fp8, with the block's scales."""
