@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from typing import Protocol as Protocol
+
+    fact = property
 else:
     import dataclasses
-    from functools import cache
+    from functools import cache, cached_property
     from operator import attrgetter
     from reprlib import recursive_repr
     from types import FunctionType
 
     Protocol = object
+
+    class fact(cached_property):
+        """A property that follows from fields known at compile time: Python computes it, once for each instance.
+
+        The frontend inlines any other property each time that it is read, as its value may belong to that place.
+        """
 
     _METHODS = "__init__", "__eq__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"
 

@@ -19,6 +19,7 @@ from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
 from cutelite.ops.tensor import SmemAlloc, TensorMake, TensorPtr
+from cutelite.records import fact
 
 
 @handles("POP")
@@ -203,11 +204,11 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
 def _property_of(cls: Any, name: str) -> FunctionType | None:
     """Return the Python function behind a property; None if it is no property.
 
-    A `cached_property` counts as a plain one, since its result may depend on the place in the kernel.
+    A `cached_property` counts as a plain one, since its result may depend on the place in the kernel. A `fact` is none.
     """
     found = calls.class_attribute(cls, name)
     getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
-    is_property = isinstance(found, (property, functools.cached_property))
+    is_property = isinstance(found, (property, functools.cached_property)) and not isinstance(found, fact)
     return getter if is_property and isinstance(getter, FunctionType) else None
 
 

@@ -20,6 +20,7 @@ from cutelite.front.build import build
 from cutelite.front.types import Constant, Struct
 from cutelite.ir.types import boolean, f32, i32
 from cutelite.ir.verifier import verify
+from cutelite.records import fact
 from tests.front.differential import array, compiled, pairs, run, same, singles
 
 
@@ -672,3 +673,26 @@ def test_a_leaf_that_changes_its_type_is_named():
     with pytest.raises(CompileError) as caught:
         compiled(kernel2, out=array(f32, 1), a=i32)
     assert "`pair[1]` changes its type in the loop" in str(caught.value)
+
+
+def test_python_computes_a_fact_once_where_a_property_is_inlined_each_time():
+    class Sizes:
+        counted: ClassVar[list[str]] = []
+
+        def __init__(self, n):
+            self.n = n
+
+        @fact
+        def squared(self):
+            self.counted.append("squared")  # a list that the kernel has not made: evaluated, this would be refused
+            return self.n * self.n
+
+    sizes = Sizes(3)
+
+    def kernel(out, a):
+        for i in range(a):
+            out[i] = sizes.squared + sizes.squared * a
+
+    compiled(kernel, out=array(i32, 1), a=i32)
+    assert Sizes.counted == ["squared"]
+    assert Sizes(4).squared == 16

@@ -17,7 +17,7 @@ from cutelite.lang.biased import Biased, biased
 from cutelite.lang.places import Places, places
 from cutelite.lang.tables import bound
 from cutelite.lib.epilogue import piece_copy
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
@@ -141,23 +141,23 @@ class Plan(OfProblem):
             return replace(plan, config=Config(128, held=2))
         return replace(plan, config=Config(stages=3 if problem.dim <= 96 else 2))
 
-    @property
+    @fact
     def wide(self) -> bool:
         """Tell whether one warpgroup has dv of all keys, another dk, and a third one dq."""
         problem = self.problem
         return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and not self.curved)
 
-    @property
+    @fact
     def curved(self) -> bool:
         """Tell whether a `score_mod` does more than add to scores (`Addend`)."""
         return self.problem.score_mod is not None and self.added is None
 
-    @property
+    @fact
     def factor(self) -> float:
         """The literal by which functions multiply scores, if they are not `curved`."""
         return 1.0 if self.added is None else self.added.factor
 
-    @property
+    @fact
     def apart(self) -> bool:
         """Tell whether scores and dP follow each other: where registers do not hold both.
 
@@ -165,66 +165,66 @@ class Plan(OfProblem):
         """
         return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
 
-    @property
+    @fact
     def begins(self) -> bool:
         """Tell whether products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
         return self.added is not None and not self.added.linear
 
-    @property
+    @fact
     def extended(self) -> bool:
         """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
         return not (self.loaded or self.curved or self.problem.softcap is not None or self.wide)
 
-    @property
+    @fact
     def width(self) -> int:
         """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
         if not self.wide:
             return ROWS
         return 48 if self.problem.dim <= 192 else 32
 
-    @property
+    @fact
     def keys(self) -> int:
         """The number of keys of a tile."""
         return self.width * WORKERS
 
-    @property
+    @fact
     def tiles(self) -> Tiles:
         """The tiles: of all heads of keys, or of parts of their heads of queries."""
         return Tiles(self.problem, self.config.rows, self.keys, HP if self.split else HK)
 
-    @property
+    @fact
     def dims(self) -> tuple[int, int]:
         """Columns of q and k, and of v, in shared memory, where TMA fills those beyond the head dim with zeros."""
         unit = BOX if self.wide else BOX // 2
         d, e = (max(BOX, -(-dim // unit) * unit) for dim in (self.problem.dim, self.problem.dim_v))
         return d, e
 
-    @property
+    @fact
     def by_rows(self) -> bool:
         """Tell whether a part of a block of dq is 64 of its rows, or columns of all."""
         return self.config.rows > ROWS
 
-    @property
+    @fact
     def threads(self) -> int:
         """The number of threads of a block: warpgroups that load, that have scores, and (`wide`) that has dq."""
         return (1 + WORKERS + self.wide) * GROUP
 
-    @property
+    @fact
     def adders(self) -> int:
         """The number of warpgroups that add to the sums of dq."""
         return 1 if self.wide else WORKERS
 
-    @property
+    @fact
     def columns(self) -> int:
         """The number of columns of a part of a block of dq, which has 64 rows: a part is multiplied at once."""
         return ROWS if self.wide else self.dims[0] * self.config.rows // (ROWS * WORKERS)
 
-    @property
+    @fact
     def count(self) -> int:
         """The number of parts of a block of dq. Each warpgroup has one, but wide heads."""
         return self.dims[0] * self.config.rows // (ROWS * self.columns)
 
-    @property
+    @fact
     def spans(self) -> tuple[int, int, int]:
         """The columns that are contiguous in shared memory, and a box of TMA: of k, of v and do, and of q.
 
@@ -239,7 +239,7 @@ class Plan(OfProblem):
         atom = cl.make_smem_layout_atom(self.problem.dtype, "K", f"{2 * span}B")
         return cl.tile_to_shape(atom, shape, (0, 1, 2)[: len(shape)])
 
-    @property
+    @fact
     def ahead(self) -> int:
         """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
         return 2 if self.by_rows and not self.problem.ragged else 1
@@ -248,12 +248,12 @@ class Plan(OfProblem):
         """The number of accumulators that have dk or dv of a tile: for 64 keys each, or (`wide`) 64 columns."""
         return dim // ROWS if self.wide else self.keys // ROWS
 
-    @property
+    @fact
     def lift(self) -> int:
         """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
         return 14 if self.apart and self.problem.dtype == bf16 else 0
 
-    @property
+    @fact
     def of_rows(self) -> tuple[Any, int, int]:
         """The type, rows and columns of what `prepare` writes for a block of queries: `base` of the kernels.
 

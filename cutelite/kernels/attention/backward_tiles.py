@@ -11,7 +11,7 @@ import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.attention.tiles import Given, rows_of, sequence_at
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 B, HK, HP, SQ, SK, ENDS, SB, SH, KB = cl.dims("B HK HP SQ SK ENDS SB SH KB")
@@ -73,12 +73,12 @@ class Tiles:
         """Return the number of tiles."""
         return self.along * i32(B) * i32(self.heads)
 
-    @property
+    @fact
     def kind(self) -> Any:
         """The type of a tile's place."""
         return RaggedPlace if self.problem.ragged else Place
 
-    @property
+    @fact
     def gaps(self) -> bool:
         """Tell whether there may be tiles whose keys no query sees."""
         return self.problem.ragged or self.problem.left or self.problem.right or self.problem.blocks is not None

@@ -22,7 +22,7 @@ from cutelite.kernels.attention.powers import OfScores
 from cutelite.kernels.attention.relative import LANES, Terms, read_terms, release_terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, Tile
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
@@ -83,7 +83,7 @@ class Plan(OfScores):
     problem: Problem
     arrays: bool = False
 
-    @property
+    @fact
     def piece(self) -> tuple[int, int]:
         """The columns of the output that one TMA copy stores, and the buffers of that size of a warpgroup."""
         return (self.dims[1], 1) if self.dims[1] <= 128 else (BOX, 2)

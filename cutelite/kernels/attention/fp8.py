@@ -19,7 +19,7 @@ from cutelite.kernels.attention.forward import HK, Here, Plan, Result
 from cutelite.kernels.attention.model import Config, Cost, Work, predicted
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 QB, KB, VB = cl.dims("QB KB VB")
@@ -81,16 +81,16 @@ class Fp8Plan(Plan):
 
     by_block: bool = False
 
-    @property
+    @fact
     def transposers(self) -> int:
         """Threads that transpose: three warps of the warpgroup that loads, where they share the keys; else one more."""
         return GROUP - 32 if self.config.columns % 96 == 0 else GROUP
 
-    @property
+    @fact
     def dims(self) -> tuple[int, int]:
         return BOX, BOX
 
-    @property
+    @fact
     def piece(self) -> tuple[int, int]:
         return BOX, 1
 

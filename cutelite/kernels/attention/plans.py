@@ -8,6 +8,7 @@ from cutelite import TmaTensor
 from cutelite.kernels.attention.scores import BOX, Problem
 from cutelite.kernels.attention.tiles import B
 from cutelite.lang.tables import bound
+from cutelite.records import fact
 
 
 class OfProblem:
@@ -19,7 +20,7 @@ class OfProblem:
     problem: Problem
     arrays: bool
 
-    @property
+    @fact
     def dims(self) -> tuple[int, int]:
         """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX

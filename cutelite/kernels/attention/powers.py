@@ -17,6 +17,7 @@ from cutelite.kernels.attention.scores import INF, ROWS, Added, Scores, Sight
 from cutelite.kernels.attention.tiles import Tile, Tiles
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
+from cutelite.records import fact
 
 
 class OfScores(OfProblem):
@@ -24,25 +25,25 @@ class OfScores(OfProblem):
 
     config: Config
 
-    @property
+    @fact
     def capped(self) -> bool:
         """Tell whether nothing but a cap is done to scores, whose powers then fit the dtype as they are."""
         cap = self.problem.softcap
         wide = self.problem.dtype == cl.bf16
         return cap is not None and self.problem.score_mod is None and cap <= HIGHEST and wide
 
-    @property
+    @fact
     def table_in_exponents(self) -> bool:
         """Tell whether terms from a table are added to exponents: where that is faster, and powers have f32's range."""
         return self.linear_in_exponents and self.problem.dim == 128
 
-    @property
+    @fact
     def linear_in_exponents(self) -> bool:
         """Tell the same of terms that are linear in the indices, and need no table."""
         narrow = self.problem.dim == self.problem.dim_v <= 128
         return self.config.guess and self.problem.dtype == cl.bf16 and narrow
 
-    @property
+    @fact
     def late(self) -> bool:
         """Tell whether powers wait in f32 for the product before theirs, and are rounded into its operand's registers.
 
@@ -53,7 +54,7 @@ class OfScores(OfProblem):
         few = not masks or (problem.causal and problem.blocks is None and problem.mask_mod is None)
         return self.config.late and few and not (problem.score_mod is not None or problem.ragged)
 
-    @property
+    @fact
     def of_powers(self) -> Any:
         """The dtype in which powers wait."""
         return f32 if self.late else self.problem.dtype
@@ -62,7 +63,7 @@ class OfScores(OfProblem):
         """Return powers as the product with values takes them: rounded from here on, while scores are multiplied."""
         return cl.wgmma.fence_operand(p, held=False).to(self.problem.dtype) if self.late else p
 
-    @property
+    @fact
     def tiles(self) -> Tiles:
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)

@@ -16,7 +16,7 @@ from cutelite.lang.biased import Biased, biased
 from cutelite.lang.fastmath import approximate_quotients
 from cutelite.lang.given import given_by
 from cutelite.lang.places import Places, places
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 GROUP = 128  # threads of a warpgroup
@@ -53,12 +53,12 @@ class Problem:
     blocks: tuple[int, int] | None = None
     softcap: float | None = None
 
-    @property
+    @fact
     def modifies(self) -> bool:
         """Tell whether products are more than scaled before the softmax."""
         return self.score_mod is not None or self.softcap is not None
 
-    @property
+    @fact
     def causal(self) -> bool:
         """Tell whether a query sees all keys up to some place, so that the first keys are seen by most queries."""
         return self.right and not self.left

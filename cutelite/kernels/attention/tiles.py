@@ -10,7 +10,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.scores import Problem
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 B, H, SQ, SK, ENDS = cl.dims("B H SQ SK ENDS")
@@ -199,7 +199,7 @@ class Tiles:
             start = min(end - 1, max(0, place - given.left) // BN)
         return start, end
 
-    @property
+    @fact
     def masks(self) -> bool:
         """Tell whether there may be blocks before a tile's last one that some of its rows do not see as a whole."""
         problem = self.problem
