@@ -335,10 +335,11 @@ def assembled(config: Config, problem: Problem) -> Any:
 @pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize(("softcap", "dtype"), [(None, cl.bf16), (None, cl.f16), (20.0, cl.bf16)])
-def test_powers_are_rounded_while_scores_are_multiplied(softcap: float | None, dtype: Any) -> None:
+@pytest.mark.parametrize("causal", [False, True])
+def test_powers_are_rounded_while_scores_are_multiplied(softcap: float | None, dtype: Any, causal: bool) -> None:
     """In machine code, of one text of a step: between the start of scores and that of the product with values."""
-    config = picked(128, 128, Work(8192, 8192, 512, 0, None, None), 132)
-    compiled = assembled(config, Problem(dtype, 128, 128, softcap=softcap))
+    config = picked(128, 128, Work(8192, 8192, 512, 0, None, 0 if causal else None), 132)
+    compiled = assembled(config, Problem(dtype, 128, 128, right=causal, softcap=softcap))
     assert (compiled.spills, compiled.warnings) == (0, [])
     before, *steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")
     assert len(steps) == 1
