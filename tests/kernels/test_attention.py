@@ -220,7 +220,7 @@ def test_a_function_that_does_more_than_add_is_called_once_for_each_block(capfd:
 
 WALKS = [
     (Config(2, 64, queries=2, guess=True), Problem(cl.bf16, 64, 64, right=True)),
-    (Config(2, 64, walk="static", turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
+    (Config(2, 64, turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
     (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
     (Config(2, 64, guess=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
     (Config(2, 64, guess=True), Problem(cl.bf16, 128, 128, right=True, score_mod=fading)),
@@ -228,26 +228,24 @@ WALKS = [
 ]
 
 
-@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window", "ragged", "terms", "late"])
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "turnless", "window", "ragged", "terms", "late"])
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     """One block, so that it goes from tile to tile; the second warpgroup has no rows in one of them."""
     q, k, v = (x.swapaxes(1, 2) for x in inputs(180, 200, 1, 1, problem.dim))
     o, lse, counter = np.empty_like(q), np.empty((1, 1, 180), np.float32), np.zeros(1, np.int32)
-    taken = counter if config.walk == "dynamic" else None
     ragged: tuple[Any, ...] = (None, None, None)
     if problem.ragged:
         ragged = o, *(np.array([0, 60, 60, end], np.int32) for end in (180, 200))
     report = build(config, problem).check(
-        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (),
+        1, None, q, k, v, o, lse, None, counter, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (),
         seeds=2 if config is WALKS[0][0] else 1, notes=False,
     )  # fmt: skip
     assert not report.kinds, str(report)
     assert counter[0] == 0
 
 
-@pytest.mark.parametrize("walk", ["grid", "static", "dynamic"])
-def test_walks_of_blocks_from_tile_to_tile(walk: str) -> None:
-    compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64, walk=walk, guess=True))
+def test_a_warpgroup_walks_from_tile_to_tile() -> None:
+    compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64, guess=True))
 
 
 @pytest.mark.parametrize("how", [{}, {"causal": True}, {"causal": "top-left", "window": (60, None)}])
@@ -327,9 +325,8 @@ def test_powers_are_taken_while_values_are_multiplied(dim: int, dim_v: int, quer
 def assembled(config: Config, problem: Problem) -> Any:
     """Return a kernel's machine code."""
     shapes = [(1, 2, 512, problem.dim)] * 2 + [(1, 2, 512, problem.dim_v)] * 2
-    counter = (1,) if config.walk == "dynamic" else None
     numbers, nothing = (1.0, 0, 0, 0, 1), (None,) * 5
-    return build(config, problem).compile(*shapes, (1, 2, 512), None, counter, *numbers, *nothing, (), arch="sm_90a")
+    return build(config, problem).compile(*shapes, (1, 2, 512), None, (1,), *numbers, *nothing, (), arch="sm_90a")
 
 
 @pytest.mark.usefixtures("nvdisasm")

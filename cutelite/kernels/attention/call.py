@@ -208,7 +208,7 @@ def launch(
     config: Config, problem: Problem, tiles: int, by_head: list[Any], lse: Any, sinks: Any, numbers: tuple[Any, ...],
     ragged: tuple[Any, Any, Any] = (None, None, None), lists: tuple[Any, Any] = (None, None), arrays: Any = (),
 ) -> None:  # fmt: skip
-    """Launch the forward kernel: a block for each tile, or as many blocks as the GPU runs at once.
+    """Launch the forward kernel: as many blocks as the GPU runs at once, each of which takes tiles that are left.
 
     tiles    of queries, of all heads and sequences
     by_head  q, k, v and the output, (B, H, S, D) each
@@ -217,9 +217,8 @@ def launch(
     lists    order and counts of a `BlockMask`
     arrays   those that functions captured
     """
-    blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, by_head[0]))
-    taken = counter(by_head[0]) if config.walk == "dynamic" else None
-    build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged, *lists, tuple(arrays))
+    blocks, q = min(tiles, clusters_at_once(1, by_head[0])), by_head[0]
+    build(config, problem)[blocks](*by_head, lse, sinks, counter(q), *numbers, *ragged, *lists, tuple(arrays))
 
 
 class Seen(NamedTuple):

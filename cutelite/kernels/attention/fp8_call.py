@@ -81,8 +81,7 @@ def attend_fp8(
                 raise ArrayError(f"a block of {config.columns} keys may have two scales, of {SCALED} keys each")
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             numbers = scale / LN2, *sees.far, band_of(sk * (dim + dim_v), batch * heads)
-            blocks, taken = min(tiles, multiprocessors), counter(q) if config.walk == "dynamic" else None
             if by_block:
                 scales = tuple(x if x.ndim == 3 else x[..., None] for x in scales)
-            build(config, problem, by_block)[blocks](*by_head, lse, *scales, taken, *numbers)
+            build(config, problem, by_block)[min(tiles, multiprocessors)](*by_head, lse, *scales, counter(q), *numbers)
     return (out, lse) if return_lse else out

@@ -25,8 +25,6 @@ class Config:
     guess     subtract the greatest scores of earlier blocks in the exponent (`cl.OnlineSoftmax`)
     pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
     late      in place of `pairs` keep powers in f32 until the next scores are started, if they fit (`OfScores.late`)
-    walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
-              'dynamic': as many as run at once, each takes the next tile that is left
     regs      registers of a thread that loads, and of one that computes
     """
 
@@ -38,7 +36,6 @@ class Config:
     guess: bool = False
     pairs: bool = False
     late: bool = False
-    walk: str = "dynamic"
     regs: tuple[int, int] = (24, 240)
 
 
