@@ -224,11 +224,12 @@ WALKS = [
     (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
     (Config(2, 64, guess=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
     (Config(2, 64, guess=True), Problem(cl.bf16, 128, 128, right=True, score_mod=fading)),
-    (Config(2, 64, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True)),
+    (Config(2, 128, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True)),
+    (Config(1, 64, turns=False, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
 ]
 
 
-@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "turnless", "window", "ragged", "terms", "late"])
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "turnless", "window", "ragged", "terms", "late", "late, ragged"])
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     """One block, so that it goes from tile to tile; the second warpgroup has no rows in one of them."""
     q, k, v = (x.swapaxes(1, 2) for x in inputs(180, 200, 1, 1, problem.dim))

@@ -134,8 +134,8 @@ class Plan(OfScores):
                 at = here._replace(q=here.storage.q[None, None, queries.index])
                 here.queries.consumer_wait(queries)
                 if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
-                    one_text = self.masked_then_clear if self.late and self.tiles.masks else self.by_runs
-                    out, softmax, states = one_text(tiles.place, queries, states, at, group)
+                    compute = self.masked_then_clear if self.masked_first else self.by_runs
+                    out, softmax, states = compute(tiles.place, queries, states, at, group)
                     self.finish(out, softmax, tiles.place, result, ring, group)
                 else:
                     states = idle(self, tiles.place, queries, states, at, group)
@@ -183,14 +183,15 @@ class Plan(OfScores):
             here.keys.consumer_wait(states.keys)
             s = cl.wgmma.wait_group(0, self.scores(None, states, here))
             here.keys.consumer_release(states.keys)
+            if j == tile.end - 1:
+                clear_behind(self, tile, states.keys, here, group)
             states = states._replace(keys=states.keys.advance())
             p, softmax, ratio, moved = self.anew(s, softmax, j, tile, here, group)
             if ratio is not None and moved & (j < tile.end - 1):
                 out = cl.scale_rows(out, ratio)
             if j == high:
-                while j > low:
-                    j -= 1
-                    p, out, softmax, states = self.step(j, (p, out, softmax, states), False, tile, here, group)
+                p, out, softmax, states = self.run(low, j, (p, out, softmax, states), False, tile, here, group)
+                j = low
             if j == low:
                 here.queries.consumer_release(queries)
             out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
@@ -200,7 +201,7 @@ class Plan(OfScores):
 
     def alone(self, tile: Tile, here: Here) -> Any:
         """Return how many of a tile's blocks behind the first are computed without turns; None: all take turns."""
-        return tile.end - 1 - self.tiles.clear(tile, here.given)[1] if self.late and self.tiles.masks else None
+        return tile.end - 1 - self.tiles.clear(tile, here.given)[1] if self.masked_first else None
 
     def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
         """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`."""
@@ -248,28 +249,32 @@ class Plan(OfScores):
         long   there is a function that is more than `Added`: one text serves for all blocks, and a branch for masks
         """
 
-        def step(j: Any, so_far: Any, masked: Any) -> Any:
-            masked = (j >= high) | (j < low) if masked is None else masked
-            return self.step(j, so_far, masked, tile, here, group)
-
         so_far, end = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 1
         low, high = self.tiles.clear(tile, here.given)
         for first, masked in self.runs(tile, low, high, long):
-            left, end = end - first, first
-            while left != 0:
+            so_far, end = self.run(first, end, so_far, masked, tile, here, group, long), first
+        return so_far
+
+    def run(
+        self, first: Any, end: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any, long: bool = False
+    ) -> Any:  # fmt: skip
+        """Process blocks from the one before `end` to `first`: `masked`, or not, or those that are not between two."""
+        left = end - first
+        while left != 0:
+            left -= 1
+            so_far = self.step(first + left, so_far, masked, tile, here, group)
+            if self.config.pairs and not (self.late or long or masked is True):  # by two: powers are not copied
+                if left == 0:
+                    so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
+                    break
                 left -= 1
-                so_far = step(first + left, so_far, masked)
-                if self.config.pairs and not (self.late or long or masked is True):  # by two: powers are not copied
-                    if left == 0:
-                        so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
-                        break
-                    left -= 1
-                    so_far = step(first + left, so_far, masked)
+                so_far = self.step(first + left, so_far, masked, tile, here, group)
         return so_far
 
     def step(self, j: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any) -> Any:
         """Start the products of block j and of the powers before, and return what follows: `so_far` behind it."""
         p, out, softmax, states = so_far
+        masked = masked if isinstance(masked, bool) else (j >= masked[1]) | (j < masked[0])
         added, states = self.added(j, tile, states, here, group)
         s, out, added, states = self.multiply(p, out, added, softmax, states, here)
         p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
@@ -280,15 +285,15 @@ class Plan(OfScores):
             out = cl.scale_rows(out, ratio)
         return p, out, replace(softmax, total=total), states
 
-    def runs(self, tile: Tile, low: Any, high: Any, long: bool) -> list[tuple[Any, bool | None]]:
-        """Return runs of a tile's blocks, each with its first block, and whether they have masks; None: by a branch.
+    def runs(self, tile: Tile, low: Any, high: Any, long: bool) -> list[tuple[Any, Any]]:
+        """Return runs of a tile's blocks, each with its first block, and whether they have masks, or which have none.
 
         A branch in each step is felt at head dim 64, by up to 0.7% of 16k keys, and a cap has other code for masks.
         """
         if not self.tiles.masks:
             return [(tile.start, False)]
         if long or (not self.capped and self.dims[0] > BOX):
-            return [(tile.start, None)]
+            return [(tile.start, (low, high))]
         return [(high, True), (low, False), *([(tile.start, True)] if self.problem.left else [])]
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:

@@ -44,15 +44,22 @@ class OfScores(OfProblem):
         return self.config.guess and self.problem.dtype == cl.bf16 and narrow
 
     @fact
+    def masked_first(self) -> bool:
+        """Tell whether masked blocks are computed one by one, before the others: where few tiles have more than one."""
+        problem, config = self.problem, self.config
+        causal = problem.causal and problem.blocks is None and problem.mask_mod is None
+        return causal and problem.score_mod is None and ROWS * config.groups <= config.columns
+
+    @fact
     def late(self) -> bool:
         """Tell whether powers wait in f32 for the product before theirs, and are rounded into its operand's registers.
 
-        Then no copies are made of them, and no loop need be unrolled for that. Masks, terms of functions, and ragged
-        sequences leave too few registers.
+        Then no copies are made of them, and no loop need be unrolled for that. Terms of functions leave too few
+        registers, and so do masks of blocks among others, and ragged sequences with a cap or without masks.
         """
         problem, masks = self.problem, self.tiles.masks
-        few = not masks or (problem.causal and problem.blocks is None and problem.mask_mod is None)
-        return self.config.late and few and not (problem.score_mod is not None or problem.ragged)
+        ragged = problem.ragged and (problem.softcap is not None or not masks)
+        return self.config.late and problem.score_mod is None and not ragged and (self.masked_first or not masks)
 
     @fact
     def of_powers(self) -> Any:
