@@ -91,6 +91,10 @@ class Fp8Plan(Plan):
         return BOX, BOX
 
     @fact
+    def masked_first(self) -> bool:
+        return False  # where its softmax begins, it needs the scales of the first block
+
+    @fact
     def piece(self) -> tuple[int, int]:
         return BOX, 1
 
