@@ -143,9 +143,10 @@ EARLY = f"{SKIPPING} {CHOSEN} {NARROWER}"
 COVERED = f"{NARROW} {EARLY}"  # dq of the block before is started ahead of dk
 BY_PRODUCTS = f"{NARROW} attention_backward_early {CHOSEN} {NARROWER}"  # which alone read what comes with queries
 DENSE_FORWARD, RAGGED = "attention attention_late attention_relative attention_blocks attention_fp8", "attention_ragged"
+BY_TURNS = DENSE_FORWARD.replace(" attention_late", "")  # all steps of which come in turn
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 DECODE = "attention_decode attention_gather attention_shares"
-BY_TMA = "attention attention_late attention_relative attention_blocks"
+BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
 UNCHANGED = f"{EXTENDED} {ORDERED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
@@ -357,9 +358,9 @@ _TABLE: tuple[Row, ...] = (
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(FORWARD, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
-    Row(DENSE_FORWARD, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
-    Row(DENSE_FORWARD, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row(BY_TURNS, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(BY_TURNS, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row(BY_TURNS, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE),
     Row(RAGGED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
     Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(BY_TMA, "drop weaken", "mbarrier.wait", RELAXED, "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))", VALUES_BEFORE),

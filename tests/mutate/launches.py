@@ -574,7 +574,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 384, 136),
     "attention": attention(308, 330, columns=64, guess=True),
-    "attention_late": attention(308, 330, columns=128, guess=True, late=True),
+    "attention_late": attention(436, 500, columns=128, guess=True, late=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128),
     "attention_backward_chosen": attention_backward(270, 384, 128, window=(None, None)),
