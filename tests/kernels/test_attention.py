@@ -227,9 +227,10 @@ WALKS = [
     (Config(2, 128, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True)),
     (Config(1, 64, turns=False, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
 ]
+NAMES = "dynamic", "turnless", "window", "ragged", "terms", "late", "late, ragged"
 
 
-@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "turnless", "window", "ragged", "terms", "late", "late, ragged"])
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=NAMES)
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     """One block, so that it goes from tile to tile; the second warpgroup has no rows in one of them."""
     q, k, v = (x.swapaxes(1, 2) for x in inputs(180, 200, 1, 1, problem.dim))
