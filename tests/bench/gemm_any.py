@@ -5,8 +5,9 @@
 A third of the sizes has few rows or few columns, a third any from 32 to 16,384 by their logarithms, a third any from 1
 to 16,384; N and K of every second one are rounded up to multiples of 8. `--best` configurations are timed, those that
 the model has for the fastest: the first is the pick. cuBLAS is torch.mm, or where that is faster torch.mm by cuBLASLt.
-All are timed in graphs over rotating operands, in turns, each behind a replay that does not count. With `--near 1.3`
-these are all that the model expects to take at most so many times as long as the best, which `gemm_fit.py` fits it to.
+All are timed in graphs over rotating operands, in turns on a card that is warm, each behind a replay that does not
+count. With `--near 1.3` these are all that the model expects to take at most so many times as long as the best, which
+`gemm_fit.py` fits it to.
 What is behind cuBLAS is timed again with tiles of other kinds, to see whether the pick or the kernels are at fault:
 
     python tests/bench/gemm_any.py again.jsonl --missed times.jsonl --best 8 --kinds 18
@@ -46,7 +47,7 @@ Size = tuple[int, int, int, str]
 MAJORS = "K", "MN", "MN MN"
 """Of B where A is contiguous along K, and of both where both are along M and N."""
 LARGEST, MOST = 1.1e12, 16_384
-GRAPH_S, COLD_BYTES, ROUNDS = 3e-3, 100 << 20, 5
+GRAPH_S, COLD_BYTES, ROUNDS, WARM_S = 3e-3, 100 << 20, 5, 0.1
 BAR = 0.97
 """Of cuBLAS: no size is to have less."""
 
@@ -158,6 +159,10 @@ def timed_in_turns(size: Size, calls: dict[str, Callable[[int], Any]], sets: lis
         if not error < 1e-2:
             print(f"WRONG: {name} at {size}: relative error {error:.3g}", flush=True)
         trials[name] = Replay(call, len(sets), GRAPH_S, each)
+    end = time.monotonic() + WARM_S  # clocks are as high as power allows only after a while, and picks are for those
+    while time.monotonic() < end:
+        for trial in trials.values():
+            trial()
     return {name: round(1e6 * took, 3) for name, took in medians(trials, ROUNDS).items()}
 
 
