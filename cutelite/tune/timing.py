@@ -51,6 +51,8 @@ AHEAD_S, LONGEST_AHEAD_S = 0.5e-3, 20e-3
 the host takes longer and the call is timed again."""
 TRIES = 3
 """How often a call is timed whose launch takes longer than what is ahead of it: one that waits always does."""
+FILLS = 8
+"""How many fills in a row tell how long one takes, without the host's time."""
 HOPELESS = 5.0
 """A config whose first call takes this many times the fastest one is not captured, and not timed again."""
 
@@ -168,11 +170,10 @@ def _once(sets: Sets, stream: TimedStream, restore: Callable[[], object] | None 
         for _ in range(times):
             stream.fill(other.pointer, nbytes)
 
-    fill(1)
-    each = max(stream.timed(lambda: fill(1)), 1e-5)
+    each = max(min(stream.timed(lambda: fill(FILLS)) for _ in range(TRIES)) / FILLS, 1e-5)
 
     def once(call: Call) -> float:
-        ahead, spent = AHEAD_S, 0.0
+        ahead, spent, found = AHEAD_S, 0.0, math.inf
 
         def launch() -> None:
             nonlocal spent
@@ -184,7 +185,7 @@ def _once(sets: Sets, stream: TimedStream, restore: Callable[[], object] | None 
             if restore:
                 restore()
             fill(math.ceil(ahead / each))
-            found = stream.timed(launch)
+            found = min(found, stream.timed(launch))
             if spent < ahead:
                 break
             ahead = min(LONGEST_AHEAD_S, 2 * spent)
