@@ -19,7 +19,7 @@ import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arrays import code_of, empty, strides_of
-from cutelite.kernels.lent import is_jax
+from cutelite.kernels.lent import check_known, is_jax
 from cutelite_rt.arrays import memory
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import plain_number
@@ -51,6 +51,8 @@ def as_number(
     Errors  `Misfit`, which has the name
     """
     torch = sys.modules.get("torch")
+    if torch is not None and not whole and torch.compiler.is_dynamo_compiling():
+        return float(x)  # it may be a symbol: the operator checks what that stands for
     symbolic = torch is not None and isinstance(x, torch.SymInt)  # an extent of a traced tensor: it is fixed here
     found = int(x) if symbolic else plain_number(x)
     fits, held = isinstance(found, Integral if whole else Real) and not isinstance(found, bool), True
@@ -62,6 +64,7 @@ def as_number(
             (above == -inf or found > above, least == -inf or found >= least, most == inf or found <= most)
         )
     if not fits:
+        check_known({name: x})
         wanted = "a whole number" if whole else "a number" if held else "a number that f32 holds"
         ends = {"above": above, "from": least, "to": most}
         bounds = (
@@ -97,6 +100,7 @@ def as_flag(name: str, x: Any) -> bool:
     """Return True or False, which may be NumPy's, 1 or 0. Errors: `Misfit`, also for what Python takes as either."""
     found = plain_number(x)
     if not isinstance(found, Integral) or found not in (0, 1):
+        check_known({name: x})
         raise Misfit(f"{name} is {x!r}, but must be True or False")
     return bool(found)
 
@@ -377,19 +381,24 @@ def with_words_of_caller(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def of_operand(error: RuntimeError, given: dict[str, Any]) -> ArrayError | None:
-    """Return torch's error of an operator's argument that is no tensor as one of the caller's, or None if it is none.
+def of_operand(error: RuntimeError, given: dict[str, Any]) -> Misfit | None:
+    """Return torch's error of an operator's argument, no tensor or no number, as one of the caller's, or None.
 
     given   the caller's arguments by name
     """
-    found = re.search(r"a value of type '[^']*Tensor[^']*' for argument '(\w+)' but instead found type", str(error))
-    if found is None or found[1] not in given:
+    found = re.search(r"a value of type '([^']*)' for argument '(\w+)' but instead found type", str(error))
+    if found is None or found[2] not in given:
         return None
-    name, x = found[1], given[found[1]]
+    kind, name, x = found[1], found[2], given[found[2]]
     try:
-        is_array(name, x)
-    except ArrayError as own:
+        if "Tensor" in kind:
+            is_array(name, x)
+        elif (number := re.search("int|float", kind.lower())) is not None:
+            as_number(name, x, whole=number[0] == "int")
+    except Misfit as own:
         return own
+    if "Tensor" not in kind:
+        return None
     return ArrayError(f"{name} is a {type(x).__name__}, beside tensors of torch: pass a tensor")
 
 

@@ -79,9 +79,7 @@ def check_call(function: Callable[..., Any], constants: dict[str, Any], /, **arr
     """
     import numpy
 
-    from cutelite.interop.jax import check_untraced  # late: it imports JAX
-
-    check_untraced(constants)
+    check_known(constants)
     kinds = [(name, (tuple(x.shape), x.dtype) if is_jax(x) else x) for name, x in arrays.items()]
     key = function, repr(kinds), repr(sorted(constants.items()))
     if key in _checked:
@@ -92,6 +90,14 @@ def check_call(function: Callable[..., Any], constants: dict[str, Any], /, **arr
     if len(_checked) >= MOST:
         _checked.clear()
     _checked.add(key)
+
+
+def check_known(constants: dict[str, Any]) -> None:
+    """Check that JAX traces none of these arguments, given by name. Errors: `cutelite.ArgumentError`."""
+    if "jax" in sys.modules:
+        from cutelite.interop.jax import check_untraced  # late: it imports JAX
+
+        check_untraced(constants)
 
 
 _checked: set[tuple[Any, ...]] = set()

@@ -12,11 +12,17 @@ import jax
 
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import on_jax as attention
 from cutelite.kernels.gemm import on_jax_special as special
 from cutelite.kernels.moe import on_jax as moe
+from cutelite.kernels.moe import route
 from cutelite.kernels.rows import on_jax as rows
 from cutelite.kernels.rows import on_jax_numbers as numbers
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.sample import sample
 from tests.kernels.test_bad_arguments import RIGHT, only_checked, others
 
 LEFT_OUT = {"attention": ("sinks",), "decode": ("starts", "sinks")}
@@ -72,3 +78,21 @@ def test_traced_arrays_are_refused_where_others_are(name: str) -> None:
 def test_arrays_may_be_larger_than_the_hosts_memory() -> None:
     large = jax.ShapeDtypeStruct((1 << 40, 128), np.float32)
     assert jax.eval_shape(rows.softmax, large).shape == large.shape
+
+
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "eps": lambda x: rms_norm(np.ones((3, 8), np.float32), jax.numpy.ones(8), eps=x),
+    "offset": lambda x: rms_norm(jax.numpy.ones((3, 8)), offset=x),
+    "smoothing": lambda x: cross_entropy(jax.numpy.ones((3, 8)), np.arange(3), smoothing=x),
+    "temperature": lambda x: sample(jax.numpy.ones((3, 8)), jax.numpy.ones(3), temperature=x),
+    "mode": lambda x: reduced(jax.numpy.ones((3, 8)), "sum", x),
+    "normalise": lambda x: route(jax.numpy.ones((3, 8)), 2, normalise=x),
+    "window": lambda x: attend(*[jax.numpy.ones((1, 8, 1, 64), jax.numpy.bfloat16)] * 3, window=(x, None)),
+    "causal": lambda x: attend(*[jax.numpy.ones((1, 8, 1, 64), jax.numpy.bfloat16)] * 3, causal=x),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_traced_are_named(name: str) -> None:
+    with pytest.raises(cl.ArgumentError, match=f"^{name} is traced, and kernels are made for its value"):
+        jax.eval_shape(NUMBERS[name], jax.ShapeDtypeStruct((), np.int32))

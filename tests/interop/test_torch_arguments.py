@@ -1,5 +1,6 @@
 """Functions refuse of fake tensors, and of those that need a gradient, what they refuse of arrays, in their words."""
 
+import inspect
 import re
 from typing import Any
 
@@ -83,3 +84,19 @@ def test_what_is_no_tensor_beside_those_that_need_a_gradient() -> None:
     refused = pytest.raises(cl.ArgumentError, match=r"^dy is not an array, but None$")
     with torch.no_grad(), FakeTensorMode(), refused:
         softmax_backward(None, torch.ones(3, 8))
+
+
+def with_gradients(x: Any) -> Any:
+    found = as_tensor(x)
+    return found.requires_grad_() if isinstance(found, torch.Tensor) and found.is_floating_point() else found
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_no_number_beside_tensors_that_need_a_gradient(name: str) -> None:
+    """It is named, though the call goes to an operator, which takes numbers alone."""
+    function, given = RIGHT[name]
+    defaults = {word: each.default for word, each in inspect.signature(function).parameters.items()}
+    for word in (word for word, x in defaults.items() if type(x) in (int, float, bool)):
+        for x in ("0.5", [1], 1j):
+            with diverted(only_checked), pytest.raises(cl.ArgumentError, match=rf"\b{word}\b|needs a gradient"):
+                function(**{at: with_gradients(each) for at, each in given.items()} | {word: x})

@@ -1,4 +1,4 @@
-"""Extents that nobody knows while torch traces, as of rows that a mask chose: operators give results that have them."""
+"""Extents and numbers that nobody knows while torch traces: operators give results that have them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +15,8 @@ from cutelite.kernels.attention import operators as attentions
 from cutelite.kernels.gemm import operators as gemms
 from cutelite.kernels.moe import operators as mixtures
 from cutelite.kernels.rows import operators as rows
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.norm import rms_norm
 from cutelite.models import operators as layers
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -85,3 +87,15 @@ def test_fakes_have_extents_that_nobody_knows(name: str) -> None:
         found = call(unknown)
         every = [] if found is None else list(found) if isinstance(found, tuple | list) else [found]
         assert [tuple(x.shape) for x in every] == shapes(unknown)
+
+
+def test_numbers_that_change_between_calls_become_symbols() -> None:
+    """torch takes a number that has changed once for one that changes."""
+
+    def function(x: Any, eps: float) -> Any:
+        return rms_norm(x, eps=eps).y + cross_entropy(x, torch.arange(3, device=DEVICE), smoothing=eps).loss[:, None]
+
+    x = torch.randn(3, 8, device=DEVICE)
+    compiled = torch.compile(function, fullgraph=True, backend="eager")
+    for eps in (0.5, 0.25, 0.125, 0.0625):
+        assert compiled(x, eps).equal(function(x, eps))

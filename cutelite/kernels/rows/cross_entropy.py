@@ -231,7 +231,7 @@ def cross_entropy(
     Errors     `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(x, target, out=out)) is not None:
-        return Losses(*made.cross_entropy(x, target, float(smoothing), float(z), ignore))
+        return Losses(*made.cross_entropy(x, target, *numbers_of(smoothing, z), ignore))
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])
@@ -268,7 +268,7 @@ def cross_entropy_backward(
     x, target, smoothing, z, ignore, how  as for `cross_entropy`
     """
     if (made := derived(gradient, x, target, lse, out=out)) is not None:
-        return made.cross_entropy_backward(gradient, x, target, lse, float(smoothing), float(z), ignore, part)
+        return made.cross_entropy_backward(gradient, x, target, lse, *numbers_of(smoothing, z), ignore, part)
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     for name, each in (("lse", lse), ("gradient", gradient)):
@@ -324,10 +324,13 @@ def of_no_logits(loss: Any, lse: Any, target: Any, ignore: int) -> Losses:
 
 def loss_of(rows: Rows, smoothing: float, z: float, ignore: int) -> Loss:
     """Return the loss that kernels are made for. Errors: `cl.ArgumentError` for numbers that do not fit."""
-    smoothing, z = as_number("smoothing", smoothing, least=0, most=1), as_number("z", z)
-    return Loss(
-        rows.dtype, rows.n, smoothing, z, as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
-    )
+    ignore = as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
+    return Loss(rows.dtype, rows.n, *numbers_of(smoothing, z), ignore)
+
+
+def numbers_of(smoothing: float, z: float) -> tuple[float, float]:
+    """Return both numbers as Python's. Errors: `Misfit` for those that do not fit."""
+    return as_number("smoothing", smoothing, least=0, most=1), as_number("z", z)
 
 
 def targets_of(rows: Rows, target: Any) -> Any:

@@ -76,7 +76,7 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: An
     Errors     `cl.ArgumentError` for other arrays and bins
     """
     if (made := derived(x, out=out)) is not None:
-        return made.histogram(x, bins, float(low), float(high))
+        return made.histogram(x, bins, as_number("low", low), as_number("high", high))
     is_array("x", x)
     dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
     low, high, bins = as_number("low", low), as_number("high", high), as_number("bins", bins, whole=True)

@@ -116,7 +116,8 @@ def called(
         return made.norm_narrow(x, weight, bias, residual, eps, offset, center, how["narrow"])  # type: ignore[no-any-return]
     if made is None:
         return apply(x, weight, residual, bias, eps, offset, center, **how)
-    y, total, mean, rstd = made.norm_forward(x, weight, bias, residual, float(eps), float(offset), center)
+    numbers = as_number("eps", eps), as_number("offset", offset)
+    y, total, mean, rstd = made.norm_forward(x, weight, bias, residual, *numbers, center)
     return Normed(y, x if residual is None else total, mean if center else None, rstd)
 
 
@@ -243,7 +244,7 @@ def norm_backward(
     """
     _, total, mean, rstd, _ = instance("normed", normed, Normed, needed=True)
     if (made := derived(dy, total, weight, add)) is not None:
-        dx, dw, db = made.norm_backward(dy, total, weight, mean, rstd, add, bias, float(offset))
+        dx, dw, db = made.norm_backward(dy, total, weight, mean, rstd, add, bias, as_number("offset", offset))
         return Gradients(dx, None if weight is None else dw, db if bias else None)
     gradients, rows = Rows(dy, "dy"), Rows(total, "total")
     gradients.like(rows, "dy")

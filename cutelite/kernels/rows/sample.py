@@ -175,7 +175,7 @@ def sample(
     Errors       `cl.ArgumentError` for other arrays and numbers
     """
     if (made := derived(x, chances, out=out)) is not None:
-        return made.sample(x, chances, float(temperature), top_k, float(top_p))
+        return made.sample(x, chances, as_number("temperature", temperature), top_k, as_number("top_p", top_p))
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     Arguments().array("chances", chances, "f32", leading)
     if not rows.n:
