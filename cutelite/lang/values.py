@@ -456,14 +456,24 @@ def full_like(v: Any, x: Any, dtype: DType | None = None) -> Vector:
     return full(v.shape, x, dtype or v.dtype)
 
 
+def ones(shape: Any, dtype: DType) -> Vector:
+    """Return a vector of ones of this shape and of `dtype`."""
+    return full(shape, True if dtype == boolean else 1, dtype)
+
+
 def ones_like(v: Any, dtype: DType | None = None) -> Vector:
     """Return a vector of ones, of the shape of `v` and by default of its `dtype`."""
-    return full_like(v, True if (dtype or v.dtype) == boolean else 1, dtype)
+    return ones(v.shape, dtype or v.dtype)
 
 
 def zeros(shape: Any, dtype: DType) -> Vector:
     """Return a vector of zeros, of `shape` and `dtype`. Zeros that are overwritten before they are read are free."""
     return full(shape, False if dtype == boolean else 0, dtype)
+
+
+def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
+    """Return a vector of zeros, of the shape of `v` and by default of its `dtype`."""
+    return zeros(v.shape, dtype or v.dtype)
 
 
 def check_lengths(name: str, **vectors: Any) -> None:
@@ -477,14 +487,3 @@ def check_lengths(name: str, **vectors: Any) -> None:
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"`{what}` has {n} elements" for what, n in lengths.items())
         raise mistake("vector", f"the vectors of {name} have one length, but {said}")
-
-
-def ones(shape: Any, dtype: DType) -> Vector:
-    """Return a vector of ones of this shape and of `dtype`."""
-    return full(shape, True if dtype == boolean else 1, dtype)
-
-
-def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
-    """Return a vector of zeros, of the shape of `v` and by default of its `dtype`."""
-    dtype = dtype or v.dtype
-    return full(v.shape, 0.0 if dtype.is_float else False if dtype == boolean else 0, dtype)
