@@ -146,6 +146,11 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
         assert softmax(made).shape == a.shape and kernels.gemm(made[0], made[0].T).shape == (8, 8)
     with torch.autocast(DEVICE, dtype=torch.bfloat16):
         assert kernels.gemm(a[0], b).dtype == attend(q[0], q[0], q[0]).dtype == torch.bfloat16
+        for how in (
+            {"activation": lambda x: x * 2.0},
+            {"finish": cl.Finish(lambda piece: piece.result(piece.sums * 2.0))},
+        ):
+            assert torch.equal(kernels.gemm(a[0], b, **how), 2 * kernels.gemm(a[0], b))
         starts = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
         assert attention_varlen(q[0, 0], q[0, 0], q[0, 0], starts).dtype == torch.bfloat16
         needy = q.clone().requires_grad_()

@@ -91,6 +91,8 @@ def gemm(
     if is_torch(a):
         from cutelite.kernels.gemm import operators
 
+        if callable(activation) or callable(gate) or finish is not None or prepare is not None:
+            a, b, c = operators.under_autocast(a, b, c)  # other calls are cast by their operator
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision, gate)
         if operators.wanted(a, b, out, how, finish is not None or prepare is not None):
             return operators.multiply(a, b, out, how)

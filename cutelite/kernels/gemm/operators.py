@@ -23,6 +23,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import called, library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call
