@@ -215,10 +215,10 @@ class Tile(NamedTuple):
         each, pitch = 4 // self.x.dtype.bytes, self.x.layout.stride[0] % self.wide
         leads = [(self.lead(first) + i * pitch) % self.wide for i in range(self.wide)]  # then they are these again
 
-        def words(i: int) -> list[Any]:
+        def words(i: int) -> tuple[Any, Any]:
             place = cl.make_tensor(self.memory[first + i, None], cl.make_layout((self.memory.shape[1] // each,)), u32)
             at = pair * (2 // each) + leads[i % self.wide] // each
-            return [place[at], place[at + 1]]
+            return place[at], place[at + 1]
 
         if each == 1:
             return lambda i: unpack(cl.vector(*words(i)), vector)
