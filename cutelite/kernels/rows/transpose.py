@@ -222,7 +222,12 @@ class Tile(NamedTuple):
 
         if each == 1:
             return lambda i: unpack(cl.vector(*words(i)), vector)
-        held = [funnel_right(*words(i), amount=leads[i % self.wide] % 2 * 16) for i in range(STRIP)]
+
+        def pair_of(i: int) -> Any:
+            low, high = words(i)
+            return funnel_right(low, high, leads[i % self.wide] % 2 * 16)
+
+        held = [pair_of(i) for i in range(STRIP)]
         return lambda i: unpack(cl.vector(held[i]), vector)
 
 
