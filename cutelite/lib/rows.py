@@ -63,8 +63,9 @@ class RowPartition:
              if it has as many elements as one, are then loaded as a whole. Where they are not, threads wait for their
              elements before other loads
     unit     1: rows that begin anywhere are covered from the first element's vector on, not from its sector
-    ends     rows that begin anywhere: nobody has vectors that lie within a row in part. Of the elements beside whole
-             vectors, fewer than two, threads of the first block have one each: `RowEnds`
+    ends     rows that begin anywhere: nobody has vectors that lie within a row in part. Vectors begin and end where
+             memory does by so many vectors: 1, or `SECTOR`. Of the elements beside these, fewer than twice as many
+             vectors', threads of the first block have one each: `RowEnds`. 0: there are no such
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
@@ -81,13 +82,13 @@ class RowPartition:
     steady: bool = False
     around: bool = False
     unit: int = SECTOR
-    ends: bool = False
+    ends: int = 0
 
     @property
     def covered(self) -> int:
-        """The most elements of a row and of what its first sector has before it; with `ends` those of whole vectors."""
+        """The most elements of a row and of what its first sector has before it; with `ends` those of vectors."""
         if self.ends:
-            return self.n // self.vector * self.vector
+            return self.n // self.between * self.between
         return self.n if self.shift is None else self.n + self.sector - 1
 
     @property
@@ -96,10 +97,15 @@ class RowPartition:
         return self.unit * self.vector
 
     @property
+    def between(self) -> int:
+        """With `ends`: the number of elements that the part of a row between its ends is a multiple of."""
+        return self.ends * self.vector
+
+    @property
     def chunk(self) -> int:
         """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
         if self.ends:
-            return _chunk(self.covered, self.vector, self.granule, self.team.cluster, True)
+            return _chunk(self.covered, self.between, self.granule, self.team.cluster, True)
         unit = 1 if self.shift is None else self.unit
         return _chunk(self.n, self.vector * unit, self.granule, self.team.cluster, self.shift is None)
 
@@ -121,8 +127,9 @@ class RowPartition:
     def turn_to(self, row: Any, first: Any = True, last: Any = True) -> None:
         """Make `row`, in memory, the current one; it is the `first` or `last` of its array, or may be."""
         if self.ends:
-            head = (self.vector - aligned_down(row, self.vector * row.dtype.bytes)[1]) % self.vector
-            self.shift[0], self.shift[1] = 0 - head, (self.n - head) // self.vector * self.vector
+            each = self.between
+            head = (each - aligned_down(row, each * row.dtype.bytes)[1]) % each
+            self.shift[0], self.shift[1] = 0 - head, (self.n - head) // each * each
             self.shift[2] = aligned_down(row, self.sector * row.dtype.bytes)[1]
         elif self.shift is not None:
             lead = aligned_down(row, self.sector * row.dtype.bytes)[1]
@@ -225,7 +232,7 @@ class RowPartition:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
         end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
         if self.ends:
-            end = (self.n - self.vector) // self.vector * self.vector
+            end = (self.n - self.between + 1) // self.between * self.between
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
@@ -565,7 +572,7 @@ class RowVectors:
 
 @dataclass(frozen=True)
 class RowEnds:
-    """The elements of a row beside the vectors that lie within it: one of each thread, as far as there are.
+    """The elements of a row beside the vectors that threads have of it: one of each thread, as far as there are.
 
     A step of `RowPartition.walk` works on them as on `RowVectors` of one element.
 

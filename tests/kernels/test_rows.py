@@ -299,12 +299,13 @@ COVERED = [
     Plan(32, 1, 4, 8, 1, shifted=True, taken=True, lead=1 << 20),
     Plan(64, 1, 2, 8, 1, shifted=True, outside=True, moved=True),
     Plan(32, 1, 4, 8, 1, shifted=True, early=True),
-    Plan(32, 1, 1, 8, 1, shifted=True, moved=True, ends=True),
-    Plan(64, 1, 2, 8, 1, shifted=True, taken=True, moved=True, ends=True),
-    Plan(16, 2, 1, 8, 1, shifted=True, alike=False, ends=True),
+    Plan(32, 1, 1, 8, 1, shifted=True, moved=True, ends=1),
+    Plan(32, 1, 1, 8, 1, shifted=True, moved=True, ends=2),
+    Plan(64, 1, 2, 8, 1, shifted=True, taken=True, moved=True, ends=2),
+    Plan(16, 2, 1, 8, 1, shifted=True, alike=False, ends=1),
     Plan(32, 2, 1, 8, 1, shifted=True, alike=False),
 ]
-PLACED = zip(COVERED, (0, 3, 6, 5, 1, 5, 7, 1), (0, 0, 2, 7, 0, 0, 3, 0), strict=True)
+PLACED = zip(COVERED, (0, 3, 6, 5, 1, 3, 5, 7, 1), (0, 0, 2, 7, 0, 2, 0, 3, 0), strict=True)
 
 
 @pytest.mark.parametrize(("how", "start", "gap"), list(PLACED), ids=str)
@@ -343,8 +344,8 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
         (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, planes=True), np.float32),
         (Plan(32, 1, 2, 8, 2, stages=2, shifted=True, planes=True), BF16),
         (Plan(64, 1, 1, 8, 2, stages=2, shifted=True, planes=True), BF16),
-        (Plan(32, 1, 1, 8, 5, stages=2, shared_sums=1, shifted=True, ends=True), BF16),
-        (Plan(32, 1, 1, 4, 5, stages=3, shared_sums=2, shifted=True, ends=True), np.float32),
+        (Plan(32, 1, 1, 8, 5, stages=2, shared_sums=1, shifted=True, ends=1), BF16),
+        (Plan(32, 1, 1, 4, 5, stages=3, shared_sums=2, shifted=True, ends=2), np.float32),
     ],
 )
 def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: Callable[[int], None]) -> None:
@@ -385,8 +386,8 @@ def test_a_plan_for_rows_that_begin_anywhere_is_for_arrays_that_lie_alike() -> N
         soft.softmax(x, out=x, how=replace(COVERED[0], around=True))
     with pytest.raises(cl.ArgumentError, match=r"how.moved is for rows that are shifted"):
         norm.rms_norm(x, x[0], how=replace(COVERED[0], shifted=False))
-    with pytest.raises(cl.ArgumentError, match=r"how.ends is for rows that are shifted, of teams of as many threads"):
-        soft.softmax(x, how=Plan(8, 4, 1, 8, 1, shifted=True, ends=True))
+    with pytest.raises(cl.ArgumentError, match=r"how.ends is for rows that are shifted, of teams of 16 threads"):
+        soft.softmax(x, how=Plan(8, 4, 1, 8, 1, shifted=True, ends=1))
     y, how = random((3, 301), BF16), Plan(32, 1, 1, 8, 1, stages=1, shifted=True, kinds=2)
     made = norm.Normed(None, y.copy(), None, np.ones(3, np.float32))
     with pytest.raises(cl.ArgumentError, match=r"how.kinds is 2, but rows that begin alike are 16 apart"):

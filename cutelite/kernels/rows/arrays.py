@@ -210,9 +210,10 @@ class Access(NamedTuple):
                 raise cl.ArgumentError("how.around is for arrays that are apart from those that are written")
             if given.moved > given.shifted:
                 raise cl.ArgumentError("how.moved is for rows that are shifted")
-            if given.ends and not (given.shifted and given.threads >= 2 * given.vector <= self.n):
+            apart = 2 * given.ends * given.vector
+            if apart and not (given.shifted and given.threads >= apart <= self.n):
                 raise cl.ArgumentError(
-                    "how.ends is for rows that are shifted, of teams of as many threads as two vectors"
+                    f"how.ends is for rows that are shifted, of teams of {apart} threads, and rows as long"
                 )
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
@@ -223,7 +224,7 @@ class Access(NamedTuple):
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = replace(choose(covered + more, self.vector), shifted=True)
         if ends is not None and (whole := ends(self.n // self.vector * self.vector, self.vector)) is not None:
-            p = replace(whole, shifted=True, ends=True)
+            p = replace(whole, shifted=True, ends=1)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 
 

@@ -66,7 +66,8 @@ class Plan:
                   (`RowPlanes`), so that a team has rows of all kinds, one after the other
     kept          with stages, for derivatives: registers keep what comes of two inputs in the first pass; in clusters
                   always
-    ends          with `shifted`: elements beside whole vectors of memory go to threads one by one (`RowPartition.ends`)
+    ends          with `shifted`: elements of a row beside vectors of memory that lie within it, or of so many vectors
+                  together, go to threads one by one (`RowPartition.ends`)
     """
 
     threads: int
@@ -97,7 +98,7 @@ class Plan:
     kinds: int = 1
     planes: bool = False
     kept: bool = False
-    ends: bool = False
+    ends: int = 0
 
     @property
     def stream(self) -> dict[str, Any]:

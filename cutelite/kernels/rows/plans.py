@@ -423,11 +423,11 @@ def plan_ends_sums(vector: int, sums: int, whole: int) -> Plan | None:
     """
     light, lane = sums == 1, vector * WARP
     if 0 < whole <= (4 if light else 3) * lane:
-        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=True)
+        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=1)
     if not light and 0 < whole < 4 * lane:
-        return Plan(WARP, 1, 1, vector, 10, stages=2, shared_sums=1, ends=True)
+        return Plan(WARP, 1, 1, vector, 10, stages=2, shared_sums=1, ends=1)
     if not light and 4.5 * lane < whole <= 6 * lane:
-        return Plan(2 * WARP, 1, 1, vector, 6, stages=2, ends=True)
+        return Plan(2 * WARP, 1, 1, vector, 6, stages=2, ends=1)
     return None
 
 
