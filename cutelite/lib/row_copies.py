@@ -88,11 +88,10 @@ class BulkCopies:
         whole = part.n >= part.vector if part.shift is not None else part.n * bytes % COPIED == 0
         if team.teams > 1 or not whole or part.vector * bytes != COPIED:
             raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
-        if part.ends and team.cluster > 1:
-            raise mistake("row-stream", "of rows whose ends are apart, bulk copies bring those of one block")
-        if part.chunk * (team.cluster - 1) >= part.n:
+        if part.chunk * (team.cluster - 1) >= part.least:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
-        room = Room.create(part, arrays, (replace(part, ends=False).chunk, stages), counter, stages + 1)
+        size = part.chunk + (2 * part.sector if part.ends else 0)  # with the ends of the row that the block has
+        room = Room.create(part, arrays, (size, stages), counter, stages + 1)
         here = RowCursor.create(team, room.rows, kinds)
         made = BulkCopies(room, here, here.copy(), stages, shared(mbarrier, (stages,)))
         if team.lane == 0:
@@ -125,11 +124,11 @@ class BulkCopies:
     def places(self, fill: Any, later: int = 0) -> list[RowPart]:
         """Return this thread's part of each array of the current row, or of one so much later, in shared memory."""
         room, stage = self.room, (self.room.turn[0] + later) % self.stages
-        begin = room.part.team.rank * room.part.chunk
-        if room.part.ends:  # of the first whole vector, from the first sector on
-            begin = room.part.lead - room.part.shift[2]
+        part, begin = room.part, room.part.team.rank * room.part.chunk
+        if part.ends:  # of the first block's first whole vector, from the first sector on
+            begin = where(part.team.rank == 0, part.lead - part.shift[2], begin)
         memory = [room.memory[None, stage, i] for i in range(len(room.arrays))]
-        return [RowPart(room.part, each, fill, True, begin, clean=self.cleans) for each in memory]
+        return [RowPart(part, each, fill, True, begin, clean=self.cleans) for each in memory]
 
     @property
     def cleans(self) -> bool:
@@ -173,14 +172,14 @@ class BulkCopies:
 
         first  it is the team's first row
         """
-        room, part = self.room, replace(self.room.part, ends=False)
+        room, part = self.room, self.room.part
         row = self.coming.row if room.taken is None else room.taken.known[later]
         if part.team.lane == 0 and row < room.rows:
             rows = [x[row, None] for x in room.arrays]
             if part.shift is None:
-                begin, end = part.team.rank * part.chunk, part.end()
+                own, begin, end = 0, part.team.rank * part.chunk, part.end()
             else:
-                rows, begin, end = self.covers(rows, row, stage, first)
+                rows, own, begin, end = self.covers(rows, row, stage, first)
             bytes = (end - begin) * room.arrays[0].dtype.bytes
             self.full[stage].arrive_expect_tx(bytes * len(rows))
             if part.shift is None or begin < end:
@@ -188,23 +187,33 @@ class BulkCopies:
                     there = rows[i].tile((part.vector,), (begin // part.vector,))
                     place = room.memory[None, stage, i]
                     if part.shift is not None:
-                        place = place.tile((part.vector,), ((begin - part.team.rank * part.chunk) // part.vector,))
+                        place = place.tile((part.vector,), ((begin - own) // part.vector,))
                     cp_async_bulk(place, there, bytes, barrier=self.full[stage])
         if room.taken is None:
             self.coming.go_on()
 
-    def covers(self, rows: list[Any], row: Any, stage: Any, first: bool) -> tuple[list[Any], Any, Any]:
-        """Return the vectors that cover a row of each array, and the first and last element of them to be copied.
+    def bounds(self, lead: Any) -> tuple[Any, Any]:
+        """Return where this block's part of the vectors that cover a row begins and ends, with the ends that it has."""
+        part, width = self.room.part, self.room.part.vector
+        begin, end = part.team.rank * part.chunk, (lead + part.n + width - 1) // width * width
+        if not part.ends:
+            return begin, minimum(begin + part.chunk, end)
+        before = (lead + part.between - 1) // part.between * part.between
+        last = part.team.rank == part.team.cluster - 1
+        return where(part.team.rank == 0, 0, begin + before), where(last, end, begin + before + part.chunk)
+
+    def covers(self, rows: list[Any], row: Any, stage: Any, first: bool) -> tuple[list[Any], Any, Any, Any]:
+        """Return the vectors that cover a row of each array, this block's first one, and what is to be copied of them.
 
         Vectors at the ends have elements of other rows too. Where these would lie outside of the array, its first and
         last rows, this thread copies the row's own elements, and zeros beside them.
 
         first  it is the team's first row: only such a one is the array's first
         """
-        room, part = self.room, replace(self.room.part, ends=False)
-        lead, begin, width = aligned_down(rows[0], part.unit * COPIED)[1], part.team.rank * part.chunk, part.vector
-        covers, last = [part.cover(each, lead) for each in rows], lead + part.n
-        end = minimum(begin + part.chunk, (last + width - 1) // width * width)
+        room, part, width = self.room, replace(self.room.part, ends=0), self.room.part.vector
+        lead = aligned_down(rows[0], part.unit * COPIED)[1]
+        covers, last, (own, end) = [part.cover(each, lead) for each in rows], lead + part.n, self.bounds(lead)
+        begin = own
         first_of_all = first and (row == 0) & (begin < lead)
         last_of_all = (row == room.rows - 1) & (last < end)
         if first_of_all | last_of_all:
@@ -219,7 +228,7 @@ class BulkCopies:
             if first and not self.cleans:  # later copies come to the same place
                 fence_proxy_async("shared::cta")
         begin = where(first_of_all, part.sector, begin)
-        return covers, begin, maximum(where(last_of_all, end - width, end), begin)
+        return covers, own, begin, maximum(where(last_of_all, end - width, end), begin)
 
     def go_on(self, row: Any) -> None:
         """Do nothing: `refill` has made the next row current."""

@@ -65,7 +65,7 @@ class RowPartition:
     unit     1: rows that begin anywhere are covered from the first element's vector on, not from its sector
     ends     rows that begin anywhere: nobody has vectors that lie within a row in part. Vectors begin and end where
              memory does by so many vectors: 1, or `SECTOR`. Of the elements beside these, fewer than twice as many
-             vectors', threads of the first block have one each: `RowEnds`. 0: there are no such
+             vectors', threads of the first and of the last block have one each: `RowEnds`. 0: there are no such
 
     Memory of a row is `alike` where its first element lies as far into a vector as the current row's. So are a kernel's
     arrays whose rows are the same number of elements apart, modulo a vector. Vectors of weights are not. Either they
@@ -100,6 +100,11 @@ class RowPartition:
     def between(self) -> int:
         """With `ends`: the number of elements that the part of a row between its ends is a multiple of."""
         return self.ends * self.vector
+
+    @property
+    def least(self) -> int:
+        """The number of elements of a row, or the fewest between its ends."""
+        return (self.n - self.between + 1) // self.between * self.between if self.ends else self.n
 
     @property
     def chunk(self) -> int:
@@ -230,9 +235,7 @@ class RowPartition:
 
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
-        end = self.n if self.shift is None else self.n - 1  # `neighbours` may read one more
-        if self.ends:
-            end = (self.n - self.between + 1) // self.between * self.between
+        end = self.least if self.shift is None or self.ends else self.n - 1  # `neighbours` may read one more
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
@@ -597,8 +600,12 @@ class RowEnds:
 
     @property
     def mine(self) -> Any:
-        """Tell whether this thread has one."""
-        return (self.part.team.lane < self.part.n - self.part.shift[1]) & (self.part.team.rank == 0)
+        """Tell whether this thread has one: of the first block those before the vectors, of the last those behind."""
+        team, count = self.part.team, self.part.n - self.part.shift[1]
+        if team.cluster == 1:
+            return team.lane < count
+        first, last = team.rank == 0, team.rank == team.cluster - 1
+        return (team.lane >= where(first, 0, self.head)) & (team.lane < where(last, count, self.head))
 
     @property
     def column(self) -> Any:

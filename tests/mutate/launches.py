@@ -650,7 +650,7 @@ def rows(name: str) -> None:
             even,
             norm.Normed(None, even, None, np.ones(23, np.float32)),
             even[0],
-            how=Plan(32, 1, 1, 4, 2, stages=2, shared_sums=1, shifted=True, ends=True),
+            how=Plan(32, 1, 1, 4, 2, stages=2, shared_sums=1, shifted=True, ends=1),
         ),
         "loss": lambda: loss.cross_entropy_gradient(far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)),
         "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),

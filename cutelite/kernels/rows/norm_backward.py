@@ -85,16 +85,16 @@ class Gathered(NamedTuple):
     def add_row(self, part: Any, gs: Any, xs: Any, line: Any) -> None:
         """Add a row: each vector is read before the sums of the one before are written. No load moves above a store."""
 
-        def fetch(number: int) -> Any:
-            some = part.piece(number)
+        def fetch(some: Any) -> Any:
             return gs.of(some), xs.of(some), self.of(some)
 
-        coming = fetch(0)
-        for i in cl.static_range(part.pieces):
+        steps = [part.piece(i) for i in range(part.pieces)] + ([RowEnds(part)] if part.ends else [])
+        coming = fetch(steps[0])
+        for i in cl.static_range(len(steps)):
             d, x, before = coming
-            coming = fetch(i + 1) if i + 1 < part.pieces else None
-            if part.piece(i).reached:
-                self.add(part.piece(i), widened(d), line.of(x), before)
+            coming = fetch(steps[i + 1]) if i + 1 < len(steps) else None
+            if steps[i].reached:
+                self.add(steps[i], widened(d), line.of(x), before)
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class Plan:
         around = self.around and self.shifted
         part = cl.RowPartition(team, n, self.vector, granule, shift, steady, around, unit, self.ends)
         lined = replace(part, granule=max(granule, LINE * self.vector))
-        return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < n else part
+        return lined if lined.pieces == part.pieces and lined.chunk * (self.cluster - 1) < part.least else part
 
     def ways(self, written: Any, counter: Any) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` for a kernel that writes rows of an array, and has a counter."""
