@@ -652,6 +652,12 @@ def rows(name: str) -> None:
             even[0],
             how=Plan(32, 1, 1, 4, 2, stages=2, shared_sums=1, shifted=True, ends=1),
         ),
+        "apart_cluster": lambda: norm.norm_backward(
+            even,
+            norm.Normed(None, even, None, np.ones(23, np.float32)),
+            even[0],
+            how=Plan(32, 1, 2, 4, 2, stages=2, shared_sums=1, shifted=True, ends=2),
+        ),
         "loss": lambda: loss.cross_entropy_gradient(far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)),
         "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
         "loss_backward": lambda: loss.cross_entropy_backward(
@@ -699,8 +705,8 @@ def small_sort() -> None:
 
 
 ROWS_KERNELS = (
-    "ring ends queue sums scan top_k gradients planes apart loss loss_ahead loss_backward softmax_backward narrow_norm "
-    "quantise sort steps"
+    "ring ends queue sums scan top_k gradients planes apart apart_cluster loss loss_ahead loss_backward softmax_backward "
+    "narrow_norm quantise sort steps"
 )
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
 LARGE |= {name: plain.run for name, plain in PLAIN.items()}
