@@ -199,7 +199,7 @@ class Access(NamedTuple):
         Plans copy only rows of whole vectors ahead: where rows are covered, it is a whole number of them only with
         `copies`.
 
-        ends    chooses a plan for the elements of a row that lie in whole vectors, if its ends go to threads one by one
+        ends    chooses a plan for the elements of a row that lie in whole vectors, whose ends go to threads one by one
                 (`Plan.ends`); None: they do not
 
         Errors  `cl.ArgumentError`
@@ -224,7 +224,7 @@ class Access(NamedTuple):
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = replace(choose(covered + more, self.vector), shifted=True)
         if ends is not None and (whole := ends(self.n // self.vector * self.vector, self.vector)) is not None:
-            p = replace(whole, shifted=True, ends=1)
+            p = replace(whole, shifted=True)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 
 

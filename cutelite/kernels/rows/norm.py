@@ -151,7 +151,8 @@ def apply(
     made = [Rows(each, "", kinds=RESULTS) for each in ((y,) if more is None else (y, total))]
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
-    p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given))
+    ends = None if narrow is not None or rows.dtype.bytes != 2 else partial(plan_between, norm, rows, *given)
+    p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given), ends=ends)
     if narrow is not None:
         bulk = narrow.block == 1 and (p.shifted or access.aligned * rows.dtype.bytes == ACCESS)
         p = p.narrowed(access.aligned, bulk)
@@ -210,6 +211,18 @@ def plan_for(
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
     p = replace(p, moved=shifted and some and not p.taken and not (p.stages and p.held) and rows.m * n >= MANY)
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
+
+
+def plan_between(norm: Norm, rows: Rows, *given: Any) -> Plan | None:
+    """Return the plan of a norm of rows that begin anywhere, whose ends beside whole sectors go to threads one by one.
+
+    Then no warp writes a part of a sector but with these. None: a team works on several rows, or rows stay in memory.
+
+    given  whether there are a residual, weight and bias; the elements of a row that lie in whole vectors; these
+    """
+    *some, n, vector = given
+    p = plan_for(norm, rows, n // (SECTOR * vector) * SECTOR * vector, vector, True, *some)
+    return None if p.persistent or p.loops else replace(p, held=p.held and not p.aside, aside=False, ends=SECTOR)
 
 
 class Gradients(NamedTuple):
@@ -303,7 +316,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         return 0 if p.teams > 1 else teams // period * period
 
     def kinds(p: Plan) -> int:
-        sector = SECTOR * p.vector
+        sector = p.unit * p.vector
         return sector // math.gcd(sector, others[0].begins(sector)[0])
 
     def planned(**most: int) -> Plan:

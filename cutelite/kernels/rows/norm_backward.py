@@ -191,7 +191,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes)
+        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes, unit=p.unit)
         gathered = Gathered.create(part, p.shared_sums, p.kinds == 1, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)

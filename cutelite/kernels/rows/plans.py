@@ -326,7 +326,8 @@ def plan_fold_ends(n: int, vector: int) -> Plan | None:
     long = n > 3072 and vector == 8
     threads, teams = (-(-n // (5 * vector * WARP)) * WARP, 1) if long else (WARP, 4)
     registers = 40 if n <= 32 * threads else 64
-    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
+    blocks = REGISTERS // registers // (threads * teams)
+    return Plan(threads, teams, 1, vector, blocks, lead=int(n <= 4096), ends=1)
 
 
 def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
