@@ -488,10 +488,10 @@ def check_ways(
     Errors  `row-stream`: `taken` with copies, `early` or `outside`, or without `counter`; `overlap` without stages, or
             with `outside` or `counter`; `pairs` without stages, or with `overlap` or `counter`; `apart` without `ahead`
             or `taken`; `like` with stages; `kinds` without stages, or with `overlap` or `counter`; where ends of rows
-            are apart (`RowPartition.ends`), `early`, `kinds`, and stages that bring rows to registers
+            are apart (`RowPartition.ends`), `early`, and stages that bring rows to registers
     """
-    if ends and (early or kinds > 1 or (stages and not (stages > 1 if outside is None else outside))):
-        raise mistake("row-stream", "where ends of rows are apart, no later row is in registers, nor are there kinds")
+    if ends and (early or (stages and not (stages > 1 if outside is None else outside))):
+        raise mistake("row-stream", "where ends of rows are apart, no later row is in registers")
     if taken and (stages or early or outside or ahead is not None or counter is None):
         raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
     if overlap and (not stages or outside or counter is not None):

@@ -349,6 +349,8 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
         (Plan(32, 1, 2, 8, 2, stages=2, shared_sums=1, shifted=True, ends=2), BF16),
         (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, ends=1), np.float32),
         (Plan(32, 1, 4, 4, 5, stages=4, shared_sums=1, shifted=True, ends=2, pairs=True), np.float32),
+        (Plan(32, 1, 4, 4, 5, stages=4, shared_sums=1, shifted=True, ends=2, pairs=True, kinds=2), np.float32),
+        (Plan(32, 1, 2, 8, 2, stages=2, shared_sums=1, shifted=True, ends=2, kinds=4), BF16),
     ],
 )
 def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: Callable[[int], None]) -> None:

@@ -316,12 +316,12 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         return 0 if p.teams > 1 else teams // period * period
 
     def kinds(p: Plan) -> int:
-        sector = p.unit * p.vector
+        sector = SECTOR * p.vector
         return sector // math.gcd(sector, others[0].begins(sector)[0])
 
     def planned(**most: int) -> Plan:
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
-        if how is not None or not p.shifted or not p.stages or p.overlap or p.planes or p.ends:
+        if how is not None or not p.shifted or not p.stages or p.overlap or p.planes:
             return p
         each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
         return p if count(p) >= 0.95 * count(each) else each

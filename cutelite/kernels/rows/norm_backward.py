@@ -112,6 +112,7 @@ class Kinds:
     given     the weights, or None
     held      the `RowPart` of the weights, or None
     weights   of several kinds what registers hold of the weights, for rows of the current one
+    beside    likewise of those of the row's `RowEnds`, if there are such
     state     (2,) in registers: the kind of the current row; 1 where it is the last of its kind but not of all, else 0
     """
 
@@ -123,17 +124,21 @@ class Kinds:
     given: Any
     held: Any
     weights: Any
+    beside: Any
     state: Any
 
     @staticmethod
     def create(number: int, stream: Any, gathered: Gathered, outs: Any, given: Any, held: Any) -> "Kinds":
         """Begin with the team's first row."""
         part, rows = stream.part, stream.arrays[0]
-        weights = None
+        weights = beside = None
         if number > 1 and given is not None:
             weights = cl.make_rmem_tensor(given.dtype, cl.make_layout(part.shape))
             weights.store(held.held)
-        made = Kinds(number, part, rows, gathered, outs, given, held, weights, cl.make_rmem_tensor(i32, (2,)))
+            if part.ends:
+                beside = cl.make_rmem_tensor(given.dtype, (1, 1))
+                beside.store(held.ends)
+        made = Kinds(number, part, rows, gathered, outs, given, held, weights, beside, cl.make_rmem_tensor(i32, (2,)))
         made.state[0], made.state[1] = 0, 0
         if number > 1:
             made.tell(stream.bulk.here.row)
@@ -141,7 +146,10 @@ class Kinds:
 
     def scale(self, some: Any) -> Any:
         """Return the weights of some vectors; None without weights."""
-        return vectors_of(self.held if self.weights is None else cl.RowPart(self.part, self.weights.load()), some)
+        if self.weights is None:
+            return vectors_of(self.held, some)
+        end = None if self.beside is None else self.beside.load()
+        return cl.RowPart(self.part, self.weights.load(), ends=end).of(some)
 
     def turn_to(self, row: Any) -> None:
         """Make `row` the current one; where it is of another kind, write the sums and begin again."""
@@ -151,6 +159,8 @@ class Kinds:
             self.part.turn_to(self.rows[row, None])
             if self.weights is not None:
                 self.weights.store(self.part.load(self.given, alike=False))
+            if self.beside is not None:
+                self.beside.store(self.part.own_end(self.given))
         self.tell(row)
 
     def tell(self, row: Any) -> None:
@@ -191,7 +201,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes, unit=p.unit)
+        _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes)
         gathered = Gathered.create(part, p.shared_sums, p.kinds == 1, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)

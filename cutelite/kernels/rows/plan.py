@@ -137,11 +137,6 @@ class Plan:
         return self.shifted and self.held and self.rows == 1 and not self.persistent and not self.loops
 
     @property
-    def unit(self) -> int:
-        """What `RowPartition.unit` is where teams keep sums over rows that all begin alike: vectors."""
-        return self.ends or SECTOR
-
-    @property
     def options(self) -> dict[str, Any]:
         """The compile options of a kernel for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}
