@@ -24,6 +24,7 @@ from cutelite.kernels.rows.plans import (
     plan_light,
     plan_loss,
     plan_norm,
+    plan_norm_ends,
     plan_residual,
     plan_softmax,
     plan_sums,
@@ -432,6 +433,23 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
     return lambda n, vector: choose(n, vector, 2, *more)
 
 
+def of_odd_rows(n: int, vector: int, sums: int) -> Plan:
+    """The plan for gradients of rows that begin anywhere."""
+    covered = -(-(n + 2 * vector - 1) // vector) * vector
+    return plan_sums(covered, vector, 2, 2, sums, shifted=True, whole=n // vector * vector)
+
+
+@pytest.mark.parametrize("sums", [1, 2])
+def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
+    for n in [*range(257, 4000, 61), *range(4000, 262_144, 977)]:
+        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, 2, 2, sums), n // 8 * 8)):
+            if p.stages:
+                part = -(-(whole or n + 40) // p.cluster)
+                places = p.threads * 8 * -(-part // (p.threads * 8))
+                bytes = p.stages * 4 * part + 4 * places * (p.shared_sums + p.planes) + 1024
+                assert bytes * p.blocks < 228 * 1024, (n, p)
+
+
 @pytest.mark.parametrize(
     "choose",
     [
@@ -444,6 +462,8 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
             of_two_bytes(plan_residual, True),
             of_two_bytes(plan_token),
         ),
+        *(lambda n, vector, light=light: plan_norm_ends(n, vector, light) for light in (True, False)),
+        *(lambda n, vector, sums=sums: of_odd_rows(n, vector, sums) for sums in (1, 2)),
     ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:

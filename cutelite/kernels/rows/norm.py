@@ -30,7 +30,7 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
-from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_residual, plan_sums
+from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual, plan_sums
 from cutelite.lib.rows import SECTOR
 from cutelite.tuples import NamedTuple
 
@@ -185,13 +185,15 @@ def of_nothing(made: Normed, narrow: Narrow | None) -> Normed:
 
 
 def plan_for(
-    norm: Norm, rows: Rows, n: int, aligned: int, shifted: bool, residual: bool, weight: bool, bias: bool
-) -> Plan:
+    norm: Norm, rows: Rows, n: int, aligned: int, shifted: bool, residual: bool, weight: bool, bias: bool,
+    ends: bool = False,
+) -> Plan:  # fmt: skip
     """Return the plan of a norm by the length of its rows and by what it has besides.
 
     n        elements of a row, or of the vectors that cover it, which are aligned, where rows are `shifted`
     aligned  all arrays' rows begin at multiples of this many elements. Where results are quantised, a thread's vectors
              have 16 bytes whatever the alignment, so that blocks of 128 elements are those of whole threads
+    ends     n is of whole sectors, beside which ends of rows are apart
     """
     size, narrow = norm.dtype.bytes, norm.narrow
     vector = aligned if narrow is None else ACCESS // size
@@ -205,7 +207,8 @@ def plan_for(
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
-        p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None, shifted)
+        chosen = (plan_norm_ends, n, vector, kept <= 2) if ends else (plan_norm, n, vector, size, kept)
+        p = rows.planned(*chosen, **({} if ends else {"narrow": narrow is not None, "shifted": shifted}))
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
@@ -221,7 +224,7 @@ def plan_between(norm: Norm, rows: Rows, *given: Any) -> Plan | None:
     given  whether there are a residual, weight and bias; the elements of a row that lie in whole vectors; these
     """
     *some, n, vector = given
-    p = plan_for(norm, rows, n // (SECTOR * vector) * SECTOR * vector, vector, True, *some)
+    p = plan_for(norm, rows, n // (SECTOR * vector) * SECTOR * vector, vector, True, *some, ends=True)
     return None if p.persistent or p.loops else replace(p, held=p.held and not p.aside, aside=False, ends=SECTOR)
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
+from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
 SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
@@ -20,6 +21,8 @@ SHARED = 220_000  # bytes of shared memory for rows
 ALL_SHARED, OWN_SHARED = 227_000, 1100  # bytes of a multiprocessor, and what each block has besides rows
 MOST_STAGES = 4  # rows that are copied ahead
 RESIDENT = 2048  # threads that a multiprocessor holds
+LIGHT_WAYS = ((3, 1, 12, 2), (4, 2, 6, 3), (6, 2, 6, 2), (8, 2, 6, 3), (12, 4, 3, 2))
+"""For one sum over rows: up to how many vectors, if a warp had the row, go to so many warps, blocks, rows ahead."""
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
 FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
 MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
@@ -209,7 +212,7 @@ def plan_norm(
     if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
-        return replace(halved(p, n), taken=n > 131_072)
+        return replace(halved(p, n), taken=narrow and n > 131_072)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
@@ -222,7 +225,7 @@ def plan_norm(
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
-        return replace(halved(plan(n, vector, registers=80), n), held=False)
+        return replace(halved(plan(n, vector, registers=88), n), held=False, lead=int(n > 512 and not narrow))
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
@@ -249,6 +252,25 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
             return p
     each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
     return replace(plan(n, vector, each=each, inputs=2), held=False)
+
+
+def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
+    """Return `plan_norm` for rows of 16 bits whose ends go to threads one by one: these take registers.
+
+    n      elements in whole sectors
+    light  RMSNorm
+    """
+    if light:
+        each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 56
+        few = n > 32_768
+        return halved(plan(n, vector, each=each, registers=80 if few else 64, alone=SMALL_BLOCK, most=most), n)
+    if n > 131_072:
+        return plan_norm(n, vector, 2, 3, shifted=True, most=most)
+    if n >= 8192:
+        return replace(plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, tight=True), held=False)
+    if 2048 <= n < 4096:
+        return plan(n, vector, each=16, registers=56)
+    return replace(halved(plan(n, vector, registers=72 if n > 2048 else 80), n), held=False)
 
 
 def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, most: int = LARGE) -> Plan:
@@ -388,7 +410,7 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
 
-def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan | None:
+def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: int) -> Plan | None:
     """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None.
 
     whole  elements of a row that lie in whole vectors, at most; 0: not known
@@ -396,6 +418,8 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan
     light = sums < 2
     if not few and (found := plan_ends_sums(vector, sums, whole)):
         return found
+    if n > 16_384 and whole:
+        return plan_long_ends(whole // (SECTOR * vector) * SECTOR * vector, vector, sums, power_of_two(n / 16_384), most)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -418,18 +442,71 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int) -> Plan
 
 
 def plan_ends_sums(vector: int, sums: int, whole: int) -> Plan | None:
-    """Return `plan_odd_sums` for rows whose ends go to threads one by one, of a warp or two; None for others.
+    """Return `plan_odd_sums` for rows whose ends go to threads one by one, of a few warps; None for others.
 
-    Registers keep sums: of a warp's four vectors one, of three both.
+    Registers keep sums. Of LayerNorm's two, three vectors of a thread are all that 12 warps have registers for, which
+    wait for memory best with two rows on their way.
     """
-    light, lane = sums == 1, vector * WARP
-    if 0 < whole <= (4 if light else 3) * lane:
-        return Plan(WARP, 1, 1, vector, 12, stages=2, ends=1)
-    if not light and 0 < whole < 4 * lane:
-        return Plan(WARP, 1, 1, vector, 10, stages=2, shared_sums=1, ends=1)
-    if not light and 4.5 * lane < whole <= 6 * lane:
-        return Plan(2 * WARP, 1, 1, vector, 6, stages=2, ends=1)
+    lanes = -(-whole // (vector * WARP))  # vectors of a lane, if a warp had the row
+    if sums > 1 and lanes > 6:
+        p = plan_three(whole, vector)
+        return p and replace(p, ends=1)
+    ways = ((3, 1, 12, 2), (4, 2, 8, 2), (6, 2, 6, 2)) if sums > 1 else LIGHT_WAYS
+    for most, warps, blocks, stages in ways:
+        if 0 < lanes <= most:
+            return Plan(warps * WARP, 1, 1, vector, blocks, stages=stages, ends=1)
     return None
+
+
+def plan_three(n: int, vector: int) -> Plan | None:
+    """Return the plan for two sums over rows that registers keep, of three vectors a thread; None for other rows."""
+    warps = -(-n // (3 * vector * WARP))
+    if not 3 <= warps <= 5:
+        return None
+    blocks = 12 // warps
+    return Plan(warps * WARP, 1, 1, vector, blocks, stages=2 if blocks * warps == 12 else 3)
+
+
+def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
+    """Return `plan_sums` for aligned rows of two 16-bit inputs, which bulk copies bring to a few warps; None for others.
+
+    One sum is in shared memory where a thread has more than three vectors, and of long rows.
+    """
+    each, own = vector * WARP, 4 * vector
+    if vector * 2 != ACCESS or n % vector or n == power_of_two(n):
+        return None
+    if (n < 2048 or n > 3072 or sums == 2) and (p := plan_three(n, vector)):
+        return p
+    if sums == 2:
+        return Plan(7 * WARP, 1, 1, vector, 2, stages=2) if 18 * each < n <= 21 * each else None
+    if 2560 < n <= 12 * each:
+        return Plan(4 * WARP, 1, 1, vector, 4, stages=3, shared_sums=1)
+    if not 9216 < n < 16_384 or n % 1024 == 0:
+        return None
+    pieces = -(-n // (14 * each))
+    warps = -(-n // (pieces * each))
+    stages = min(3, (SHARED - own * warps * WARP * pieces) // (4 * n))
+    return Plan(warps * WARP, 1, 1, vector, 1, stages=stages, shared_sums=1)
+
+
+def plan_long_ends(n: int, vector: int, sums: int, cluster: int, most: int) -> Plan | None:
+    """Return `plan_odd_sums` for long rows, of `n` elements in whole sectors; None where two do not fit into memory.
+
+    One sum is in shared memory. Eight warps wait for each other the least, and have registers for a second sum.
+    """
+    part = -(-n // cluster)
+    pieces = -(-part // (vector * SMALL_BLOCK))
+    threads = SMALL_BLOCK
+    if sums == 1 and pieces > 5:
+        threads = 512
+    elif 6 * SMALL_BLOCK < part // vector <= 7 * SEVEN_WARPS:  # the seventh vector few would have
+        threads = SEVEN_WARPS
+    own = 4 * vector * threads * -(-part // (vector * threads))
+    stages = min(MOST_STAGES, (SHARED - own) // (4 * part))
+    if stages < 2 or cluster > most:
+        return None
+    pairs = sums == 2 and stages == MOST_STAGES and cluster > 2  # two rows' exchange has two on their way
+    return Plan(threads, 1, cluster, vector, 1, stages=stages, shared_sums=1, pairs=pairs, ends=SECTOR)
 
 
 def plan_columns(n: int, vector: int) -> Plan | None:
@@ -457,8 +534,11 @@ def plan_sums(
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     whole    as for `plan_odd_sums`
     """
-    if shifted and (inputs, bytes) == (2, 2) and (p := plan_odd_sums(n, vector, sums, few, whole)):
-        return p
+    if (inputs, bytes) == (2, 2):
+        given = n, vector, sums
+        p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
+        if p is not None:
+            return p
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
