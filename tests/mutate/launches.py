@@ -705,8 +705,8 @@ def small_sort() -> None:
 
 
 ROWS_KERNELS = (
-    "ring ends queue sums scan top_k gradients planes apart apart_cluster loss loss_ahead loss_backward softmax_backward "
-    "narrow_norm quantise sort steps"
+    "ring ends queue sums scan top_k gradients planes apart apart_cluster loss loss_ahead loss_backward "
+    "softmax_backward narrow_norm quantise sort steps"
 )
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
 LARGE |= {name: plain.run for name, plain in PLAIN.items()}

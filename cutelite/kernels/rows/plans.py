@@ -419,7 +419,8 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
     if not few and (found := plan_ends_sums(vector, sums, whole)):
         return found
     if n > 16_384 and whole:
-        return plan_long_ends(whole // (SECTOR * vector) * SECTOR * vector, vector, sums, power_of_two(n / 16_384), most)
+        inner = whole // (SECTOR * vector) * SECTOR * vector
+        return plan_long_ends(inner, vector, sums, power_of_two(n / 16_384), most)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -468,7 +469,7 @@ def plan_three(n: int, vector: int) -> Plan | None:
 
 
 def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
-    """Return `plan_sums` for aligned rows of two 16-bit inputs, which bulk copies bring to a few warps; None for others.
+    """Return `plan_sums` for aligned rows of two 16-bit inputs that bulk copies bring to a few warps; None for others.
 
     One sum is in shared memory where a thread has more than three vectors, and of long rows.
     """
