@@ -481,7 +481,7 @@ class RowStream:
 
 def check_ways(
     stages: int, ahead: Any, taken: bool, early: bool, outside: Any, counter: Any, overlap: bool, pairs: bool,
-    apart: int, like: Any, kinds: int, ends: bool,
+    apart: int, like: Any, kinds: int, ends: int,
 ) -> None:  # fmt: skip
     """Check that the ways in which rows come to a team go together.
 

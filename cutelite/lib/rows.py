@@ -231,7 +231,7 @@ class RowPartition:
 
     def begun(self, piece: int) -> bool:
         """Return whether vector `piece` of no thread begins before the row."""
-        return self.shift is None or self.ends or piece * self.team.threads * self.vector >= self.sector - 1
+        return self.shift is None or self.ends > 0 or piece * self.team.threads * self.vector >= self.sector - 1
 
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""

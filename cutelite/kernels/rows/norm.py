@@ -207,8 +207,9 @@ def plan_for(
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
-        chosen = (plan_norm_ends, n, vector, kept <= 2) if ends else (plan_norm, n, vector, size, kept)
-        p = rows.planned(*chosen, **({} if ends else {"narrow": narrow is not None, "shifted": shifted}))
+        given: dict[str, Any] = {"bytes": size, "rows": kept, "narrow": narrow is not None, "shifted": shifted}
+        choose = partial(plan_norm_ends, light=kept <= 2) if ends else partial(plan_norm, **given)
+        p = rows.planned(choose, n, vector)
         p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
@@ -216,15 +217,16 @@ def plan_for(
     return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 
-def plan_between(norm: Norm, rows: Rows, *given: Any) -> Plan | None:
+def plan_between(norm: Norm, rows: Rows, residual: bool, weight: bool, bias: bool, n: int, vector: int) -> Plan | None:
     """Return the plan of a norm of rows that begin anywhere, whose ends beside whole sectors go to threads one by one.
 
     Then no warp writes a part of a sector but with these. None: a team works on several rows, or rows stay in memory.
 
-    given  whether there are a residual, weight and bias; the elements of a row that lie in whole vectors; these
+    n                       elements of a row that lie in whole vectors
+    residual, weight, bias  whether there are such
     """
-    *some, n, vector = given
-    p = plan_for(norm, rows, n // (SECTOR * vector) * SECTOR * vector, vector, True, *some, ends=True)
+    inner = n // (SECTOR * vector) * SECTOR * vector
+    p = plan_for(norm, rows, inner, vector, True, residual, weight, bias, ends=True)
     return None if p.persistent or p.loops else replace(p, held=p.held and not p.aside, aside=False, ends=SECTOR)
 
 
