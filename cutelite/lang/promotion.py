@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any
 
 from cutelite.diag import CompileError
@@ -101,12 +101,30 @@ def is_number(x: Any) -> bool:
 
 def holds_literal(x: Any) -> bool:
     """Tell whether `x` is a scalar of NumPy, or a tensor of torch without modes: in a kernel, the literal it holds."""
-    return type(x).__module__ in ("numpy", "torch") and getattr(x, "shape", None) == () and hasattr(x, "item")
+    kind = type(x)
+    known = kind.__module__ == "numpy" or is_tensor(kind)
+    return known and getattr(x, "shape", None) == () and hasattr(x, "item")
+
+
+@cache
+def is_tensor(kind: type) -> bool:
+    """Tell whether a class is that of torch's tensors, or derived from it, as that of parameters is."""
+    return any((each.__module__, each.__name__) == ("torch", "Tensor") for each in kind.__mro__)
 
 
 def literal(x: Any) -> Any:
-    """Return Python's number for an object that holds one; all else as it is."""
-    return x.item() if type(x) not in _PYTHONS and holds_literal(x) else x
+    """Return Python's number for an object that holds one; all else as it is.
+
+    Errors  `torch-function` for a tensor that needs a gradient
+    """
+    if type(x) in _PYTHONS or not holds_literal(x):
+        return x
+    if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise mistake(
+            "torch-function", "a tensor that needs a gradient would get none: a kernel takes the number that it holds",
+            help="detach it: `x.detach()`",
+        )  # fmt: skip
+    return x.item()
 
 
 _PYTHONS = frozenset({bool, int, float, str, tuple, type(None)})
@@ -159,7 +177,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
         case Value():
             value = x
         case _ if holds_literal(x):
-            return as_value(x.item(), type)
+            return as_value(literal(x), type)
         case _:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if type is None or value.type == type:
@@ -282,7 +300,7 @@ def as_operands(x: Value | Number, y: Value | Number, elem: DType) -> tuple[Valu
 def _literal_or_value(x: Any) -> Any:
     if isinstance(x, (bool, int, float)):
         return x
-    return x.item() if holds_literal(x) else as_value(x)
+    return literal(x) if holds_literal(x) else as_value(x)
 
 
 def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:

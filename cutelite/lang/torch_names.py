@@ -16,7 +16,7 @@ from typing import Any
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake, wrap
-from cutelite.lang.promotion import LARGEST, as_value, dtype_of, literal
+from cutelite.lang.promotion import LARGEST, as_value, dtype_of, is_tensor, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -37,7 +37,7 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         )
     given, named = [literal(x) for x in args], {key: literal(x) for key, x in kwargs.items()}
     for x in (*given, *named.values()):
-        if type(x).__module__ == "torch" and hasattr(x, "shape"):  # its own operators would come here again
+        if is_tensor(type(x)):  # its own operators would come here again
             raise mistake(
                 "torch-function",
                 f"a kernel cannot compute with a whole tensor, here of shape {tuple(x.shape)}",

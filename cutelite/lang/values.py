@@ -25,8 +25,8 @@ from cutelite.lang.promotion import (
     as_value,
     converted,
     differentiable,
-    holds_literal,
     is_number,
+    literal,
     meeting_type,
     promote,
     to_dtype,
@@ -176,7 +176,7 @@ def _counted(x: Any) -> Any:
 
 def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        left, right = (x.item() if holds_literal(x) else x for x in ((other, self) if swap else (self, other)))
+        left, right = (literal(x) for x in ((other, self) if swap else (self, other)))
         if not is_number(left) or not is_number(right):
             return NotImplemented
         left, right = _counted(left), _counted(right)

@@ -105,6 +105,22 @@ def greatest(piece: cl.Piece, bias: Any, most: Any) -> None:
     piece.result(x)
 
 
+def test_parameters_in_functions_are_numbers_or_refused() -> None:
+    """Their class is not torch's own, and their operators called those of a kernel's numbers, and these them again."""
+    a = torch.eye(8, dtype=torch.bfloat16, device=DEVICE)
+    by = torch.nn.Parameter(torch.tensor(3.0, device=DEVICE), requires_grad=False)
+    for function in (lambda x: x * by, lambda x: by * x, lambda x: torch.mul(x, by), lambda x: x / (1 / by)):
+        assert gemm(a, a, activation=function).equal(3 * a)
+    with pytest.raises(cl.CompileError, match="a kernel cannot compute with a whole tensor"):
+        gemm(a, a, activation=lambda x: x * torch.nn.Parameter(torch.ones(2)))
+    needy = torch.nn.Parameter(torch.tensor(3.0, device=DEVICE))
+    for function in (lambda x: x * needy, lambda x: needy + x, lambda x: torch.maximum(x, needy)):
+        with pytest.raises(cl.CompileError, match="a tensor that needs a gradient would get none"):
+            gemm(a, a, activation=function)
+    with torch.no_grad():
+        assert gemm(a, a, activation=lambda x: needy * x).equal(3 * a)
+
+
 def test_relu_keeps_nan_and_where_it_is_flat_no_gradient_is_left() -> None:
     a, b = (torch.eye(8, dtype=torch.bfloat16, device=DEVICE) for _ in range(2))
     a[0, 0], a[1, 1], a[2, 2] = torch.nan, torch.inf, -torch.inf
