@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from typing import Any
 
 from cutelite.diag import CompileError
@@ -106,10 +106,10 @@ def holds_literal(x: Any) -> bool:
     return known and getattr(x, "shape", None) == () and hasattr(x, "item")
 
 
-@cache
 def is_tensor(kind: type) -> bool:
     """Tell whether a class is that of torch's tensors, or derived from it, as that of parameters is."""
-    return any((each.__module__, each.__name__) == ("torch", "Tensor") for each in kind.__mro__)
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(kind, torch.Tensor)
 
 
 def literal(x: Any) -> Any:
