@@ -181,6 +181,7 @@ PLAIN: dict[str, Plain] = {
     "rows_blocks": Plain(quantised_blocks),
     "rows_transposed": Plain(lambda: transpose.transposed(halves(160, 200), "bf16")),
     "rows_transposed_narrow": Plain(lambda: transpose.transposed(halves(128, 136), Narrow(block=128))),
+    "rows_transposed_covers": Plain(lambda: transpose.transposed(halves(256, 141), Narrow(block=128))),
     "experts_route": Plain(lambda: moe.route(numbers(9, 40), 3)),
     "experts_route_backward": Plain(
         lambda: moe.route_backward(numbers(9, 3), numbers(9, 40), moe.Routed(numbers(9, 3), places(9, 3, below=40)))

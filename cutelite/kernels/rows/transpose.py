@@ -28,8 +28,11 @@ M, N, G = cl.dims("M N G")  # rows, columns, scales
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
 STRIPS = TILE_M // STRIP
 ROW = 256  # bytes of a tile's row
-MANY_LINES = 16  # of memory: a result's rows that have as many are whole ones apart
+MANY = 16  # lines of memory, or sectors: a result's rows that have as many are whole ones apart
 ACROSS = ROW // ACCESS  # threads that load a row
+UNIT = 32  # bytes, a sector: what covers rows that begin anywhere begins and ends with whole ones
+NARROW = 1.04  # tiles that cover so much more than rows have narrow ones, which take nearly as long as others
+MOST_Y = 65_535  # blocks of a grid along y
 
 
 def tile_of(dtype: Any) -> tuple[int, int]:
@@ -39,10 +42,13 @@ def tile_of(dtype: Any) -> tuple[int, int]:
 
 
 @cache
-def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None, each: int) -> Any:
+def transposing(
+    dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None, each: int, across: bool
+) -> Any:
     """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128.
 
-    each  scales of neighbouring columns that one access writes, 1 or 2: with 2 no sector is written in parts
+    each    scales of neighbouring columns that one access writes, 1 or 2: with 2 no sector is written in parts
+    across  tiles of a row follow each other, so that narrow ones, at rows' ends, are worked on beside others
     """
     beside = (1, cl.Dim("S", each, min=0)) if each == 2 else (None, None)
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
@@ -59,19 +65,19 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         y: Tensor[to, (N, M), (Q, 1)],
         scales: Tensor[f32, (N, G), beside] | None,
     ) -> None:
-        first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
+        down, over = cl.block_idx.x, cl.grid_dim.y - 1 - cl.block_idx.y  # narrow tiles first: nobody waits for them
+        if across:
+            down, over = cl.block_idx.y, cl.block_idx.x
+        first, column, t = down * TILE_M, over * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
         follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
-        tile = cl.shared(dtype, (TILE_M, tile_n if aligned else tile_n + wide), align=16)
+        tile = cl.shared(dtype, (TILE_M, tile_n if aligned else tile_n + UNIT // dtype.bytes), align=16)
         made = cl.shared(to, woven, align=16)
         tops = None if narrow is None else cl.shared(dtype, (groups, tile_n), align=16)
         source = Tile(x, tile, first, column, tile_n)
         source.bring(whole)
         if aligned and narrow is not None:
-            greatest = source.greatest()
-            greatest = max(greatest, cl.shuffle_xor(greatest, ACROSS))  # of the warp's two rows at a time
-            if t % WARP < ACROSS:
-                tops[t // WARP, None].tile((wide,), (t % ACROSS,)).store(greatest)
+            source.write_greatest(tops)
         cl.syncthreads()
         pair, strip, factors = t % pairs, t // pairs, cl.full((2,), 1, f32)
         both = source.pairs(pair, strip)
@@ -93,7 +99,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole)
         if narrow is not None and strip == 0:  # nobody waits for these
             there = cl.RowTile(column + pair * 2, N, each, 2 // each, threads=1)
-            there.store(scale.reshape(there.shape), scales[None, cl.block_idx.x])
+            there.store(scale.reshape(there.shape), scales[None, down])
 
     return columns
 
@@ -139,39 +145,42 @@ class Tile(NamedTuple):
 
         whole  all of the tile lies within the matrix
         """
-        t, step, wide = cl.thread_idx.x, cl.block_dim.x // ACROSS, self.wide
+        t, step, wide, more = cl.thread_idx.x, cl.block_dim.x // ACROSS, self.wide, UNIT // ACCESS
         row, number = t // ACROSS, t % ACROSS
-        if self.shifts:  # one more vector of each row, and none before the matrix
+        if self.shifts:  # more vectors of each row, and none before the matrix
             within = (self.column > 0) | ((self.first > 0) & (self.x.layout.stride[0] > 0))
-            whole = whole & within & (self.column + self.n + wide <= self.x.shape[1])
+            whole = whole & within & (self.column + self.n + self.unit <= self.x.shape[1])
         if whole:
             there = self.there(row)
             for i in cl.static_range(TILE_M // step):
                 cl.cp_async(self.vector(row + i * step, number), there[i, None].tile((wide,), (number,)))
-            if self.shifts and t < TILE_M:
-                cl.cp_async(self.vector(t, ACROSS), self.there(t)[0, None].tile((wide,), (ACROSS,)))
+            if self.shifts and t < more * TILE_M:
+                there, number = self.there(t // more)[0, None], ACROSS + t % more
+                cl.cp_async(self.vector(t // more, number), there.tile((wide,), (number,)))
         else:
             for i in cl.static_range(TILE_M // step):
                 self.copy(row + i * step, number)
-            if self.shifts and t < TILE_M:
-                self.copy(t, ACROSS)
+            if self.shifts and t < more * TILE_M:
+                self.copy(t // more, ACROSS + t % more)
         cl.cp_async_commit_group()
         cl.cp_async_wait_group(0)
 
-    def greatest(self) -> Any:
-        """Return the greatest magnitudes of what this thread has brought, where all of it is in the same columns."""
+    def write_greatest(self, tops: Any) -> None:
+        """Write the greatest magnitudes of what each warp has brought, where rows are whole vectors."""
         t, step = cl.thread_idx.x, cl.block_dim.x // ACROSS
         found = abs(self.vector(t // ACROSS, t % ACROSS).load())
         for i in cl.static_range(1, TILE_M // step):
             found = max(found, abs(self.vector(t // ACROSS + i * step, t % ACROSS).load()))
-        return found
+        found = max(found, cl.shuffle_xor(found, ACROSS))  # of the warp's two rows at a time
+        if t % WARP < ACROSS:
+            tops[t // WARP, None].tile((self.wide,), (t % ACROSS,)).store(found)
 
     def copy(self, row: Any, number: Any) -> None:
         """Start the copy of a vector, with zeros from the row's end on; one that begins before the matrix is copied."""
         (m, n), here, wide = self.x.shape, self.first + row, self.wide
         begin, place = self.column + number * wide - self.lead(row), self.vector(row, number)
         count = cl.where(here < m, min(max(n - begin, 0), wide), 0)
-        if self.shifts and (begin < 0) & (min(here, wide) * min(self.x.layout.stride[0], wide) < wide):
+        if self.shifts and (begin < 0) & (min(here, self.unit) * min(self.x.layout.stride[0], self.unit) < self.unit):
             for j in cl.static_range(wide):
                 v = self.x.dtype(0)
                 if (begin + j >= 0) & (j < count):
@@ -180,6 +189,11 @@ class Tile(NamedTuple):
         else:
             there = self.there(row)[0, None].tile((wide,), (number,))
             cl.cp_async(place, there, src_bytes=count * self.x.dtype.bytes)
+
+    @property
+    def unit(self) -> int:
+        """Elements of a sector."""
+        return UNIT // self.x.dtype.bytes  # type: ignore[no-any-return]
 
     @property
     def shifts(self) -> bool:
@@ -193,41 +207,36 @@ class Tile(NamedTuple):
     def there(self, row: Any) -> Any:
         """Return the vectors in the matrix that cover a row's part, and those of this thread's rows behind it."""
         step, line = cl.block_dim.x // ACROSS, self.x[self.first + row, None]
-        shape, stride = (TILE_M // step, self.n + self.wide), (step * self.x.layout.stride[0], 1)
-        if self.shifts:  # rows so far apart begin as far into a vector
-            cover, _ = cl.aligned_down(cl.domain_offset((self.column,), line), ACCESS)
+        shape, stride = (TILE_M // step, self.memory.shape[1]), (step * self.x.layout.stride[0], 1)
+        if self.shifts:  # rows so far apart begin as far into a sector
+            cover, _ = cl.aligned_down(cl.domain_offset((self.column,), line), UNIT)
         else:
             cover = line.tile((self.n,), (self.column // self.n,))
         return cl.make_tensor(cover, cl.make_layout(shape, stride=stride))
 
     def lead(self, row: Any) -> Any:
-        """Return how many elements of the vectors that cover a row's part lie before it."""
+        """Return how many elements of what covers a row's part lie before it."""
         if not self.shifts:
             return 0
-        _, lead = cl.aligned_down(cl.domain_offset((self.column,), self.x[self.first, None]), ACCESS)
-        return (lead + row * (self.x.layout.stride[0] % self.wide)) % self.wide
+        _, lead = cl.aligned_down(cl.domain_offset((self.column,), self.x[self.first, None]), UNIT)
+        return (lead + row * (self.x.layout.stride[0] % self.unit)) % self.unit
 
     def pairs(self, pair: Any, strip: Any) -> Any:
         """Return ``both(i)``: the elements of two neighbouring columns in row i of a strip."""
         first, vector = strip * STRIP, cl.full((2,), 0, self.x.dtype)
         if not self.shifts:
             return lambda i: self.memory[first + i, None].tile((2,), (pair,)).load()
-        each, pitch = 4 // self.x.dtype.bytes, self.x.layout.stride[0] % self.wide
-        leads = [(self.lead(first) + i * pitch) % self.wide for i in range(self.wide)]  # then they are these again
+        each, pitch = 4 // self.x.dtype.bytes, self.x.layout.stride[0] % self.unit
+        leads = [(self.lead(first) + i * pitch) % self.unit for i in range(self.unit)]  # then they are these again
 
         def words(i: int) -> tuple[Any, Any]:
             place = cl.make_tensor(self.memory[first + i, None], cl.make_layout((self.memory.shape[1] // each,)), u32)
-            at = pair * (2 // each) + leads[i % self.wide] // each
+            at = pair * (2 // each) + leads[i % self.unit] // each
             return place[at], place[at + 1]
 
         if each == 1:
             return lambda i: unpack(cl.vector(*words(i)), vector)
-
-        def pair_of(i: int) -> Any:
-            low, high = words(i)
-            return funnel_right(low, high, leads[i % self.wide] % 2 * 16)
-
-        held = [pair_of(i) for i in range(STRIP)]
+        held = [funnel_right(*words(i), leads[i % self.unit] % 2 * 16) for i in range(STRIP)]
         return lambda i: unpack(cl.vector(held[i]), vector)
 
 
@@ -246,11 +255,12 @@ def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: An
 
 
 def apart(m: int, bytes: int) -> int:
-    """Return how far apart rows of `m` elements of a result begin: whole lines of memory, of short ones whole accesses.
+    """Return how far apart rows of `m` elements of a result begin: whole lines of memory, sectors, or accesses.
 
     L2 writes a sector in parts more slowly; and other kernels read such rows by whole vectors, or by TMA.
     """
-    unit = (LINE_BYTES if m * bytes >= MANY_LINES * LINE_BYTES else ACCESS) // bytes
+    lines, sectors = m * bytes // LINE_BYTES, m * bytes // UNIT
+    unit = (LINE_BYTES if lines >= MANY else UNIT if sectors >= MANY else ACCESS) // bytes
     return -(-m // unit) * unit
 
 
@@ -269,8 +279,8 @@ def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``. What 8 bits do not hold, and inf, becomes their
             greatest number, where torch's casts give NaN or inf
     out     where to write, of the shape and dtype of what is given, its rows any way apart; two arrays of a `Narrow`
-    Gives   (n, m), with rows a multiple of 16 bytes apart, of 128 where they are long: so there may be gaps between
-            them. Of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
+    Gives   (n, m), with rows a multiple of 16 bytes apart, of 32 or 128 where they are long: so there may be gaps
+            between them. Of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
     narrow: Narrow | None = to if isinstance(to, Narrow) else None
@@ -298,7 +308,9 @@ def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "out", most=None, kinds=RESULTS, written=True).vector
         each = math.gcd(2, rows.n) if out is None else 1
-        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow, each)
         columns, threads = tile_of(rows.dtype)
-        kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), threads)](rows.matrix, y, scale)
+        tiles = -(-rows.m // TILE_M), -(-rows.n // columns)
+        across = tiles[1] * columns > NARROW * rows.n and tiles[0] <= MOST_Y
+        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow, each, across)
+        kernel[after(tiles[::-1] if across else tiles, threads)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
