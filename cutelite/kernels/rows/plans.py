@@ -6,10 +6,12 @@ They are near the fastest of those that `tests/bench/rows_sweep.py` tried on an 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+from cutelite.kernels.rows.narrow import LONG
 from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
@@ -26,6 +28,9 @@ LIGHT_WAYS = ((3, 1, 12, 2), (4, 2, 6, 3), (6, 2, 6, 2), (8, 2, 6, 3), (12, 4, 3
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
 FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
 MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
+ROW_COST = 2.7  # vectors: what a row costs a warp beside its own
+ALL_WORTH = 0.64  # from which on quantised norms of vectors that begin with rows are as fast as memory
+WAITING = 0.95  # of the work that is done where blocks wait
 ENOUGH = 40_960  # elements under way on a multiprocessor: more are hardly faster
 
 
@@ -285,12 +290,14 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
     """
     if shifted and 2048 < n <= 6144:  # weights come with the row
         return asking(plan(n, vector, each=48, registers=128, alone=SMALL_BLOCK), n)
-    even = whole and n % vector == 0 and 9216 < n <= 65_536 and n % 8192 > 0
-    if ((shifted and n > 6144) or even) and (p := plan_held(n, vector, 0 if shifted else weight, most)):
-        return p
+    even, held = whole and n % vector == 0 and 9216 < n <= MOST and n % 8192 > 0, None
+    if (shifted and n > 6144) or even:
+        held = plan_held(n, vector, 0 if shifted else weight, most)
+    if held and (shifted or n <= 65_536):
+        return held
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
-        return p
+        return held if held and better(n, held, p) else p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
@@ -305,7 +312,19 @@ def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
 
     weight  bytes of a weight; 0: they are f32, in planes for all vectors that threads may have
     """
-    ways = ((8, 102),) if weight else ((7, 112), (8, 102))  # vectors of a thread, and registers
+    first = next(holding(n, vector, weight, most, ((8, 102),) if weight else ((7, 112), (8, 102))), None)
+    if n <= (2 * LONG if weight else LONG):
+        return first
+    found = holding(n, vector, weight, most, ((8, 112 if weight else 128), (7, 102)))
+    best = max((p for p in found if p.threads >= 4 * WARP), key=partial(worth, n), default=first)
+    return best if weight or first is None or better(n, best, first) else first
+
+
+def holding(n: int, vector: int, weight: int, most: int, ways: tuple[tuple[int, int], ...]) -> Iterator[Plan]:
+    """Return the plans of `plan_held`, of clusters that are as small as may be first.
+
+    ways  vectors of a thread, and registers
+    """
     for (pieces, registers), cluster in ((way, 1 << i) for way in ways for i in range(most.bit_length())):
         vectors = -(-n // (cluster * vector))
         threads = -(-vectors // (pieces * WARP)) * WARP
@@ -315,8 +334,26 @@ def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
             room = ALL_SHARED // (weights + 2 * stages * vectors * vector + own)
             blocks = min(room, REGISTERS // registers // threads)
             if blocks > 1 and blocks * threads >= 14 * WARP:
-                return Plan(threads, 1, cluster, vector, blocks, stages=stages, outside=stages > 1)
-    return None
+                yield Plan(threads, 1, cluster, vector, blocks, stages=stages, outside=stages > 1)
+                break
+
+
+def better(n: int, p: Plan | None, other: Plan) -> bool:
+    """Tell whether a plan is clearly worth more than another, which is not as fast as memory."""
+    return p is not None and worth(n, other) < min(ALL_WORTH, worth(n, p) - 0.02)
+
+
+def worth(n: int, p: Plan) -> float:
+    """Return how much of the work of a plan's threads is that of a row's elements, as quantised norms were measured.
+
+    A row costs a warp what some vectors do, and vectors beyond a row cost what others do. A multiprocessor's partition
+    with the most warps ends last. A block alone waits for its reductions, and the largest clusters for each other.
+    """
+    vectors = -(-n // (p.cluster * p.vector))
+    pieces = -(-vectors // p.threads)
+    warps = p.blocks * p.threads // WARP
+    share = vectors / (p.threads * (pieces + ROW_COST)) * warps / (-(-warps // PARTITIONS) * PARTITIONS)
+    return round(share * WAITING ** ((p.blocks == 1) + (p.cluster == LARGE)), 3)
 
 
 def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:

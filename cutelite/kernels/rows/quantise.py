@@ -135,6 +135,8 @@ def quantise(
         return Quantised(q, scale)
 
     def choose(n: int, aligned: int) -> Plan:
+        if access.shifted and LONG < n <= 2 * LONG and more is None and rows.dtype.bytes == 2:
+            return Plan(512, 1, 2, wide, 2, stages=1)
         if n > LONG and more is None and aligned == wide:
             return rows.planned(plan_token, n, wide, rows.dtype.bytes)
         if n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
