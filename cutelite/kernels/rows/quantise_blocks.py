@@ -10,7 +10,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.rows.gates import functions
-from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, follow, pitches
 from cutelite.lib.row_ends import between, store_beside
 from cutelite.lib.row_words import widened
@@ -21,6 +21,7 @@ from cutelite.tuples import NamedTuple
 M, N, G = cl.dims("M N G")  # rows, columns, blocks of a row
 ROWS = 8  # of a tile: their scales, 4 bytes each, are a sector
 FEW = 256  # rows below which a tile has one, so that there are more tiles
+SEVEN = 7 * WARP  # threads of tiles of long rows that begin anywhere: 256 are 3 to 5% slower on an H200
 SPARE = 1.07  # wide tiles, whose warps share ends, may cover so much more than others
 
 
@@ -40,7 +41,8 @@ class Shape(NamedTuple):
         covering = {each: -(-n // (each * wide)) * each for each in range(most, 0, -WARP)}  # threads of a row's tiles
         some = [each for each, total in covering.items() if total <= SPARE * min(covering.values())]
         whole = (each for each in (256, 128, 64, WARP) if each <= most and n % (each * wide) == 0)
-        threads = threads or next(whole, some[0])
+        best = SEVEN if SEVEN in some and n > LONG // 2 and n % wide else some[0]
+        threads = threads or next(whole, best)
         return Shape(threads, threads * wide, ROWS if m >= FEW else 1, threads * wide >= n)
 
     def blocks(self, m: int, n: int) -> int:
