@@ -854,7 +854,7 @@ def with_dense_layers_in_fp8(model: Any) -> Any:
     return model
 
 
-def by_blocks(x: Any, weight: Any, scales: Any, block_size: Any, bias: Any = None, *_: Any) -> Any:
+def by_blocks(x: Any, weight: Any, scales: Any, block_size: Any = None, bias: Any = None, *_: Any, **__: Any) -> Any:
     """What such a layer computes, in f32: `transformers` has kernels for GPUs alone, which it downloads."""
     (n, k), wide = weight.shape, functional.pad(x.float(), (0, -x.shape[-1] % 128)).unflatten(-1, (-1, 128))
     tops = wide.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 448
@@ -894,7 +894,7 @@ def test_dense_layers_in_fp8_with_block_scales(inner: int, monkeypatch: pytest.M
         found, wanted = ours(words).logits.float(), own(words).logits.float()
     assert (found - wanted).norm() < 0.06 * wanted.norm()  # of e4m3's bits the last one differs here and there
     x.requires_grad_()
-    assert "FP8LinearFunction" in type(weights[0](x).grad_fn).__name__  # transformers' own
+    assert not weights[0].takes(x)  # transformers' own has a gradient, of some versions
     restore(ours)
     assert type(ours.model.layers[0].mlp.up_proj) is finegrained_fp8.FP8Linear
 
