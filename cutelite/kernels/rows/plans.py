@@ -230,7 +230,7 @@ def plan_norm(
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
-        return replace(halved(plan(n, vector, registers=88), n), held=False, lead=int(n > 512 and not narrow))
+        return replace(halved(plan(n, vector, registers=80), n), held=False)
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
@@ -265,10 +265,12 @@ def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
     n      elements in whole sectors
     light  RMSNorm
     """
+    if light and n > 32_768:
+        few = {"registers": 80, "alone": SMALL_BLOCK, "most": most}
+        p = plan(n, vector, each=64, **few)
+        return p if n <= 7 * vector * p.threads * p.cluster else plan(n, vector, each=56, **few)
     if light:
-        each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 56
-        few = n > 32_768
-        return halved(plan(n, vector, each=each, registers=80 if few else 64, alone=SMALL_BLOCK, most=most), n)
+        return halved(plan(n, vector, each=16 if 2048 < n <= 4096 else 32, alone=SMALL_BLOCK, most=most), n)
     if n > 131_072:
         return plan_norm(n, vector, 2, 3, shifted=True, most=most)
     if n >= 8192:
@@ -457,7 +459,7 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
         return found
     if n > 16_384 and whole:
         inner = whole // (SECTOR * vector) * SECTOR * vector
-        return plan_long_ends(inner, vector, sums, power_of_two(n / 16_384), most)
+        return plan_long_ends(n, inner, vector, sums, most)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -508,17 +510,15 @@ def plan_three(n: int, vector: int) -> Plan | None:
 def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
     """Return `plan_sums` for aligned rows of two 16-bit inputs that bulk copies bring to a few warps; None for others.
 
-    One sum is in shared memory where a thread has more than three vectors, and of long rows.
+    One sum is in shared memory for long rows.
     """
     each, own = vector * WARP, 4 * vector
     if vector * 2 != ACCESS or n % vector or n == power_of_two(n):
         return None
-    if (n < 2048 or n > 3072 or sums == 2) and (p := plan_three(n, vector)):
+    if (n < 2048 or sums == 2) and (p := plan_three(n, vector)):
         return p
     if sums == 2:
         return Plan(7 * WARP, 1, 1, vector, 2, stages=2) if 18 * each < n <= 21 * each else None
-    if 2560 < n <= 12 * each:
-        return Plan(4 * WARP, 1, 1, vector, 4, stages=3, shared_sums=1)
     if not 9216 < n < 16_384 or n % 1024 == 0:
         return None
     pieces = -(-n // (14 * each))
@@ -527,15 +527,19 @@ def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
     return Plan(warps * WARP, 1, 1, vector, 1, stages=stages, shared_sums=1)
 
 
-def plan_long_ends(n: int, vector: int, sums: int, cluster: int, most: int) -> Plan | None:
-    """Return `plan_odd_sums` for long rows, of `n` elements in whole sectors; None where two do not fit into memory.
+def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> Plan | None:
+    """Return `plan_odd_sums` for long rows, of `n` elements in whole sectors; None where another one is as fast.
 
     One sum is in shared memory. Eight warps wait for each other the least, and have registers for a second sum.
     """
+    cluster = power_of_two(covered / 16_384)
     part = -(-n // cluster)
-    pieces = -(-part // (vector * SMALL_BLOCK))
+    pieces, before = (-(-each // (vector * SMALL_BLOCK)) for each in (part, -(-covered // cluster)))
     threads = SMALL_BLOCK
-    if sums == 1 and pieces > 5:
+    if sums == 1 and cluster > 2:
+        if pieces == before:  # then ends apart spare no vector
+            return None
+    elif sums == 1 and pieces > 5:
         threads = 512
     elif 6 * SMALL_BLOCK < part // vector <= 7 * SEVEN_WARPS:  # the seventh vector few would have
         threads = SEVEN_WARPS
