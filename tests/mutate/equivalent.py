@@ -344,7 +344,9 @@ _TABLE: tuple[Row, ...] = (
     Row(FORWARD, "weaken", ARRIVE, RELAXED, "states.order.arrive()", TURNS),
     Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "states.order.wait()", TURNS),
     Row(FORWARD, "drop", "bar.warp.sync", "", "states.order.arrive() < self.multiply(", WHOLE_WARP),
-    *(Row(FORWARD, kind, "mbarrier.wait", detail, f"{line} < {IDLE}", reason, only) for kind, detail in (("drop", ""), ("weaken", RELAXED)) for line, reason, only in ( ("here.keys.consumer_wait(states.keys)", PLACE_FREE, (0,)), ("here.keys.consumer_wait(states.keys)", TURN_SAYS, (1,)), ("here.values.consumer_wait(before)", TURN_SAYS, ()), ("here.values.consumer_wait(states.keys)", NEXT_TURN_SAYS, ()), )),
+    *(Row(FORWARD, kind, "mbarrier.wait", detail, f"{line} < {IDLE}", reason, only) for kind, detail in (("drop", ""), ("weaken", RELAXED)) for line, reason, only in ( ("here.keys.consumer_wait(states.keys)", PLACE_FREE, (0,)), ("here.keys.consumer_wait(states.keys)", TURN_SAYS, (1,)), ("here.values.consumer_wait(before)", TURN_SAYS, ()), )),
+    Row(f"{BY_TURNS} {RAGGED}", "drop", "mbarrier.wait", "", f"here.values.consumer_wait(states.keys) < {IDLE}", NEXT_TURN_SAYS),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, f"here.values.consumer_wait(states.keys) < {IDLE}", NEXT_TURN_SAYS),
     Row(FORWARD, "stage", "tensor.ptr", "", f"here.keys.consumer_wait(states.keys) < {IDLE}", PLACE_FREE, (0,)),
     Row(RAGGED, "stage", "tensor.ptr", "", f"here.values.consumer_wait(states.keys) < {IDLE}", NEXT_TURN_SAYS),
     Row(LATER_IDLE, "stage", "tensor.ptr", "", f"here.keys.consumer_release(states.keys) < {IDLE}", NO_MORE, (1,)),
@@ -361,8 +363,8 @@ _TABLE: tuple[Row, ...] = (
     Row(BY_TURNS, "drop weaken late", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
     Row(BY_TURNS, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
     Row(BY_TURNS, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE),
-    Row(RAGGED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
-    Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
+    Row(f"{RAGGED} attention_late", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
+    Row(f"{RAGGED} attention_late", "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(BY_TMA, "drop weaken", "mbarrier.wait", RELAXED, "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))", VALUES_BEFORE),
     Row(FORWARD, "stage", "add", "", "return state.advance() < bring(v, storage.v", NO_STATE),
     *(Row(f"{EXTENDED} {ORDERED}", "stage", "add", "", f"return state.advance() < bring({what}, self.", NO_STATE) for what in "kv"),

@@ -47,7 +47,7 @@ def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
     if blocks is not None:
         columns = 64 if dim > 128 or blocks[1] % 128 else 128
         groups = 2 if blocks[0] % 128 == 0 else 1
-        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=dim != 192, pairs=dim == 128)
+        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=True, pairs=dim == 128)
     if dim == 64:
         return Config(3, 96, guess=True, pairs=True, regs=(32, 160))
     if dim == 128:
@@ -91,7 +91,7 @@ COSTS: dict[tuple[int, int], tuple[Cost, ...]] = {
     ),
     (192, 128): (
         Cost(chosen(192), 1.246, 4.1),
-        Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
+        Cost(Config(groups=1, columns=96, turns=False, guess=True), 0.89, 2.2),
     ),
     (192, 192): (
         Cost(chosen(192), 1.207, 4.7),
