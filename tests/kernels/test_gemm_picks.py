@@ -89,8 +89,8 @@ def test_first_calls_measure_nothing(name: str, monkeypatch: pytest.MonkeyPatch)
 def test_picks_of_block_scaled_fp8_are_near_the_fastest() -> None:
     times = Path(__file__).parents[2] / "docs" / "lab" / "gemm-times-fp8.jsonl"
     regrets = [picked(json.loads(line))[0] for line in times.read_text().splitlines()]
-    assert math.exp(sum(map(math.log, regrets)) / len(regrets)) < 1.01
-    assert max(regrets) < 1.13
+    assert math.exp(sum(map(math.log, regrets)) / len(regrets)) < 1.015
+    assert max(regrets) < 1.18
 
 
 def test_few_rows_have_low_tiles_whose_parts_fill_the_gpu() -> None:
