@@ -341,7 +341,7 @@ CONFIGS += [
     *(beside(slim(columns, 128, turned=turned), 4) for columns in range(32, 184, 8) for turned in (False, True)),
     *(beside(swapped(rows, 128, True), 2) for rows in range(112, 216, 8)),
     *(beside(slim(columns, 128, True), 2) for columns in (160, 176, 184, 200, 208)),
-    *(beside(slim(144, 256, turned=turned), 2) for turned in (False, True)),
+    *(beside(slim(columns, 256, turned=turned), 2) for columns in (144, 160) for turned in (False, True)),
 ]
 """Small products and those of at most 64 rows or columns, by 64 rows; of a few hundred rows or columns, by 128."""
 
