@@ -26,9 +26,9 @@ from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector
 from cutelite.ops import atomics as ops
+from cutelite.ops.sync import Scope
 
 Semantic = Literal["relaxed", "acquire", "release", "acq_rel"]
-Scope = Literal["cta", "cluster", "gpu", "sys"]
 Place = Tensor | Handle
 
 

@@ -13,9 +13,9 @@ from cutelite.lang.promotion import as_value, no_dtype
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector
 from cutelite.ops import multimem as ops
+from cutelite.ops.sync import Scope
 
 Operation = Literal["add", "min", "max", "and", "or", "xor"]
-Scope = Literal["cta", "cluster", "gpu", "sys"]
 
 
 def multimem_ld_reduce(

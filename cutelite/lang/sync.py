@@ -9,8 +9,7 @@ from cutelite.lang.emit import emit
 from cutelite.lang.promotion import as_integer
 from cutelite.lang.values import Scalar, truth
 from cutelite.ops import sync as ops
-
-Scope = Literal["cta", "cluster", "gpu", "sys"]
+from cutelite.ops.sync import Scope
 
 
 def syncthreads() -> None:

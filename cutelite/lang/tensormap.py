@@ -29,8 +29,7 @@ from cutelite.layout import Layout
 from cutelite.ops import tensor as tensor_ops
 from cutelite.ops import tensormap as ops
 from cutelite.ops import tma
-
-Scope = Literal["cta", "cluster", "gpu", "sys"]
+from cutelite.ops.sync import Scope
 
 
 def tensormap_shared() -> Tensor:

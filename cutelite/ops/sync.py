@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes, Wait
 
 BARRIERS = 16
-SCOPES = ("cta", "cluster", "gpu", "sys")
+Scope = Literal["cta", "cluster", "gpu", "sys"]
 """Whose accesses an operation orders, in the PTX memory model."""
+SCOPES = get_args(Scope)
 
 ALL_THREADS = 0
 

@@ -21,6 +21,7 @@ from cutelite.ir.op import Op, Rule, op
 from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32, i64, u32, u64
 from cutelite.ops.address import address, among
+from cutelite.ops.sync import SCOPES
 
 MAP_BYTES = 128
 MAP_ALIGN = (
@@ -169,7 +170,7 @@ class TensormapPublish(Op):
     dst: Value
     src: Value
     reach: str = "gpu"
-    takes = {"dst": _room("gmem"), "src": _room("smem"), "reach": among(("cta", "cluster", "gpu", "sys"))}
+    takes = {"dst": _room("gmem"), "src": _room("smem"), "reach": among(SCOPES)}
 
     def ptx(self) -> Ptx:
         kinds = f"global.shared::cta.tensormap::generic.release.{self.reach}.sync.aligned"

@@ -30,6 +30,7 @@ from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address, among, barrier, scalar
 from cutelite.ops.cp_async import ASYNC_COPY, TENSOR_REDUCTIONS, Arrivals, arrival_places, modifiers, reduction_problems
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, span_of
+from cutelite.ops.sync import SCOPES
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Agent, Array, Lanes, TileMap
@@ -646,7 +647,7 @@ class FenceProxyTensormap(Op):
 
     map: Value | None
     reach: str = "gpu"
-    takes = {"reach": among(("cta", "cluster", "gpu", "sys"))}
+    takes = {"reach": among(SCOPES)}
 
     def verify(self) -> Iterator[Problem]:
         if self.map is not None and not isinstance(self.map.type, TensorMap):
