@@ -219,13 +219,13 @@ def test_a_function_that_does_more_than_add_is_called_once_for_each_block(capfd:
 
 
 WALKS = [
-    (Config(2, 64, queries=2, guess=True), Problem(cl.bf16, 64, 64, right=True)),
-    (Config(2, 64, turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
+    (Config(2, 64, queries=2), Problem(cl.bf16, 64, 64, right=True)),
+    (Config(2, 64, turns=False, pairs=True), Problem(cl.bf16, 128, 128)),
     (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
-    (Config(2, 64, guess=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
-    (Config(2, 64, guess=True), Problem(cl.bf16, 128, 128, right=True, score_mod=fading)),
-    (Config(2, 128, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True)),
-    (Config(1, 64, turns=False, guess=True, late=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
+    (Config(2, 64), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
+    (Config(2, 64), Problem(cl.bf16, 128, 128, right=True, score_mod=fading)),
+    (Config(2, 128, late=True), Problem(cl.bf16, 64, 64, right=True)),
+    (Config(1, 64, turns=False, late=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
 ]
 NAMES = "dynamic", "turnless", "window", "ragged", "terms", "late", "late, ragged"
 
@@ -247,7 +247,7 @@ def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
 
 
 def test_a_warpgroup_walks_from_tile_to_tile() -> None:
-    compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64, guess=True))
+    compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64))
 
 
 @pytest.mark.parametrize("how", [{}, {"causal": True}, {"causal": "top-left", "window": (60, None)}])
@@ -259,7 +259,7 @@ def test_sequences_of_any_lengths(how: dict[str, Any], groups: int) -> None:
     q, k, v = (x[0] for x in inputs(starts_q[-1] + 5, starts_k[-1], 2, 1, 64))
     k[starts_k[4] : starts_k[5]] = v[starts_k[4] : starts_k[5]] = np.nan
     out = np.full(q.shape, 7, BF16)
-    config = Config(groups, 64, guess=True)
+    config = Config(groups, 64)
     o, lse = attention_varlen(q, k, v, starts_q, starts_k, out, return_lse=True, config=config, **how)
     for i in (0, 2, 3, 5):
         here, there = slice(*starts_q[i : i + 2]), slice(*starts_k[i : i + 2])
@@ -354,7 +354,7 @@ def test_a_kernel_holds_a_function_twice() -> None:
     def wave(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
         return cl.math.sin(score, fast=True)
 
-    kernel = build(Config(1, 16, guess=True, pairs=True), Problem(cl.bf16, 64, 64, True, True, wave))
+    kernel = build(Config(1, 16, pairs=True), Problem(cl.bf16, 64, 64, True, True, wave))
     compiled = kernel.compile(
         *[(1, 1, 64, 64)] * 4, (1, 1, 64), None, None, 1.0, 0, 0, 0, 1, *(None,) * 5, (), arch="sm_90a"
     )

@@ -160,7 +160,7 @@ def test_no_race_in_a_few_schedules() -> None:
     q, k, v = (x.swapaxes(1, 2) for x in inputs())
     o, lse, counter = np.empty_like(q), np.empty((1, 2, SQ), np.float32), np.zeros(1, np.int32)
     made = create_block_mask(strip, None, None, SQ, SK, "cpu")
-    report = build(Config(2, 64, queries=2, guess=True), problem).check(
+    report = build(Config(2, 64, queries=2), problem).check(
         1, None, q, k, v, o, lse, None, counter, 0.1 / LN2, 0, 0, 0, 1, None, None, None, made.order, made.counts, (),
         seeds=2, notes=False,
     )  # fmt: skip

@@ -259,7 +259,7 @@ def attention_ragged() -> None:
     problem, random = scores.Problem(cl.bf16, 64, 64, right=True, ragged=True), of_examples("common").random
     q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (320, 570, 570, 320))
     lse, counter, numbers = np.empty((1, 1, 320), np.float32), np.zeros(1, np.int32), (0.1, 1, 1 << 30, 0, 1)
-    kernel = forward.build(forward_config(columns=64, guess=True), problem)
+    kernel = forward.build(forward_config(columns=64), problem)
     kernel[1](q, k, v, o, lse, None, counter, *numbers, o, of_queries, of_keys, None, None, ())
 
 
@@ -293,7 +293,7 @@ def attention_blocks() -> None:
     order = np.array([[[[4, 1, 2, 0, 3], nothing, [3, 0, 1, 4, 2]]]], np.int32)
     counts = np.array([[[[1, 3], [0, 0], [3, 5]]]], np.int32)
     lse, counter, numbers = np.empty((1, 1, 310), np.float32), np.zeros(1, np.int32), (0.1, 0, 1 << 30, 1 << 30, 1)
-    made = forward_config(columns=64, guess=True)
+    made = forward_config(columns=64)
     forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 3, order, counts, ())
 
 
@@ -573,9 +573,9 @@ LARGE: dict[str, Run] = {
     "attention_backward_relative": attention_backward(330, 512, 64, score_mod=nearer),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 384, 136),
-    "attention": attention(308, 330, columns=64, guess=True),
-    "attention_late": attention(436, 500, columns=128, guess=True, late=True),
-    "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
+    "attention": attention(308, 330, columns=64),
+    "attention_late": attention(436, 500, columns=128, late=True),
+    "attention_relative": attention(308, 330, nearer, columns=64),
     "attention_backward_early": attention_backward(270, 512, 128),
     "attention_backward_chosen": attention_backward(270, 384, 128, window=(None, None)),
     "attention_backward_apart": attention_backward(270, 512, 136, dim_v=128),

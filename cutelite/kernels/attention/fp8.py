@@ -25,8 +25,8 @@ from cutelite.tuples import NamedTuple
 QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 3.0
-CHOSEN = Config(turns=False, guess=True, regs=(24, 216))
-LONG = Config(3, 96, queries=2, turns=False, guess=True, regs=(32, 160))
+CHOSEN = Config(turns=False, regs=(24, 216))
+LONG = Config(3, 96, queries=2, turns=False, regs=(32, 160))
 COSTS = Cost(CHOSEN, 1.23, 0.4), Cost(LONG, 1.19, 0.4)
 """Of attention without a mask and scales of blocks; with one of these, only `CHOSEN` is fast."""
 SCALED = 128
@@ -115,12 +115,12 @@ class Fp8Plan(Plan):
         scales, batch, head, kv = here.given.scales, tile.batch, tile.head, tile.head // i32(H // HK)
         if not self.by_block:
             unit = here.given.scale * scales.of_queries[batch, head] * scales.of_keys[batch, kv]
-            return cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, pack=self.packed)
+            return cl.OnlineSoftmax.first(s, unit, e4m3, raised=RAISED, pack=self.packed)
         block = min((tile.row + group * ROWS) // SCALED, i32(scales.of_queries.shape[2]) - 1)
         query = here.given.scale * scales.of_queries[batch, head, block]
         most = greatest(scales.of_values[batch, kv, None])
         unit, shift = self.scales(query, most, tile.end - 1, tile, here)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, 2, shift, self.packed)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, True, RAISED, 2, shift, self.packed)
         state = softmax.top, softmax.total, softmax.redone
         return p, BlockSoftmax(unit, e4m3, softmax.guess, *state, RAISED, 2, shift, self.packed, query, most)
 

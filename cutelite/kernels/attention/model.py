@@ -22,7 +22,6 @@ class Config:
     stages    blocks of keys, and of values, in shared memory
     queries   tiles of queries in shared memory
     turns     warpgroups take turns at starting products
-    guess     subtract the greatest scores of earlier blocks in the exponent (`cl.OnlineSoftmax`)
     pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
     late      in place of `pairs` keep powers in f32 until the next scores are started, if they fit (`OfScores.late`)
     regs      registers of a thread that loads, and of one that computes
@@ -33,7 +32,6 @@ class Config:
     stages: int = 2
     queries: int = 1
     turns: bool = True
-    guess: bool = False
     pairs: bool = False
     late: bool = False
     regs: tuple[int, int] = (24, 240)
@@ -47,14 +45,14 @@ def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
     if blocks is not None:
         columns = 64 if dim > 128 or blocks[1] % 128 else 128
         groups = 2 if blocks[0] % 128 == 0 else 1
-        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=True, pairs=dim == 128)
+        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, pairs=dim == 128)
     if dim == 64:
-        return Config(3, 96, guess=True, pairs=True, regs=(32, 160))
+        return Config(3, 96, pairs=True, regs=(32, 160))
     if dim == 128:
-        return Config(guess=True, pairs=True, late=True)
+        return Config(pairs=True, late=True)
     if dim == 192:
-        return Config(columns=96, guess=True)
-    return Config(columns=64, turns=False, guess=True)
+        return Config(columns=96)
+    return Config(columns=64, turns=False)
 
 
 class Work(NamedTuple):
@@ -83,23 +81,23 @@ class Cost(NamedTuple):
 COSTS: dict[tuple[int, int], tuple[Cost, ...]] = {
     (64, 64): (
         Cost(chosen(64), 1.03, 2.4),
-        Cost(Config(stages=3, queries=2, turns=False, guess=True), 1.135, 1.1),
+        Cost(Config(stages=3, queries=2, turns=False), 1.135, 1.1),
     ),
     (128, 128): (
         Cost(chosen(128), 1.398, 3.88),
-        Cost(Config(groups=1, turns=False, guess=True, pairs=True), 0.986, 2.66),
+        Cost(Config(groups=1, turns=False, pairs=True), 0.986, 2.66),
     ),
     (192, 128): (
         Cost(chosen(192), 1.246, 4.1),
-        Cost(Config(groups=1, columns=96, turns=False, guess=True), 0.89, 2.2),
+        Cost(Config(groups=1, columns=96, turns=False), 0.89, 2.2),
     ),
     (192, 192): (
         Cost(chosen(192), 1.207, 4.7),
-        Cost(Config(groups=1, columns=96, turns=False, guess=True), 0.838, 2.4),
+        Cost(Config(groups=1, columns=96, turns=False), 0.838, 2.4),
     ),
     (256, 256): (
         Cost(chosen(256), 1.452, 3.85),
-        Cost(Config(groups=1, columns=64, turns=False, guess=True), 0.923, 3.93),
+        Cost(Config(groups=1, columns=64, turns=False), 0.923, 3.93),
     ),
 }
 """Configurations for the head dims of keys and of values, as fitted to docs/lab/attention.md."""

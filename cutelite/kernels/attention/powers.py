@@ -41,7 +41,7 @@ class OfScores(OfProblem):
     def linear_in_exponents(self) -> bool:
         """Tell the same of terms that are linear in the indices, and need no table."""
         narrow = self.problem.dim == self.problem.dim_v <= 128
-        return self.config.guess and self.problem.dtype == cl.bf16 and narrow
+        return self.problem.dtype == cl.bf16 and narrow
 
     @fact
     def masked_first(self) -> bool:
@@ -102,7 +102,7 @@ class OfScores(OfProblem):
         """Return powers of a tile's first scores, and the softmax behind them."""
         scale = here.given.scale
         unit = self.problem.unit(scale) if added is None else scale * added.factor
-        return cl.OnlineSoftmax.first(s, unit, self.of_powers, self.config.guess)
+        return cl.OnlineSoftmax.first(s, unit, self.of_powers)
 
     def nothing(self, here: Any) -> Any:
         """Return the softmax of no scores, where there is no `score_mod`."""
@@ -110,7 +110,7 @@ class OfScores(OfProblem):
             return CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.of_powers)
         unit = self.problem.unit(here.given.scale)
         none = cl.full((2,), -INF, f32), cl.full((2,), 0.0, f32), i32(0)
-        return cl.OnlineSoftmax(unit, self.of_powers, self.config.guess, *none)
+        return cl.OnlineSoftmax(unit, self.of_powers, True, *none)
 
     def anew(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any) -> Any:
         """Return what `powers` does of a masked block with which nothing overlaps, without a guess."""
