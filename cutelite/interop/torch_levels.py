@@ -9,6 +9,7 @@ refuse. Within them it is done here by a function of one level, as they make of 
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -43,7 +44,7 @@ def derive_in_levels(operator: Any, devices: tuple[str, ...]) -> None:
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
             return usual(keyset, *args, **named)
         with enable_single_level_autograd_function():
-            return alone.apply(*args, (keyset, named))
+            return alone.apply(*args, _Beside(keyset, named))
 
     for device in devices:
         key = f"Autograd{torch._C._dispatch_key_for_device(device)}"
@@ -74,16 +75,25 @@ def refuse_lost_gradients(operator: Any) -> None:
     operator.register_autograd = complete
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """What a call has beside its arguments by place; as a tuple torch would want a gradient for each part."""
+
+    keyset: Any  # of dispatch
+    named: dict[str, Any]  # arguments by keyword alone
+
+
 def function_of(operator: Any) -> Any:
     """Return the function of one level that computes an operator, and its derivative."""
     overload = operator._opoverload
 
     class Alone(_SingleLevelFunction):  # type: ignore[misc]
-        """Its last argument is the set of dispatch keys, and keyword-only arguments."""
+        """Its last argument is a `_Beside`."""
 
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
-            *args, (keyset, named) = given
+            *args, beside = given
+            keyset, named = beside.keyset, beside.named
             lower = torch.enable_grad(), _set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd()
             with lower[0], lower[1], lower[2]:  # other levels have derivatives of their own
                 found = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args, **named)

@@ -127,4 +127,4 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(cl.CompileError, match=gives):
         gemm(a[0], b[0], prepare=Prepare(lambda c: None, within=False))
     with pytest.raises(cl.CompileError, match="for each 96 columns, a chunk of 64 columns may need several a row"):
-        gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (np.zeros((16, 1), np.float32),)))
+        gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (array(np.zeros((16, 1)), "float32"),)))
