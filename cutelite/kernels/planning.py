@@ -6,6 +6,7 @@ Without torch, and for arrays of other libraries, such a function runs as it is.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ from cutelite.kernels.lent import takes_jax
 from cutelite.tune.warm import tuning_wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
+Taken = Callable[[Any, dict[str, Any]], bool]
+"""Whether, where it is traced, an operator takes a call with functions: of its `out` and its keyword arguments."""
 
 
 _epoch = 0
@@ -50,19 +53,20 @@ def planned(function: F) -> F:
     return _planned(function, ("out",))
 
 
-def planned_whole(*functions: str) -> Callable[[F], F]:
+def planned_whole(*functions: str, taken: Taken | None = None) -> Callable[[F], F]:
     """Decorator: as `planned`, of a function that tells which calls go to an operator, also those with `out=`.
 
     So a planned call is not even asked that: no call with a plan goes to one.
 
-    functions  arguments that no operator takes: see `breaking`
+    functions  arguments that no operator takes, but where `taken` tells so: see `breaking`
     """
-    return lambda function: _planned(function, functions)
+    return lambda function: _planned(function, functions, taken)
 
 
-def _planned(function: F, names: tuple[str, ...]) -> F:
-    """`planned`; names: see `breaking`."""
+def _planned(function: F, names: tuple[str, ...], taken: Taken | None = None) -> F:
+    """`planned`; names, taken: see `breaking`."""
     found: F | None = None
+    broken = _broken(function, names, taken)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -71,7 +75,7 @@ def _planned(function: F, names: tuple[str, ...]) -> F:
         if torch is None:
             return function(*args, **kwargs)
         if torch.compiler.is_dynamo_compiling():
-            return (apart if _given(names, kwargs) else function)(*args, **kwargs)
+            return (apart if broken(args, kwargs) else function)(*args, **kwargs)
         if found is None:
             from cutelite.interop.planned import planned as on_tensors
 
@@ -82,21 +86,24 @@ def _planned(function: F, names: tuple[str, ...]) -> F:
     return call  # type: ignore[return-value]
 
 
-def breaking(*names: str) -> Callable[[F], F]:
+def breaking(*names: str, taken: Taken | None = None) -> Callable[[F], F]:
     """Decorator: calls with some arguments break the graph of torch's compiler, and run as they do without it.
 
     So they have the derivatives that they have without it, or are refused: the function that launches, which would
     break the graph later, knows of no derivative.
 
     names   of arguments, given by keyword, that are neither None nor texts
+    taken   tells of a call with some of these whether it goes to an operator all the same
     """
 
     def decorated(function: F) -> F:
+        broken = _broken(function, names, taken)
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             torch = sys.modules.get("torch")
-            broken = torch is not None and torch.compiler.is_dynamo_compiling() and _given(names, kwargs)
-            return (apart if broken else function)(*args, **kwargs)
+            breaks = torch is not None and torch.compiler.is_dynamo_compiling() and broken(args, kwargs)
+            return (apart if breaks else function)(*args, **kwargs)
 
         apart = _apart(function)
         return call  # type: ignore[return-value]
@@ -104,8 +111,19 @@ def breaking(*names: str) -> Callable[[F], F]:
     return decorated
 
 
-def _given(names: tuple[str, ...], kwargs: dict[str, Any]) -> bool:
-    return any(kwargs.get(name) is not None and not isinstance(kwargs[name], str) for name in names)
+def _broken(
+    function: Callable[..., Any], names: tuple[str, ...], taken: Taken | None
+) -> Callable[[tuple[Any, ...], dict[str, Any]], bool]:
+    """Return what tells, where it is traced, whether a call of a function breaks the graph."""
+    parameters = list(inspect.signature(function).parameters)
+    at = parameters.index("out") if "out" in parameters else len(parameters)
+
+    def broken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if not any(kwargs.get(name) is not None and not isinstance(kwargs[name], str) for name in names):
+            return False
+        return taken is None or not taken(args[at] if at < len(args) else kwargs.get("out"), kwargs)
+
+    return broken
 
 
 def planned_alone(*changed: str, jax: bool = False) -> Callable[[F], F]:

@@ -369,11 +369,11 @@ WITH_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
         lambda x: grouped.padded(x, x, GROUPS, finish=cl.Finish(lambda p: p.result(p.sums))), (2, 8, 8)
     ),
 }  # fmt: skip
-"""Calls with functions, which no operator takes, and the shape of their argument."""
+"""Calls with functions, most of which break the graph, and the shape of their argument."""
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS)
-def test_no_gradient_is_lost_where_a_function_breaks_the_graph(name: str) -> None:
+def test_no_gradient_is_lost_of_calls_with_functions(name: str) -> None:
     """Compiled code gives the gradient that other code gives, or refuses what that refuses."""
     function, shape = WITH_FUNCTIONS[name]
 

@@ -23,7 +23,7 @@ from cutelite.kernels.arguments import (
     one_of,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
-from cutelite.kernels.attention.blocks import block_mask_of, with_own_mask
+from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, with_own_mask
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -49,8 +49,21 @@ ALIKE_IN_L2 = 4 * 2**20
 """The same where all tiles take as long, so that they are best taken head by head."""
 
 
+def in_graph(out: Any, kwargs: dict[str, Any]) -> bool:
+    """Tell, where it is traced, whether an operator takes a call with functions. None has `out`, or is exported."""
+    from cutelite.interop.torch_functions import exporting, readable
+
+    mask, mask_mod = kwargs.get("block_mask"), kwargs.get("mask_mod")
+    if mask is not None:
+        if not isinstance(mask, BlockMask) or mask.listed or not is_torch(mask.order):
+            return False
+        mask_mod = mask.mask_mod
+    known = readable(kwargs.get("score_mod"), len(SCORE_MOD)) and readable(mask_mod, len(MASK_MOD))
+    return out is None and known and not exporting()
+
+
 @in_words_of_caller
-@planned_whole("score_mod", "mask_mod", "block_mask")
+@planned_whole("score_mod", "mask_mod", "block_mask", taken=in_graph)
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

@@ -2,8 +2,8 @@
 
 `attention` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so
 that the graph has no break; `torch.ops.cutelite.attention.out` and its like write the output, without a logsumexp, to
-the caller's tensor, and have no derivative. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod`
-the call is an autograd function instead, where torch.compile breaks the graph.
+the caller's tensor, and have no derivative. A call with `score_mod` or `mask_mod` is an autograd function; where
+torch.compile traces it an operator too, `attention_with`, which gets functions by number.
 
 The gradient of q is added up in one order where `torch.use_deterministic_algorithms` asks for that.
 """
@@ -25,17 +25,20 @@ import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
 from cutelite.interop.torch import library_op, traced
+from cutelite.interop.torch_functions import numbered, restored
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
-from cutelite.kernels.attention.blocks import block_mask_of, by_function
-from cutelite.kernels.functions import check_detached
+from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, by_function
+from cutelite.kernels.functions import check_detached, detached
 from cutelite.tuples import NamedTuple
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
+OF_MASK = "order", "counts", "spans", "block", "mask_mod", "lengths"
+"""What makes a `BlockMask`."""
 
 
 class How(NamedTuple):
@@ -71,10 +74,10 @@ def aligned(causal: bool | str) -> str:
 def wanted(q: Tensor, k: Tensor, v: Tensor, mods: Mods, block_mask: Any = None, sinks: Tensor | None = None) -> bool:
     """Tell whether a call goes to an operator, or with functions to an autograd function.
 
-    Errors  ValueError for a call with functions where calls are traced other than by Dynamo, which breaks the graph
+    Errors  ValueError for a call with functions where calls are traced other than by Dynamo
     """
     if torch.compiler.is_dynamo_compiling():
-        return True  # those with functions are not traced
+        return True  # also those with functions, but for some that are not traced: `call.in_graph`
     plain = mods == (None, None) and block_mask is None
     if not plain and traced(q, k, v) and not in_levels():
         raise Misfit("attention with functions is no operator: it cannot be traced, exported or run without data")
@@ -102,6 +105,14 @@ def attend(
             return operator(*given)
         operator.into(*given, out)
         return out, None
+    if torch.compiler.is_dynamo_compiling():
+        (q, k, v, *starts), mask = tensors, None
+        if block_mask is not None:
+            mask = tuple(getattr(block_mask, name) for name in OF_MASK)
+        number, captured = numbered((*mods, mask))
+        for x in captured:
+            detached(x)
+        return attention_with(q, k, v, sinks, starts, captured, number, *how)
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
@@ -206,12 +217,43 @@ def attention_fp8(
     )  # fmt: skip
 
 
-def forward(
-    tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None, sinks: Tensor | None = None
+@library_op("cutelite::attention_with", results=lambda q, k, v, *how: attended(q, v, how[-1]))
+def attention_with(
+    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, starts: Sequence[Tensor], captured: Sequence[Tensor],
+    functions: int, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
+    layout: str,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    named = how.named(mods)
+    """`attention`, or with starts `attention_varlen`, with functions (`numbered`) that captured these tensors."""
+    mods, mask = functions_of(functions, captured)
+    how = How(causal, left, right, softcap, scale, layout)
+    return forward((q, k, v, *starts), how, mods, None, sinks, mask)
+
+
+@library_op("cutelite::attention_with_backward", results=("q", "k", "v"))
+def attention_with_backward(
+    do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, starts: Sequence[Tensor],
+    captured: Sequence[Tensor], functions: int, causal: str, left: int | None, right: int | None,
+    softcap: float | None, scale: float | None, layout: str, deterministic: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of q, k and v of `attention_with`."""
+    mods, mask = functions_of(functions, captured)
+    how = How(causal, left, right, softcap, scale, layout)
+    return backward(do, dlse, (q, k, v, o, lse, *starts), how, mods, deterministic, mask)
+
+
+def functions_of(number: int, captured: Sequence[Tensor]) -> tuple[Mods, BlockMask | None]:
+    """Return the functions and the block mask of an operator."""
+    *mods, mask = restored(number, captured)
+    return tuple(mods), None if mask is None else BlockMask(*mask)
+
+
+def forward(
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None, sinks: Tensor | None = None,
+    block_mask: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    named = how.named(mods if block_mask is None else (mods[0], None))
     if len(tensors) == 3:
-        return call.attend(*tensors, out=out, sinks=sinks, return_lse=True, **named)
+        return call.attend(*tensors, out=out, block_mask=block_mask, sinks=sinks, return_lse=True, **named)
     del named["layout"]
     q, k, v, starts, of_keys = tensors
     return varlen.attend_varlen(q, k, v, starts, of_keys, out, sinks=sinks, return_lse=True, **named)
@@ -277,8 +319,25 @@ def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[An
     return *found, with_sinks, *(None,) * (len(starts) + len(how))
 
 
+def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    q, k, v, sinks, starts, captured, ctx.functions, *how = inputs
+    ctx.how, ctx.counts = How(*how), (len(starts), len(captured))
+    ctx.save_for_backward(sinks, q, k, v, *output, *starts, *captured)
+    ctx.set_materialize_grads(False)
+
+
+def _differentiate_with(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
+    strict, (sinks, *saved) = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
+    given, end = given_to(saved, do, dlse), 5 + ctx.counts[0]
+    found = attention_with_backward(*given, *saved[:5], saved[5:end], saved[end:], ctx.functions, *ctx.how, strict)
+    with_sinks = of_sinks(given, saved[:end], sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
+    none = tuple([None] * count for count in ctx.counts)
+    return *found, with_sinks, *none, None, *(None,) * len(ctx.how)
+
+
+attention_with.register_autograd(_differentiate_with, setup_context=_remember_with)
 attention.register_autograd(_differentiate, setup_context=_remember)
-for each in attention, attention_varlen, decode:
+for each in attention, attention_varlen, attention_with, decode:
     autocast(each, "q", "k", "v")
 autocast(decode_latent, "q", "latents")
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
@@ -293,10 +352,7 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     def forward(
         how: How, mods: Mods, block_mask: Any, sinks: Tensor | None, *tensors: Tensor
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        if block_mask is None:
-            return forward(tensors, how, mods, sinks=sinks)
-        more = how.named((mods[0], None))
-        return call.attend(*tensors, block_mask=block_mask, sinks=sinks, return_lse=True, **more)
+        return forward(tensors, how, mods, None, sinks, block_mask)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

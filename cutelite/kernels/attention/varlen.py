@@ -16,7 +16,7 @@ from cutelite.kernels.arguments import (
     is_torch,
 )
 from cutelite.kernels.arrays import code_of, dtype_of, empty
-from cutelite.kernels.attention.call import Mod, Window, check_heads, launch, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, check_heads, in_graph, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
@@ -24,7 +24,7 @@ from cutelite.kernels.planning import breaking, planned
 
 
 @in_words_of_caller
-@breaking("score_mod", "mask_mod")
+@breaking("score_mod", "mask_mod", taken=in_graph)
 def attention_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     causal: bool | str = False, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

@@ -1,0 +1,238 @@
+"""Functions in the graphs of torch.compile: a number stands for one, and tensors that it captured are operands.
+
+In    functions of the caller's, while torch.compile traces a call with them (`numbered`)
+Out   a number and tensors, both arguments of an operator, which makes the functions of them again (`restored`)
+
+torch guards a function by its code. So what is traced here also reads all that the function captured: a tensor becomes
+an input of the graph, and of anything else the value is guarded, so that a call with another value is compiled again.
+Variables of modules are not guarded, but for tensors: the operator finds their current values, as a call without
+torch.compile does.
+
+A function that is made within what is traced has no cells that could be read: it may be one that captures nothing. A
+`functools.partial` that is made there may hold numbers, and tensors of the graph.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+# (torch is not installed where types are checked)
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cutelite.lang.tables import globals_of, held_by, replaced
+
+Path = tuple[tuple[str, Any], ...]
+"""How something that a function holds is reached from it: step by step, what is read and which of these."""
+
+
+class Slot(NamedTuple):
+    """The place in a function of a tensor that it captured: its number among these."""
+
+    number: int
+
+
+class Kept(NamedTuple):
+    """A function with `Slot` in place of each of so many tensors."""
+
+    function: Any
+    tensors: int
+
+
+_kept: list[Kept] = []
+"""What graphs refer to, by number. They may run at any time, so nothing is dropped; guards keep it from growing."""
+_forms: list[tuple[Any, ...]] = []
+_numbers: dict[tuple[Any, ...], int] = {}
+"""Arguments of operators, by number, and the number of each. One is ``(kind, ...)``: see `_form`."""
+
+
+def readable(x: Any, taken: int) -> bool:
+    """Tell, where it is traced, whether `numbered` can take a function: else the graph has to break.
+
+    taken   how many arguments it is called with
+    """
+    if x is None:
+        return True
+    if isinstance(x, partial):
+        parts = (*x.args, *x.keywords.values())
+        return all(_is_plain(each) for each in parts) and readable(x.func, taken + len(parts))
+    return type(x) is FunctionType and _has_cells(x, taken) and _is_readable(x)
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) in (tuple, list):
+        return all(_is_plain(each) for each in x)
+    return x is None or isinstance(x, Tensor | str | int | float)
+
+
+def _has_cells(x: FunctionType, taken: int) -> bool:
+    """Tell whether what a function holds can be read; where it was made in what is traced, whether it is a constant."""
+    code = x.__code__
+    try:
+        if code.co_freevars:
+            return (getattr(x, "__closure__", None) or ()) != ()
+        return code.co_argcount + code.co_kwonlyargcount <= taken or isinstance(x.__globals__, dict)
+    except AttributeError:
+        return False
+
+
+@torch.compiler.assume_constant_result
+def _is_readable(function: FunctionType) -> bool:
+    """Tell whether all that a function holds can be guarded, and, of one made in what is traced, is known."""
+    return all(_kind_of(x) for _, x in _held(function))
+
+
+def _kind_of(x: Any) -> str:
+    """Return how a value is guarded; '' for one that is not."""
+    if isinstance(x, Tensor):
+        return "tensor"
+    if x is None or isinstance(x, str | bool | int | float):
+        return "number"
+    if isinstance(x, Enum | torch.dtype | torch.device | type | ModuleType | BuiltinFunctionType):
+        return "constant"
+    apart = isinstance(x, MethodType) or hasattr(x, "__len__") or hasattr(x, "__array_interface__")
+    return "" if apart else "object"
+
+
+@torch.compiler.assume_constant_result
+def exporting() -> bool:
+    """Tell whether what is traced is exported: in another process the number of a function says nothing."""
+    return bool(torch.compiler.is_exporting())
+
+
+def numbered(functions: tuple[Any, ...]) -> tuple[int, list[Tensor]]:
+    """Return, where it is traced, the number of some functions, and the tensors that they hold."""
+    tensors: list[Tensor] = []
+    form = _form(functions, tensors)
+    return _number(form), tensors
+
+
+def restored(number: int, tensors: Sequence[Tensor]) -> Any:
+    """Return the functions of a number, with these tensors in them."""
+    return _made(_forms[number], iter(tensors))
+
+
+def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
+    """Return what `x` is, as ``(kind, ...)`` of constants; `tensors` gets those in it. It is traced."""
+    if isinstance(x, Tensor):
+        tensors.append(x)
+        return ("tensor",)
+    if isinstance(x, partial):
+        named = tuple((name, _form(value, tensors)) for name, value in x.keywords.items())
+        return "partial", _form(x.func, tensors), tuple(_form(each, tensors) for each in x.args), named
+    if type(x) in (tuple, list):
+        return "tuple" if type(x) is tuple else "list", tuple(_form(each, tensors) for each in x)
+    if isinstance(x, FunctionType):
+        number, paths = _keep(x)
+        for kind, path in paths:
+            found = _reached(x, path)
+            if kind == "tensor":
+                tensors.append(found)
+            elif kind == "object":
+                id(found)  # is guarded
+            else:
+                _guarded(found)
+        return "kept", number
+    return _guarded(x)
+
+
+def _guarded(x: Any) -> tuple[Any, ...]:
+    """Return what a constant is, for which alone the graph is then: it may have been a symbol. It is traced."""
+    if isinstance(x, int) and not isinstance(x, bool):
+        return "int", operator.index(x)  # a kind of its own: 1 and True are equal
+    return ("float", x.hex()) if isinstance(x, float) else ("value", x)
+
+
+def _reached(x: Any, path: Path) -> Any:
+    """Return what a path leads to. It is traced."""
+    for step, which in path:
+        if step == "cell":
+            x = x.__closure__[which].cell_contents
+        elif step == "default":
+            x = x.__defaults__[which]
+        elif step == "named":
+            x = x.__kwdefaults__[which]
+        elif step == "global":
+            x = x.__globals__[which]
+        elif step == "func":
+            x = x.func
+        elif step == "argument":
+            x = x.args[which]
+        elif step == "keyword":
+            x = x.keywords[which]
+        else:
+            x = x[which]
+    return x
+
+
+@torch.compiler.assume_constant_result
+def _keep(function: FunctionType) -> tuple[int, tuple[tuple[str, Path], ...]]:
+    """Keep a function for graphs. Return its number, and of all that is to be read of it the kind and the path."""
+    held, slots = list(_held(function)), dict[int, Slot]()
+    tensors = [each for _, each in held if isinstance(each, Tensor)]
+    for i, each in enumerate(tensors):
+        slots.setdefault(id(each), Slot(i))
+    made = replaced(function, lambda x: slots.get(id(x), x)) if slots else function
+    _kept.append(Kept(made, len(tensors)))
+    return len(_kept) - 1, tuple((_kind_of(each), path) for path, each in held)
+
+
+def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = True) -> Iterator[tuple[Path, Any]]:
+    """Yield what `replaced` would replace in a function, and where it is; of a module's variables tensors alone.
+
+    every   what is no tensor too
+    """
+    if isinstance(x, FunctionType):
+        if any(x is each for each in within):
+            return
+        cells, defaults, named = held_by(x)
+        parts: list[tuple[str, Any, Any]] = [("cell", i, each) for i, each in enumerate(cells)]
+        parts += [("default", i, each) for i, each in enumerate(defaults)]
+        parts += [("named", name, each) for name, each in named]
+        for name, value in globals_of(x):
+            yield from _held(value, (*path, ("global", name)), (*within, x), every=False)
+    elif isinstance(x, partial):
+        parts = [("func", 0, x.func), *(("argument", i, each) for i, each in enumerate(x.args))]
+        parts += [("keyword", name, each) for name, each in x.keywords.items()]
+    elif type(x) in (tuple, list) and x:
+        parts = [("item", i, each) for i, each in enumerate(x)]
+    else:
+        if every or isinstance(x, Tensor):
+            yield path, x
+        return
+    for step, which, value in parts:
+        yield from _held(value, (*path, (step, which)), (*within, x), every)
+
+
+@torch.compiler.assume_constant_result
+def _number(form: tuple[Any, ...]) -> int:
+    if form not in _numbers:
+        _forms.append(form)
+        _numbers[form] = len(_forms) - 1
+    return _numbers[form]
+
+
+def _made(form: tuple[Any, ...], tensors: Iterator[Tensor]) -> Any:
+    kind, *parts = form
+    if kind == "tensor":
+        return next(tensors)
+    if kind == "partial":
+        function = _made(parts[0], tensors)
+        named = {name: _made(each, tensors) for name, each in parts[2]}
+        return partial(function, *(_made(each, tensors) for each in parts[1]), **named)
+    if kind in ("tuple", "list"):
+        return (tuple if kind == "tuple" else list)([_made(each, tensors) for each in parts[0]])
+    if kind == "float":
+        return float.fromhex(parts[0])
+    if kind in ("int", "value"):
+        return parts[0]
+    kept = _kept[parts[0]]
+    own = [next(tensors) for _ in range(kept.tensors)]
+    return replaced(kept.function, lambda x: own[x.number] if isinstance(x, Slot) else x) if own else kept.function

@@ -1,0 +1,207 @@
+"""Functions of the caller's in the graphs of torch.compile: values and gradients, and when a graph is made again."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import attention, attention_varlen, create_block_mask
+
+torch = pytest.importorskip("torch")
+
+SLOPES = torch.tensor([0.5, -0.25])
+
+
+@pytest.fixture(autouse=True)
+def _anew() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def operands(rows: int = 40) -> list[Any]:
+    torch.manual_seed(rows)
+    return [torch.randn(1, rows, 2, 64, dtype=torch.bfloat16) for _ in range(3)]
+
+
+def made(backend: str, function: Callable[..., Any], **how: Any) -> tuple[Any, list[list[str]]]:
+    """Return a function compiled as one graph, and what its graphs call, each time one is made."""
+    graphs: list[list[str]] = []
+
+    def count(module: Any, inputs: Any) -> Any:
+        graphs.append([str(node.target) for node in module.graph.nodes if node.op == "call_function"])
+        return torch._dynamo.lookup_backend(backend)(module, inputs)
+
+    return torch.compile(function, backend=count, fullgraph=True, **how), graphs
+
+
+def alike(function: Callable[..., Any], compiled: Callable[..., Any], tensors: list[Any], *more: Any) -> None:
+    """Compare values and gradients, which are the same bits in the simulator."""
+    found = []
+    for each in function, compiled:
+        leaves = [x.detach().clone().requires_grad_() for x in tensors]
+        result = each(*leaves, *more)
+        found.append([result.detach(), *torch.autograd.grad(result.float().square().sum(), leaves)])
+    for x, y in zip(*found, strict=True):
+        assert torch.equal(x, y)
+
+
+def biased(slopes: Any, far: float, factor: float = 1.0) -> Callable[..., Any]:
+    def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score * factor + cl.where(kv_idx - q_idx < far, slopes[h], 0.0)
+
+    return mod
+
+
+def by_global(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + SLOPES[h]
+
+
+def by_default(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any, slopes: Any = SLOPES) -> Any:
+    return score + slopes[h]
+
+
+def by_more(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any, slopes: Any, end: Any) -> Any:
+    return score + slopes[h] * (kv_idx - end)
+
+
+def causal(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return q_idx >= kv_idx
+
+
+def scored(q: Any, k: Any, v: Any, mod: Any) -> Any:
+    return attention(q, k, v, score_mod=mod)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_functions_from_outside_are_in_the_graph(backend: str) -> None:
+    def nested(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return inner(score, b, h, q_idx, kv_idx) + pair[1][h]
+
+    inner, pair = biased(SLOPES, 5, 0.5), (2, SLOPES * 3)
+    compiled, graphs = made(backend, scored)
+    for mod in nested, by_global, by_default, partial(by_more, slopes=SLOPES, end=3):
+        alike(scored, compiled, operands(), mod)
+    assert len(graphs) == 4
+    assert all("cutelite.attention_with.default" in graph for graph in graphs)
+
+
+def test_graphs_are_made_again_for_other_numbers_but_not_for_other_tensors() -> None:
+    compiled, graphs = made("aot_eager", scored)
+    seen: list[Any] = []
+    for slopes, far, factor, again in (
+        (SLOPES, 5, 1.0, True), (SLOPES * 2, 5, 1.0, False), (SLOPES, 7, 1.0, True), (SLOPES, 9, 1.0, True),
+        (SLOPES, 9, 0.5, True), (SLOPES, 9, 0.25, True), (SLOPES * 3, 7, 1.0, False), (SLOPES * 2, 9, 0.5, False),
+    ):  # fmt: skip
+        given, known = [*operands(), biased(slopes, far, factor)], len(graphs)
+        found = compiled(*given)
+        assert torch.equal(found, scored(*given))
+        assert not any(torch.equal(found, each) for each in seen)
+        assert (len(graphs) > known) == again
+        seen.append(found)
+
+
+def test_objects_that_functions_hold_are_told_apart() -> None:
+    class Factor:
+        def __init__(self, by: float) -> None:
+            self.by = by
+
+    def times(factor: Any, kind: Any) -> Callable[..., Any]:
+        return lambda score, b, h, q_idx, kv_idx: score * factor.by + kind(1.0) * kv_idx
+
+    compiled, _ = made("aot_eager", scored)
+    for mod in times(Factor(2.0), cl.f32), times(Factor(3.0), cl.f32), times(Factor(3.0), cl.f16):
+        given = [*operands(), mod]
+        assert torch.equal(compiled(*given), scored(*given))
+
+
+def test_functions_made_in_the_graph() -> None:
+    def call(q: Any, k: Any, v: Any, slopes: Any) -> Any:
+        mod = partial(by_more, slopes=slopes * 2, end=q.shape[1])
+        return attention(q, k, v, score_mod=mod, mask_mod=lambda b, h, q_idx, kv_idx: q_idx >= kv_idx)
+
+    compiled, graphs = made("aot_eager", call)
+    for rows in 40, 24:
+        alike(call, compiled, operands(rows), SLOPES)
+    assert "cutelite.attention_with.default" in graphs[0]
+
+
+def test_shapes_may_be_dynamic() -> None:
+    def call(q: Any, k: Any, v: Any) -> Any:
+        return attention(q, k, v, score_mod=by_global, mask_mod=causal)
+
+    compiled, graphs = made("aot_eager", call, dynamic=True)
+    for rows in 40, 24, 33:
+        with torch.no_grad():
+            assert torch.equal(compiled(*operands(rows)), call(*operands(rows)))
+    assert len(graphs) == 1
+
+
+def test_block_masks_sinks_and_sequences() -> None:
+    mask = create_block_mask(causal, None, None, 40, 40, device="cpu", BLOCK_SIZE=64)
+    mask = replace(mask, **{name: torch.from_numpy(getattr(mask, name)) for name in ("order", "counts", "spans")})
+    starts = torch.tensor([0, 15, 40], dtype=torch.int32)
+
+    def masked(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+        return attention(q, k, v, score_mod=by_global, block_mask=mask, sinks=sinks)
+
+    def ragged(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+        return attention_varlen(q[0], k[0], v[0], starts, score_mod=by_global, mask_mod=causal, sinks=sinks)
+
+    for call in masked, ragged:
+        compiled, _ = made("aot_eager", call)
+        alike(call, compiled, [*operands(), torch.tensor([0.5, 1.0])])
+
+
+def test_what_cannot_be_in_the_graph_breaks_it() -> None:
+    def call(q: Any, k: Any, v: Any, slopes: Any) -> Any:
+        own = slopes * 2
+        return attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score + own[h])
+
+    class Method:
+        def mod(self, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+            return score * 0.5
+
+    known = {"factor": 2.0}
+    every: tuple[tuple[Callable[..., Any], Any], ...] = (
+        (call, SLOPES), (scored, Method().mod), (scored, lambda score, b, h, q_idx, kv_idx: score * known["factor"]),
+    )  # fmt: skip
+    for function, more in every:
+        torch._dynamo.reset()
+        alike(function, torch.compile(function, backend="aot_eager"), operands(), more)
+        with pytest.raises(torch._dynamo.exc.Unsupported):
+            torch.compile(function, backend="aot_eager", fullgraph=True)(*operands(), more)
+
+
+def test_captured_tensors_get_no_gradient_in_silence() -> None:
+    mod = biased(SLOPES.clone().requires_grad_(), 5)
+    with pytest.raises(ValueError, match="captured a tensor that needs a gradient"):
+        torch.compile(scored, backend="aot_eager")(*operands(), mod)
+
+
+def test_exporting_is_refused() -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, q: Any, k: Any, v: Any) -> Any:
+            return scored(q, k, v, by_global)
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.export.export(Module(), tuple(operands()), strict=True)
+
+
+def test_operator() -> None:
+    from cutelite.interop.torch_functions import numbered, restored
+    from cutelite.kernels.attention import operators
+
+    number, captured = numbered((by_global, None, None))
+    assert captured == [SLOPES]
+    assert np.array_equal(restored(number, [SLOPES * 2])[0].__globals__["SLOPES"], SLOPES * 2)
+    equal = partial(by_more, end=1), partial(by_more, end=True), partial(by_more, end=1.0)
+    kinds = [type(restored(numbered((each,))[0], [])[0].keywords["end"]) for each in equal]
+    assert kinds == [int, bool, float]
+    how = "", None, None, None, None, "bshd"
+    given = [x.requires_grad_() for x in operands()]
+    torch.library.opcheck(operators.attention_with._opoverload, (*given, None, [], captured, number, *how))
