@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from cutelite import Finish, Prepare
 from cutelite.kernels.arguments import Misfit
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 
@@ -56,27 +56,27 @@ class Config:
         if self.stream not in (0, 1, 2) or 1 < self.together * blocks != max(self.together, blocks):
             raise Misfit(f"{self}: stream is 0, 1 or 2, and blocks that share K share nothing else")
 
-    @property
+    @fact
     def blocks(self) -> int:
         """The number of blocks in a cluster."""
         return self.cluster[0] * self.cluster[1] * self.together
 
-    @property
+    @fact
     def of_a(self) -> int:
         """Rows of A in a tile: of the result."""
         return self.tile[1] if self.swapped else self.tile[0]
 
-    @property
+    @fact
     def of_b(self) -> int:
         """Rows of B^T in a tile: columns of the result."""
         return self.tile[0] if self.swapped else self.tile[1]
 
-    @property
+    @fact
     def across(self) -> bool:
         """Tell whether each of the two warpgroups has half of a tile's columns, and not of its rows."""
         return not self.pingpong and (self.tile[1] > 256 or self.tile[0] % 128 > 0)
 
-    @property
+    @fact
     def own(self) -> tuple[int, int]:
         """Rows and columns of a warpgroup's part of a tile."""
         high, wide = self.tile
@@ -148,7 +148,7 @@ class Problem:
     beside: tuple[tuple[str, int, int], ...] = ()
     narrow: int | None = None
 
-    @property
+    @fact
     def bytes(self) -> int:
         """Bytes of an element that is multiplied."""
         return int(self.a.bytes if self.prepare is None else self.b.bytes)
@@ -158,12 +158,12 @@ class Problem:
         halved = self.halves or (self.finish is not None and self.finish.paired)
         return tile // 2 if halved else tile
 
-    @property
+    @fact
     def halves(self) -> bool:
         """Tell whether B's columns are two halves, of each of which a tile has as many columns."""
         return self.gate is not None or (self.finish is not None and self.finish.halves)
 
-    @property
+    @fact
     def swapped(self) -> "Problem":
         """Return the problem with A and B exchanged."""
         majors, other = (self.majors[1], self.majors[0]), {"A": "B", "B": "A"}

@@ -10,7 +10,7 @@ from cutelite.kernels.gemm.loads import Loaded
 from cutelite.kernels.gemm.products import products
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
@@ -40,17 +40,17 @@ class Plan(Tiling):
         """Return the instruction for this many columns."""
         return cl.WarpgroupMmaOp(self.multiplied, self.problem.acc, columns, self.problem.b)
 
-    @property
+    @fact
     def multiplied(self) -> Any:
         """The dtype of A as it is multiplied."""
         return self.problem.a if self.problem.prepare is None else self.problem.b
 
-    @property
+    @fact
     def reads(self) -> Literal["wgmma", "both"]:
         """The way stages are read, as a pipeline has it."""
         return "wgmma" if self.problem.prepare is None else "both"
 
-    @property
+    @fact
     def source(self) -> Literal["smem", "rmem"]:
         """The place A is multiplied from: registers where a function makes it."""
         return "smem" if self.problem.prepare is None else "rmem"
@@ -72,7 +72,7 @@ class Plan(Tiling):
         peers = cl.multicast_peers(config.cluster)
         return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, self.reads)
 
-    @property
+    @fact
     def regs(self) -> tuple[int, int]:
         """Registers of a thread that loads, and of one that multiplies."""
         return (104, 152) if self.problem.loaded else self.config.regs

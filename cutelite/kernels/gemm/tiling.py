@@ -6,7 +6,7 @@ import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.gemm.configs import ALONE, Config, Launched, Problem
 from cutelite.kernels.gemm.fits import span, stored, wide
-from cutelite.records import dataclass
+from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
@@ -48,32 +48,32 @@ class Tiling:
     problem: Problem
     launched: Launched = ALONE
 
-    @property
+    @fact
     def depth(self) -> int:
         """Columns along K of a stage: a swizzled row of shared memory."""
         return 128 // self.problem.bytes
 
-    @property
+    @fact
     def rows(self) -> int:
         """Rows of a warpgroup's tile."""
         return self.config.own[0]
 
-    @property
+    @fact
     def each(self) -> int:
         """Columns of B that a warpgroup multiplies by."""
         return self.config.own[1]
 
-    @property
+    @fact
     def columns(self) -> int:
         """Columns of results of a tile."""
         return self.problem.columns(self.config.tile[1])
 
-    @property
+    @fact
     def results(self) -> int:
         """Columns of results of a warpgroup's tile."""
         return self.problem.columns(self.each)
 
-    @property
+    @fact
     def ring(self) -> Any:
         """The layout of pieces of results in shared memory, those of both warpgroups."""
         across, bytes = wide(self.config, self.problem), self.problem.d.bytes
@@ -87,12 +87,12 @@ class Tiling:
         place = storage.a if self.config.tile[0] >= self.config.tile[1] else storage.b
         return cl.make_tensor(place.ptr, self.ring, self.problem.d)
 
-    @property
+    @fact
     def along(self) -> str:
         """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
         return "MN" if self.problem.turned else "K"
 
-    @property
+    @fact
     def paired(self) -> bool:
         """True where a function makes a column of results of two."""
         return self.problem.finish is not None and self.problem.finish.paired
@@ -102,23 +102,23 @@ class Tiling:
         have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
         return (L,) if self.problem.batched and operand in have and operand != self.problem.shared else ()
 
-    @property
+    @fact
     def clustered(self) -> bool:
         """True where blocks of a cluster bring tiles for each other."""
         return self.config.cluster != (1, 1)
 
-    @property
+    @fact
     def in_clusters(self) -> bool:
         """True where a cluster takes one tile, or neighbouring tiles."""
         return self.clustered or self.config.together > 1
 
-    @property
+    @fact
     def few(self) -> int:
         """Rows of A that are brought for a tile."""
         rows = self.config.tile[0]
         return rows if self.clustered else min(rows, self.problem.rows or rows)
 
-    @property
+    @fact
     def laid(self) -> tuple[int, int, int]:
         """The extents of a block's sums in global memory, where others add them to theirs."""
         groups, unit = 1 if self.config.pingpong else 2, cl.TileParts.UNIT
