@@ -137,4 +137,4 @@ else:
         return cls
 
 
-__all__ = ["Protocol", "dataclass"]
+__all__ = ["Protocol", "dataclass", "fact"]

@@ -98,10 +98,8 @@ def known(layer: Any) -> bool:
 
 def register() -> bool:
     """Register the name with `transformers`. Return False if its version has no such names."""
-    names, in_fp8 = (
-        getattr(moe, "ALL_EXPERTS_FUNCTIONS", None),
-        getattr(finegrained_fp8, "ALL_FP8_EXPERTS_FUNCTIONS", None),
-    )
+    names = getattr(moe, "ALL_EXPERTS_FUNCTIONS", None)
+    in_fp8 = getattr(finegrained_fp8, "ALL_FP8_EXPERTS_FUNCTIONS", None)
     if names is not None:
         names.register(NAME, forward)
     if in_fp8 is not None:  # models of checkpoints in fp8 look the same name up there

@@ -14,7 +14,7 @@ import cutelite as cl
 from cutelite.kernels.rows import on_jax_elements as elements
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.elementwise import elementwise
-from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
+from cutelite.kernels.rows.linear_cross_entropy import REDUCTIONS, linear_cross_entropy
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.rope_append import rope_append
 from cutelite.kernels.rows.rope_tables import rope_tables
@@ -105,7 +105,7 @@ def test_a_cache_that_is_appended_to(kind: Any) -> None:
         rope_append(*given, length)
 
 
-@pytest.mark.parametrize("reduction", elements.REDUCTIONS)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("how", [{}, {"smoothing": 0.1, "z": 1e-3, "rows": 2}], ids=str)
 def test_losses_of_a_linear_layer(reduction: str, how: dict[str, Any]) -> None:
     x, weight = random(5, 16).astype(jnp.bfloat16), random(24, 16, seed=1).astype(jnp.bfloat16)

@@ -172,7 +172,7 @@ class Plan(OfScores):
         return out, softmax, states
 
     def masked_then_clear(self, tile: Tile, queries: Any, states: States, here: Here, group: Any) -> Any:
-        """Do the same under a causal mask: masked blocks one after the other, behind the last of which are the others.
+        """Return what `by_runs` does, under a causal mask: masked blocks one by one, then a run of the others.
 
         Most tiles have one masked block, with which nothing overlaps in any case. So both products, and powers, have
         one text each for masked and for clear blocks.
@@ -258,7 +258,10 @@ class Plan(OfScores):
     def run(
         self, first: Any, end: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any, long: bool = False
     ) -> Any:  # fmt: skip
-        """Process blocks from the one before `end` to `first`: `masked`, or not, or those that are not between two."""
+        """Process blocks from the one before `end` to `first`.
+
+        masked  whether they have masks; or the first block that has none, and the one behind the last of these
+        """
         left = end - first
         while left != 0:
             left -= 1

@@ -113,7 +113,7 @@ class OfScores(OfProblem):
         return cl.OnlineSoftmax(unit, self.of_powers, True, *none)
 
     def anew(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any) -> Any:
-        """Return what `powers` does of a masked block with which nothing overlaps, without a guess."""
+        """Return what `powers` does, by the greatest scores of this masked block too: nothing overlaps with it."""
         if self.capped:
             return self.powers(s, None, softmax, j, tile, here, group, True)
         return softmax.anew(self.modified(s, None, j, tile, here, group, True))

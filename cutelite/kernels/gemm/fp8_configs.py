@@ -111,16 +111,17 @@ def microseconds(
     config: Config, m: int, n: int, k: int, blocks: int, known: Rates = RATES, numbers: Numbers = NUMBERS
 ) -> float:  # fmt: skip
     """Return the predicted time of an (m, n, k) GEMM in bursts. blocks: that run at once."""
-    v, (step, tile), (whole, cut, splits) = (
-        numbers, known[config.rows, config.columns], config.divided(m, n, k, blocks)
-    )  # fmt: skip
+    step, tile = known[config.rows, config.columns]
+    whole, cut, splits = config.divided(m, n, k, blocks)
     pairs, brought = -(-k // (2 * BLOCK)), min(config.rows, m) + min(config.columns, n)
     rounds, of_parts = -(-whole // blocks), -(-cut * splits // blocks)
     steps = 2 * (rounds * pairs + of_parts * -(-pairs // splits))
     loaded, moved = 2 * pairs * (whole + cut) * BLOCK * brought, m * k + n * k + 2 * m * n
-    found = together(steps * together(step, v.row * brought), loaded * rates.NUMBERS.l2, moved * rates.DRAM)
-    found += v.start + tile * (1.0 + v.hidden * (rounds + of_parts - 1))
-    return found + (cut > 0) * (v.second + cut * splits * 4 * config.rows * config.columns * v.second_byte)
+    found = together(steps * together(step, numbers.row * brought), loaded * rates.NUMBERS.l2, moved * rates.DRAM)
+    found += numbers.start + tile * (1.0 + numbers.hidden * (rounds + of_parts - 1))
+    if cut:
+        found += numbers.second + cut * splits * 4 * config.rows * config.columns * numbers.second_byte
+    return found
 
 
 def together(*times: float) -> float:

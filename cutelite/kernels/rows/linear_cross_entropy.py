@@ -29,6 +29,9 @@ from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gra
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.tuples import NamedTuple
 
+REDUCTIONS = ("mean", "sum", "none")
+"""What the operators make of losses of rows."""
+
 PARTS, GRAIN = 10, 256  # logits are computed in 10 parts, each of a multiple of 256 rows
 
 

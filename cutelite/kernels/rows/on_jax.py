@@ -21,7 +21,8 @@ from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
 from cutelite_rt.dtype import DTYPES
 
-BROADCAST = "broadcast_all"
+BROADCAST, IN_ORDER = "broadcast_all", "sequential"
+"""How `jax.vmap` calls a function: once for all of a batch, or for one after the other."""
 
 
 def like(x: Any) -> Any:
@@ -93,7 +94,7 @@ def normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: fl
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
     results = like(x), None if residual is None else like(x), rows if center else None, rows
     options = {"eps": eps, "offset": offset, "center": center}
-    run = host_call(_run_norm, results, vmap_method="sequential", **options)
+    run = host_call(_run_norm, results, vmap_method=IN_ORDER, **options)
     y, total, mean, rstd = run(x, weight, bias, residual)
     return y, x if total is None else total, mean, rstd
 
@@ -128,7 +129,7 @@ def norm_gradients(
         like_bias = weight if weight is not None else total if kind is None else kind
         of_bias = jax.ShapeDtypeStruct(total.shape[-1:], like_bias.dtype)
     results = like(total), None if weight is None else like(weight), of_bias
-    run = host_call(_run_norm_backward, results, vmap_method="sequential", offset=offset, bias=bias)
+    run = host_call(_run_norm_backward, results, vmap_method=IN_ORDER, offset=offset, bias=bias)
     return run(dy, total, weight, mean, rstd, add)
 
 
@@ -251,7 +252,7 @@ def rope(
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
     results = [None if x is None else like(x) for x in turned]
-    run = host_call(into(rotary.rope), results, vmap_method="sequential", **options)
+    run = host_call(into(rotary.rope), results, vmap_method=IN_ORDER, **options)
     return tuple(run(*turned, *angles))
 
 

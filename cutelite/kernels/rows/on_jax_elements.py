@@ -26,11 +26,7 @@ from cutelite.kernels.rows import rope_tables as angles
 from cutelite.kernels.rows import transpose as transposes
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, like, named, no_gradient, whole
-
-REDUCTIONS = ("mean", "sum", "none")
-IN_ORDER = "sequential"
-
+from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, like, named, no_gradient, whole
 
 # Functions of elements.
 
@@ -185,7 +181,7 @@ def linear_cross_entropy(
                 with the loss; for the last the logits are computed once more
     smoothing, z, ignore, rows  as of `linear_cross_entropy` of this room
     """
-    one_of("reduction", reduction, REDUCTIONS)
+    one_of("reduction", reduction, linear.REDUCTIONS)
     how = {"smoothing": smoothing, "z": z, "ignore": ignore, "rows": rows}
     check_call(_checked_loss, how, x=x, weight=weight, target=target)
     return _linear(x, weight, target, reduction, tuple(how.items()))

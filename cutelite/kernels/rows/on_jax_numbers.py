@@ -23,7 +23,7 @@ from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import LARGEST, Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, like, named, no_gradient, whole
+from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, like, named, no_gradient, whole
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
@@ -40,7 +40,7 @@ def _checked_embedding(places: Any, **given: Any) -> None:
 @derived(2)
 def _embedding(table: Any, places: Any, padding: int) -> Any:
     out = jax.ShapeDtypeStruct((*places.shape, table.shape[1]), table.dtype)
-    return host_call(into(tables.embedding), out, vmap_method="sequential")(table, places)
+    return host_call(into(tables.embedding), out, vmap_method=IN_ORDER)(table, places)
 
 
 def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
@@ -56,7 +56,7 @@ def table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
     """Return the gradient of a table, as `embedding_backward` does."""
     out = jax.ShapeDtypeStruct((words, dy.shape[-1]), dy.dtype)
     options = {"words": words, "padding": padding}
-    return host_call(copied(tables.embedding_backward), out, vmap_method="sequential", **options)(dy, places)
+    return host_call(copied(tables.embedding_backward), out, vmap_method=IN_ORDER, **options)(dy, places)
 
 
 _embedding.defvjp(_keep_embedding, _differentiate_embedding)
@@ -77,7 +77,7 @@ def argmax(x: Any) -> tuple[Any, Any]:
 def sort(x: Any, values: Any = None, *, descending: bool = False) -> tuple[Any, Any]:
     """`sort` of this room: keys, and the `values` in their order, or the places where keys were as int32."""
     check_call(sorting.sort, {"descending": descending}, x=x, values=values)
-    keys, places = _picked(x, sorting.sort, x.shape, "sequential", (("descending", descending),))
+    keys, places = _picked(x, sorting.sort, x.shape, IN_ORDER, (("descending", descending),))
     return keys, places if values is None else jnp.asarray(values)[places]
 
 
@@ -120,7 +120,7 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     options = {"bins": bins, "low": low, "high": high}
     check_call(counts.histogram, options, x=x)
     out = jax.ShapeDtypeStruct((bins,), jnp.int32)
-    run = host_call(into(counts.histogram), out, vmap_method="sequential", **options)
+    run = host_call(into(counts.histogram), out, vmap_method=IN_ORDER, **options)
     return run(jax.lax.stop_gradient(x))
 
 
@@ -151,7 +151,7 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
 @derived(1, 2)
 def _reduced(x: Any, operation: str, mode: int | None) -> Any:
     out = jax.ShapeDtypeStruct(() if mode is None else (x.shape[1 - mode % 2],), x.dtype)
-    return host_call(into(reductions.reduced), out, vmap_method="sequential", operation=operation, mode=mode)(x)
+    return host_call(into(reductions.reduced), out, vmap_method=IN_ORDER, operation=operation, mode=mode)(x)
 
 
 def _keep_reduced(x: Any, operation: str, mode: int | None) -> tuple[Any, Any]:
@@ -188,7 +188,7 @@ def quantise(
     check_call(by_8_bits.quantise, {"narrow": narrow, "activation": activation}, x=x, up=up)
     count = 1 if block == 1 else -(-x.shape[-1] // block)
     results = [jax.ShapeDtypeStruct(x.shape, named(dtype)), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)]
-    run = host_call(_run_quantise, results, vmap_method="sequential", narrow=narrow, activation=activation)
+    run = host_call(_run_quantise, results, vmap_method=IN_ORDER, narrow=narrow, activation=activation)
     return tuple(run(x, up))
 
 

@@ -20,7 +20,7 @@ from cutelite.kernels.rows import gates, norm, on_jax, on_jax_elements, on_jax_n
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import activated, gated
+from cutelite.kernels.rows.on_jax import IN_ORDER, activated, gated
 from cutelite.kernels.rows.on_jax_elements import elementwise, made_with_gradients, transposed
 from cutelite.kernels.rows.on_jax_numbers import argmax, cumsum, histogram, reduced, top_k
 
@@ -59,7 +59,7 @@ def norm_narrow(
     scales = jax.ShapeDtypeStruct((*x.shape[:-1], -(-x.shape[-1] // narrow.block) if narrow.block > 1 else 1), "f4")
     codes = jax.ShapeDtypeStruct(x.shape, on_jax.named(narrow.dtype.name))
     results = codes, None if residual is None else on_jax.like(x), rows if center else None, rows, scales
-    run = host_call(_run_narrow, results, vmap_method="sequential", center=center, **how)
+    run = host_call(_run_narrow, results, vmap_method=IN_ORDER, center=center, **how)
     y, total, mean, rstd, scale = run(x, weight, bias, residual)
     return norm.Normed(y, x if total is None else total, mean, rstd, scale)
 

@@ -23,8 +23,6 @@ from cutelite.kernels.gemm.operators import flops_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 from cutelite.kernels.rows.elementwise import scale
 
-REDUCTIONS = ("mean", "sum", "none")
-
 
 def linear_cross_entropy(
     x: Tensor,
@@ -48,7 +46,7 @@ def linear_cross_entropy(
     Memory     the logits of `rows` rows, beside the gradients
     Errors     ValueError for other reductions
     """
-    one_of("reduction", reduction, REDUCTIONS)
+    one_of("reduction", reduction, linear.REDUCTIONS)
     at_once = needs_gradient(x, weight) and reduction != "none"
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 

@@ -24,7 +24,7 @@ ALL_SHARED, OWN_SHARED = 227_000, 1100  # bytes of a multiprocessor, and what ea
 MOST_STAGES = 4  # rows that are copied ahead
 RESIDENT = 2048  # threads that a multiprocessor holds
 LIGHT_WAYS = ((3, 1, 12, 2), (4, 2, 6, 3), (6, 2, 6, 2), (8, 2, 6, 3), (12, 4, 3, 2))
-"""For one sum over rows: up to how many vectors, if a warp had the row, go to so many warps, blocks, rows ahead."""
+"""For one sum over rows: the most vectors of a lane, if a warp had the row; then a team's warps, blocks, and stages."""
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
 FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
 MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
