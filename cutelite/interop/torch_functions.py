@@ -78,14 +78,20 @@ def _has_cells(x: FunctionType, taken: int) -> bool:
     try:
         if code.co_freevars:
             return (getattr(x, "__closure__", None) or ()) != ()
-        return code.co_argcount + code.co_kwonlyargcount <= taken or isinstance(x.__globals__, dict)
+        bare = code.co_argcount + code.co_kwonlyargcount <= taken and _holds_nothing(x)
+        return bare or isinstance(x.__globals__, dict)
     except AttributeError:
         return False
 
 
 @torch.compiler.assume_constant_result
+def _holds_nothing(function: FunctionType) -> bool:
+    return next(_held(function), None) is None
+
+
+@torch.compiler.assume_constant_result
 def _is_readable(function: FunctionType) -> bool:
-    """Tell whether all that a function holds can be guarded, and, of one made in what is traced, is known."""
+    """Tell whether all that a function holds can be guarded."""
     return all(_kind_of(x) for _, x in _held(function))
 
 
@@ -95,6 +101,8 @@ def _kind_of(x: Any) -> str:
         return "tensor"
     if x is None or isinstance(x, str | bool | int | float):
         return "number"
+    if isinstance(x, FunctionType | partial) or type(x) in (tuple, list):
+        return "constant"  # by code and length; what is in it has paths of its own
     if isinstance(x, Enum | torch.dtype | torch.device | type | ModuleType | BuiltinFunctionType):
         return "constant"
     apart = isinstance(x, MethodType) or hasattr(x, "__len__") or hasattr(x, "__array_interface__")
@@ -192,6 +200,8 @@ def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = T
     if isinstance(x, FunctionType):
         if any(x is each for each in within):
             return
+        if every and path:
+            yield path, x  # itself, which may be another function that holds nothing
         cells, defaults, named = held_by(x)
         parts: list[tuple[str, Any, Any]] = [("cell", i, each) for i, each in enumerate(cells)]
         parts += [("default", i, each) for i, each in enumerate(defaults)]
@@ -199,9 +209,13 @@ def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = T
         for name, value in globals_of(x):
             yield from _held(value, (*path, ("global", name)), (*within, x), every=False)
     elif isinstance(x, partial):
+        if every and path:
+            yield path, x
         parts = [("func", 0, x.func), *(("argument", i, each) for i, each in enumerate(x.args))]
         parts += [("keyword", name, each) for name, each in x.keywords.items()]
-    elif type(x) in (tuple, list) and x:
+    elif type(x) in (tuple, list):
+        if every:
+            yield path, x  # its length
         parts = [("item", i, each) for i, each in enumerate(x)]
     else:
         if every or isinstance(x, Tensor):

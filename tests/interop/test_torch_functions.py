@@ -119,6 +119,28 @@ def test_objects_that_functions_hold_are_told_apart() -> None:
         assert torch.equal(compiled(*given), scored(*given))
 
 
+def test_functions_and_lists_that_functions_hold_are_told_apart() -> None:
+    def after(*held: Any) -> Callable[..., Any]:
+        def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+            for each in functions:
+                score = each(score)
+            return score
+
+        functions = list(held)
+        return mod
+
+    def power(by: float) -> Callable[..., Any]:
+        return lambda score: score * by
+
+    compiled, _ = made("aot_eager", scored)
+    twice, more, some = (lambda score: score * 2.0), (lambda score: score + SLOPES[0]), partial(max, 0.5)
+    for held in (
+        (twice, twice), (twice, more), (more, more), (some, power(2.0)), (twice, power(3.0)), (twice,), (),
+    ):  # fmt: skip
+        given = [*operands(), after(*held)]
+        assert torch.equal(compiled(*given), scored(*given))
+
+
 def test_functions_made_in_the_graph() -> None:
     def call(q: Any, k: Any, v: Any, slopes: Any) -> Any:
         mod = partial(by_more, slopes=slopes * 2, end=q.shape[1])
@@ -166,9 +188,13 @@ def test_what_cannot_be_in_the_graph_breaks_it() -> None:
         def mod(self, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
             return score * 0.5
 
+    def in_place(q: Any, k: Any, v: Any, _: Any) -> Any:
+        return attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score + SLOPES[h])
+
     known = {"factor": 2.0}
     every: tuple[tuple[Callable[..., Any], Any], ...] = (
-        (call, SLOPES), (scored, Method().mod), (scored, lambda score, b, h, q_idx, kv_idx: score * known["factor"]),
+        (call, SLOPES), (in_place, 0), (scored, Method().mod),
+        (scored, lambda score, b, h, q_idx, kv_idx: score * known["factor"]),
     )  # fmt: skip
     for function, more in every:
         torch._dynamo.reset()
