@@ -77,7 +77,7 @@ def refuse_lost_gradients(operator: Any) -> None:
 
 @dataclass(frozen=True)
 class _Beside:
-    """What a call has beside its arguments by place; as a tuple torch would want a gradient for each part."""
+    """Hold what a call has beside its arguments by place; for each part of a tuple torch would want a gradient."""
 
     keyset: Any  # of dispatch
     named: dict[str, Any]  # arguments by keyword alone
