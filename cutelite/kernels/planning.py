@@ -115,7 +115,7 @@ def _broken(
     function: Callable[..., Any], names: tuple[str, ...], taken: Taken | None
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], bool]:
     """Return what tells, where it is traced, whether a call of a function breaks the graph."""
-    parameters = list(inspect.signature(function).parameters)
+    parameters = [] if taken is None else list(inspect.signature(function).parameters)
     at = parameters.index("out") if "out" in parameters else len(parameters)
 
     def broken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
