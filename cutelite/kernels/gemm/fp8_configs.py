@@ -117,16 +117,12 @@ def microseconds(
     rounds, of_parts = -(-whole // blocks), -(-cut * splits // blocks)
     steps = 2 * (rounds * pairs + of_parts * -(-pairs // splits))
     loaded, moved = 2 * pairs * (whole + cut) * BLOCK * brought, m * k + n * k + 2 * m * n
-    found = together(steps * together(step, numbers.row * brought), loaded * rates.NUMBERS.l2, moved * rates.DRAM)
+    each = rates.beside(step, numbers.row * brought)
+    found: float = rates.beside(steps * each, loaded * rates.NUMBERS.l2, moved * rates.DRAM)
     found += numbers.start + tile * (1.0 + numbers.hidden * (rounds + of_parts - 1))
     if cut:
         found += numbers.second + cut * splits * 4 * config.rows * config.columns * numbers.second_byte
     return found
-
-
-def together(*times: float) -> float:
-    """Return the time of what is done side by side, as `rates.BESIDE` says."""
-    return float(sum(time**rates.BESIDE for time in times) ** (1 / rates.BESIDE))
 
 
 def fitting(configs: list[Config], m: int, n: int, k: int, blocks: int) -> list[Config]:

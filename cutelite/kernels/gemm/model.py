@@ -374,7 +374,7 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     fetch = np.maximum(np.minimum(t.step, rates.QUICKEST), t.step * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     areas = t.bm * t.bn
-    step = (fetch**rates.BESIDE + (areas * v.product) ** rates.BESIDE) ** (1 / rates.BESIDE)
+    step = rates.beside(fetch, areas * v.product)
     tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= rates.BROAD)) & np.logical_not(work.whole)
     step = step * (1.0 + v.tall * tall * areas * (1.0 - 1.0 / of.rounds))
     step = step * (1.0 + v.beyond * of.beyond**2 * (t.parts == 1))
@@ -404,11 +404,8 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     step, share = step_of(t, work, of)
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
     memory = moved * rates.DRAM * (1.0 + v.apart / t.blocks)
-    beside = (
-        (of.rounds * of.each * step) ** rates.BESIDE + (loaded * v.l2 * load) ** rates.BESIDE + memory**rates.BESIDE
-    )
-    tile = t.tile + work.functions
-    burst = beside ** (1 / rates.BESIDE) + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
+    beside, tile = rates.beside(of.rounds * of.each * step, loaded * v.l2 * load, memory), t.tile + work.functions
+    burst = beside + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)

@@ -5,6 +5,8 @@ Fitted to times of an H200 and an H100 (tests/bench/gemm_fit.py, docs/lab/gemm.m
 
 from __future__ import annotations
 
+from typing import Any
+
 from cutelite.kernels.gemm.configs import Config
 from cutelite.tuples import NamedTuple
 
@@ -64,6 +66,13 @@ DRAM = 2.3e-7
 """Microseconds for a byte from DRAM: 4.35 TB/s, of a peak of 4.8."""
 BESIDE = 3.0
 """How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone."""
+
+
+def beside(*times: Any) -> Any:
+    """Return the time of what is done side by side, as `BESIDE` says."""
+    return sum(time**BESIDE for time in times) ** (1 / BESIDE)
+
+
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
 
