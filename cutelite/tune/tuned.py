@@ -19,7 +19,7 @@ from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
 from cutelite.tune.problem import Problem, quick_key
 from cutelite.tune.report import Report
 from cutelite.tune.timing import Timer, on_gpu
-from cutelite.tune.tuner import Key, Prune, Tuner, Weigh
+from cutelite.tune.tuner import Key, Prune, Tuner
 
 
 class _Tuned:
@@ -239,7 +239,6 @@ def autotune(
     key: Iterable[str] | Callable[..., Hashable] | None = None,
     *,
     prune: Prune | None = None,
-    weigh: Weigh | None = None,
     restore: Iterable[str] = (),
     timer: Timer = on_gpu,
 ) -> Autotune:
@@ -255,7 +254,6 @@ def autotune(
              and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type only.
              It always depends on the dtypes of arrays, and on the GPU
     prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are two
-    weigh    (config, seconds, *args, **kwargs) -> the number to minimise instead of the measured seconds
     restore  names of arguments that the function changes in place: after tuning they have their old contents
     timer    the function that measures, a `cutelite.tune.timing.Timer`
 
@@ -268,4 +266,4 @@ def autotune(
     if isinstance(restore, str):
         raise TypeError(f"restore takes a sequence of names: restore=({restore!r},)")
     names: Key = key if key is None or callable(key) else tuple(key)
-    return Autotune(configs, {"key": names, "prune": prune, "weigh": weigh, "restore": tuple(restore), "timer": timer})
+    return Autotune(configs, {"key": names, "prune": prune, "restore": tuple(restore), "timer": timer})

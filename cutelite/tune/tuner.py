@@ -40,7 +40,6 @@ from cutelite_rt.gpu.clock import TimedStream
 
 Key = tuple[str, ...] | Callable[..., Hashable] | None
 Prune = Callable[..., Iterable[Any]]
-Weigh = Callable[..., float]
 
 MOST_KNOWN = 4096
 """The most calls that are remembered by their quick keys."""
@@ -68,14 +67,13 @@ class Tuner:
         *,
         key: Key,
         prune: Prune | None,
-        weigh: Weigh | None,
         restore: tuple[str, ...],
         timer: Timer,
     ) -> None:
         self.name, self.configs, self.subject = name, list(configs), subject
         if not self.configs:
             raise ValueError(f"{name} has no configs to choose from")
-        self.key, self.prune, self.weigh, self.restore, self.timer = key, prune, weigh, restore, timer
+        self.key, self.prune, self.restore, self.timer = key, prune, restore, timer
         self.reports: dict[Hashable, Report] = {}
         self._known: dict[Hashable, Any] = {}
         self._winners: dict[str, Any] = {}  # found by this process, by `_place_of`
@@ -191,8 +189,7 @@ class Tuner:
         options = environment.options
         tools = identity(options.assembler, options.backend)
         compiled_for = (_gpu(ordinal), environment.arch, options, tools)
-        weigh = () if self.weigh is None else (self.weigh,)
-        read = fingerprint.source((self.subject, tuple(self.configs), told, *compiled_for, *weigh))
+        read = fingerprint.source((self.subject, tuple(self.configs), told, *compiled_for))
         if read.digest is None:
             _say(f"the winner of {self.name} is not kept on disk: {read.why}", environment)
             return None
@@ -240,8 +237,7 @@ class Tuner:
             if usable:
                 with _turn(stream, cache), self.timer(usable, sets, stream, bool(self.restore)) as trials:
                     errors |= trials.failed
-                    weighed = {i: self._weighed(i, trial, problem) for i, trial in trials.seconds.items()}
-                    times = race(weighed) if weighed else {}
+                    times = race(trials.seconds) if trials.seconds else {}
             for i, error in errors.items():
                 if isinstance(error, InternalError):  # the report has the others; this one is a bug in cutelite
                     callers.warn(f"{self.name}: {self.configs[i]} is skipped: {error}")
@@ -252,11 +248,6 @@ class Tuner:
         report = Report(self.name, best, rows, compiled - started, perf_counter() - compiled)
         _say(str(report), environment, environment.autotune_report)
         return report
-
-    def _weighed(self, number: int, trial: Callable[[], float], problem: Problem) -> Callable[[], float]:
-        """Return a config's trial, with its seconds passed through `weigh`."""
-        weigh, config = self.weigh, self.configs[number]
-        return trial if weigh is None else lambda: weigh(config, trial(), *problem.args, **problem.kwargs)
 
     def _restored(self, problem: Problem) -> Iterator[Any]:
         for name in self.restore:

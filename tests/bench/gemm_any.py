@@ -34,9 +34,9 @@ from typing import Any
 import torch
 
 import cutelite as cl
-from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm
+from cutelite.kernels.gemm import CONFIGS, Config, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.dense import fitting, ranked, run, tuned
+from cutelite.kernels.gemm.dense import fitting, picks, ranked, run, tuned
 from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.kernels.gemm.rates import kind_of
 from cutelite.tune.compile import compile_all
@@ -131,7 +131,7 @@ def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str
     a, b, out = sets[0]
     given = arguments(a, b, out, fused_of())
     able = list(ranked(CONFIGS, *given[:4]))
-    pick, found = able[0][1], dense.measured(*given)
+    pick, found = able[0][1], picks.measured(*given)
     report = tuned.reports[-1]
     ran = {said(CONFIGS[i]): round(row.relative, 4) for i, row in enumerate(report.rows) if row.seconds}
     expected = next((us for us, config in able if config == found), math.inf) / able[0][0]

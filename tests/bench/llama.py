@@ -224,7 +224,7 @@ def by_bursts(call: Callable[[int], Any]) -> Callable[[int], Any]:
     picks: dict[Any, Any] = {}
 
     def picked(i: int) -> Any:
-        with mock.patch.object(gemm_model, "WATTS", math.inf), mock.patch.object(dense, "_picked", picks):
+        with mock.patch.object(gemm_model, "WATTS", math.inf), mock.patch.object(dense.picks, "known", picks):
             return call(i)
 
     return picked

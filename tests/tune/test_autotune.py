@@ -254,17 +254,6 @@ def test_pruned_configs_are_not_compiled(on_gpu: GpuArray) -> None:
     assert [row.note for row in scaled.reports[0].rows[:3]] == ["pruned"] * 3
 
 
-def test_measured_seconds_are_weighed(on_gpu: GpuArray) -> None:
-    """As a GEMM's are by the power that it takes: the fastest in bursts is not what is wanted."""
-
-    def weigh(config: int, seconds: float, x: Any, y: Any, alpha: float = 1.0) -> float:
-        return seconds * (4.0 if config == 1 else alpha)
-
-    scaled = tuned(Stopwatch(1e-6, 2e-6, 3e-6), weigh=weigh)
-    assert scaled.config_for(on_gpu((64,)), on_gpu((64,)), 1.5) == 2
-    assert scaled.reports[0].rows[1].seconds == 3e-6
-
-
 def test_pruning_does_not_decide(on_gpu: GpuArray) -> None:
     timer = Stopwatch(1e-6, 2e-6, 3e-6)
     scaled = tuned(timer, prune=lambda configs, *args: [3])

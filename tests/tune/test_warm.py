@@ -98,7 +98,7 @@ def test_gemms_are_tuned_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch
 
     asked: list[str] = []
     for name in ("pick", "measured"):
-        monkeypatch.setattr(call, name, lambda *_, n=name, **_how: asked.append(n))
+        monkeypatch.setattr(call.picks, name, lambda *_, n=name, **_how: asked.append(n))
     monkeypatch.setattr(call, "run", lambda *_, **_how: None)
     a = np.ones((8, 8), np.float16)
     cl.warm(lambda: call.gemm(a, a), tune=True)

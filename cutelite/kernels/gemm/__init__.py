@@ -7,7 +7,7 @@ plan.py        what the kernel's threads do                tiling.py      the ti
 operators.py   GEMMs as operators of torch                 sums.py        adds up tiles that several blocks share
 operators_special.py   groups, block scales and narrow weights as operators; on_jax_special.py within `jax.jit`
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
-fp8_configs.py its configurations, and a model of the time  picks.py       the config that a special GEMM takes
+fp8_configs.py its configurations, and a model of the time  picks.py       the config that a GEMM takes
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
 vectors.py     at most 8 rows times a matrix that TMA cannot read
 few.py         few rows, as in decoding, with a norm or a gate   gated.py   gradients of a gate, in a GEMM

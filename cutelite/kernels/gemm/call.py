@@ -26,7 +26,7 @@ from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
 from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm import arrays
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.dense import Choice, measured, pick, run, taken
+from cutelite.kernels.gemm.dense import Choice, picks, run
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
@@ -179,7 +179,7 @@ def multiply(
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
-    config = taken(config, lambda: pick(*given, early=early), lambda: measured(*given))
+    config = picks.take(config, *given, early=early)
     if (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
         raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
     run(config, *given, early=early)
@@ -368,7 +368,7 @@ def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: boo
     how  further arguments of `gemm`: c, bias, scales, alpha, beta, activation
     """
     given = arguments(a, b, out, fused_of(**how), precision)
-    return measured(*given) if tuned else pick(*given)
+    return picks.take("tuned" if tuned else None, *given)
 
 
 def reference(

@@ -7,7 +7,7 @@ tile together (cooperative), half of its rows each, or on a tile each in turn (p
 other multiplies.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
@@ -36,14 +36,13 @@ from cutelite.kernels.gemm.fits import (
     wide,
 )
 from cutelite.kernels.gemm.loads import WORDS
+from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.gemm.pitch import UNIT
 from cutelite.kernels.gemm.plan import PITCHES, Plan
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.rates import BEHIND
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
-from cutelite.kernels.planning import forget_plans
-from cutelite.tune.warm import tuning_wanted
 
 
 @cache
@@ -298,39 +297,19 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= most, able))]
 
 
+def key_of(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Hashable:
+    """Return what the choice of a configuration depends on."""
+    return problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device
+
+
+def by_model(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = False) -> Config:
+    """Return the configuration that the model has for the fastest (`ranked`)."""
+    return first_of(ranked(CONFIGS, problem, a, b, d, early), problem)[1]
+
+
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
-_picked: dict[Any, Config] = {}
-
-
-def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = False) -> Config:
-    """Return the fastest configuration: measured in this process, of a loaded table, or by the model (`ranked`)."""
-    key = problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early
-    if key not in _picked:
-        _picked[key] = (
-            tuned.shipped(problem, a, b, d, *more) or first_of(ranked(CONFIGS, problem, a, b, d, early), problem)[1]
-        )
-    return _picked[key]
+picks = Picks(tuned, key_of, by_model)
 
 
 Choice = Config | Literal["tuned"] | None
 """The argument `config` of GEMMs."""
-
-
-def taken(choice: Choice, pick: Callable[[], Config], measure: Callable[[], Config]) -> Config:
-    """Return the configuration that is asked for: as given, measured, or picked. Errors: `Misfit`."""
-    if isinstance(choice, Config):
-        return choice
-    if choice is not None and not (isinstance(choice, str) and choice == "tuned"):
-        raise Misfit(f"config is a Config, None or 'tuned', not {choice!r}")
-    return pick() if choice is None and not tuning_wanted() else measure()
-
-
-def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
-    """Return the fastest, measured at the first call for such shapes; `pick` gives it from then on."""
-    config: Config = tuned.config_for(problem, a, b, d, *more)
-    for early in (False, True):
-        key = problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early
-        if _picked.get(key) != config:
-            _picked[key] = config
-            forget_plans()
-    return config

@@ -12,6 +12,7 @@ results leave through shared memory and TMA while the next tile begins. The tile
 multiprocessors may be cut along K, so that none is idle; a second kernel adds up the parts.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
@@ -339,8 +340,13 @@ def ranked(configs: list[Config], a: Any, b: Any, d: Any, *scales: Any) -> list[
     return fitting(configs, m, n, k, clusters_at_once(1, d))
 
 
+def key_of(a: Any, b: Any, d: Any, *scales: Any) -> Hashable:
+    """Return what the choice of a configuration depends on."""
+    return tuple(a.shape), b.shape[0], rt.read(d).device
+
+
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"), prune=ranked)(run)
-picks = Picks(tuned, lambda *given: ranked(CONFIGS, *given)[0])
+picks = Picks(tuned, key_of, lambda *given: ranked(CONFIGS, *given)[0])
 
 
 Choice = Config | Literal["tuned"] | None
@@ -387,8 +393,8 @@ def multiply(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, config
     pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
     of_b = (scale_b, None) if pairs else (None, scale_b)
     a, b, held = packed_rows(a), packed_rows(b), place_for(out)
-    given, key = (a, b, held, *of_a, *of_b), (tuple(a.shape), b.shape[0], rt.read(held).device)
-    run(config if isinstance(config, Config) else picks.take(config, key, *given), *given)
+    given = a, b, held, *of_a, *of_b
+    run(picks.take(config, *given), *given)
     return moved(held, out)
 
 

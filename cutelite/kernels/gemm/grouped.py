@@ -10,6 +10,7 @@ their products; pieces of 64 rows in which a group ends are stored row by row. I
 the next group are cleared.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -136,17 +137,20 @@ def dealt(rows: int, groups: int) -> Any:
     return np.concatenate([source.multinomial(rows, way / way.sum(), DEALS) for way in ways])
 
 
+def key_of(problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> Hashable:
+    """Return what the choice of a configuration depends on."""
+    return problem, tuple(a.shape), tuple(b.shape), ends.shape[0], rt.read(d).device
+
+
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
-picks = Picks(tuned, lambda *given: fitting(CONFIGS, *given)[0])
+picks = Picks(tuned, key_of, lambda *given: fitting(CONFIGS, *given)[0])
 
 
 def launched(choice: Choice, *given: Any) -> None:
     """Launch a configuration: the given one, or the one that the model picks."""
     if isinstance(choice, Config) and choice.stream:
         raise Misfit(f"{choice}: groups have no stream=")
-    problem, a, b, ends, d, *_ = given
-    key = problem, tuple(a.shape), tuple(b.shape), ends.shape[0], rt.read(d).device
-    run(picks.take(choice, key, *given), *given)
+    run(picks.take(choice, *given), *given)
 
 
 def by_rows(
