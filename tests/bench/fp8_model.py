@@ -2,10 +2,12 @@
 
     python tests/bench/fp8_model.py times.jsonl [--seconds 70] [--seed 1]       # on a GPU
     python tests/bench/fp8_model.py times.jsonl --picks                         # anywhere: needs no torch
+    python tests/bench/fp8_model.py times.jsonl --fit                           # likewise
 
 Rows are those of decoding to prefill, matrices those of DeepSeek-V3, of Qwen 2.5 and 3, and parts of them that tensor
 parallelism leaves. Calls are in CUDA graphs over rotating operands, in turns. `--picks` prints how much longer than the
-fastest configuration the picks of `cutelite.kernels.gemm.fp8_configs` take.
+fastest configuration the picks of `cutelite.kernels.gemm.fp8_configs` take; `--fit` fits its numbers to the times, the
+near ones of a size more than the others, from where they are, and prints both.
 """
 
 import gc
@@ -18,7 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cutelite.kernels.gemm.fp8_configs import CONFIGS, Config, microseconds
+import numpy as np
+
+from cutelite.kernels.gemm.fp8_configs import CONFIGS, NUMBERS, RATES, Config, Numbers, Rates, microseconds
+from tests.bench.gemm_fit import least_squares
 from tests.bench.given import parser
 
 ROWS = 1, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3000, 4096, 8192, 16384
@@ -91,7 +96,10 @@ def timed(m: int, n: int, k: int) -> dict[str, float]:
     return {name: round(1e6 * seconds, 2) for name, seconds in found.items()}
 
 
-def picked(line: dict[str, Any]) -> tuple[float, float, str]:
+Model = tuple[Rates, Numbers]
+
+
+def picked(line: dict[str, Any], model: Model = (RATES, NUMBERS)) -> tuple[float, float, str]:
     """Of one size's times: how many times as long as the fastest the pick takes, torch's time by the pick's, and which.
 
     What was not timed is not picked.
@@ -99,13 +107,47 @@ def picked(line: dict[str, Any]) -> tuple[float, float, str]:
     times = {name: us for name, us in line["us"].items() if name != "torch"}
     able = [config for config in CONFIGS if text(config) in times]
     m, n, k = line["shape"]
-    pick = text(min(able, key=lambda config: microseconds(config, m, n, k, BLOCKS)))
+    pick = text(min(able, key=lambda config: microseconds(config, m, n, k, BLOCKS, *model)))
     return times[pick] / min(times.values()), line["us"].get("torch", math.nan) / times[pick], pick
 
 
-def show(lines: list[dict[str, Any]]) -> None:
+def fit(lines: list[dict[str, Any]], steps: int = 20) -> Model:
+    """The numbers of the model for which relative errors have the least sum of squares.
+
+    An error counts by how near a time is to the least of its size, which is what decides; and a logarithm of a number
+    that moves by 1 as much as one of `HELD`, so that what no size tells stays where it is.
+    """
+    of = {text(config): config for config in CONFIGS}
+    known = [(line["shape"], {of[name]: us for name, us in line["us"].items() if name in of}) for line in lines]
+    times = np.array([us for _, timed in known for us in timed.values()])
+    least = np.array([min(timed.values()) for _, timed in known for _ in timed])
+    start = np.log([*NUMBERS, *(number for rates in RATES.values() for number in rates)])
+
+    def model(at: Any) -> Model:
+        numbers, rates = np.split(np.exp(at), [len(NUMBERS)])
+        return dict(zip(RATES, map(tuple, rates.reshape(-1, 2).tolist()), strict=True)), Numbers(*numbers.tolist())
+
+    def off(at: Any) -> tuple[Any, Any]:
+        rates, numbers = model(at)
+        found = np.array(
+            [microseconds(config, m, n, k, BLOCKS, rates, numbers) for (m, n, k), timed in known for config in timed]
+        )
+        errors = np.concatenate([(least / times) ** 2 * np.log(found / times), HELD * (at - start)])
+        return errors, errors
+
+    def slopes(at: Any, errors: Any, step: float = 1e-6) -> Any:
+        return np.stack([(off(at + step * each)[0] - errors) / step for each in np.eye(len(at))], 1)
+
+    return model(least_squares(start, steps, off, slopes))
+
+
+HELD = 0.1
+"""The pull that keeps numbers where they are, as `gemm_fit` has it."""
+
+
+def show(lines: list[dict[str, Any]], model: Model = (RATES, NUMBERS)) -> None:
     """Print the picks that are not the fastest, and means."""
-    found = [(*picked(line), line["shape"]) for line in lines]
+    found = [(*picked(line, model), line["shape"]) for line in lines]
     for regret, over, pick, shape in sorted(found, key=lambda each: -each[0]):
         if regret > 1.03:
             print(f"{shape!s:22} {regret:.3f}, {over:.3f} of torch: {pick}")
@@ -122,9 +164,16 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=70)
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--picks", action="store_true")
+    asked.add_argument("--fit", action="store_true")
     given = asked.parse_args()
-    if given.picks:
-        show([json.loads(line) for line in given.times.read_text().splitlines()])
+    if given.picks or given.fit:
+        lines = [json.loads(line) for line in given.times.read_text().splitlines()]
+        show(lines)
+        if given.fit:
+            fitted = fit(lines)
+            show(lines, fitted)
+            for key, of in [*fitted[0].items(), *fitted[1]._asdict().items()]:
+                print(f"    {key}:", *(f"{number:.4g}" for number in np.atleast_1d(of)))
         return
     start = time.monotonic()
     gc.freeze()

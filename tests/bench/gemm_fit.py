@@ -99,6 +99,28 @@ LARGE, OF_LARGE = 4e10, 3.0
 """Products of extents above which a size is large, and its weight."""
 
 
+def least_squares(at: Any, steps: int, off: Callable[[Any], tuple[Any, Any]], slopes: Callable[[Any, Any], Any]) -> Any:
+    """The point near `at` where the sum of squares of errors is least, by Levenberg and Marquardt.
+
+    off     at a point: the predictions, and the errors
+    slopes  at a point with its predictions: how errors change with each number
+    """
+    damping, (found, errors) = 1e-2, off(at)
+    for _ in range(steps):
+        by = slopes(at, found)
+        square, gradient = by.T @ by, by.T @ errors
+        for _ in range(8):
+            tried = at - np.linalg.solve(square + damping * np.diag(np.diag(square) + 1e-9), gradient)
+            then, worse = off(tried)
+            if (worse**2).sum() < (errors**2).sum():
+                at, found, errors, damping = tried, then, worse, damping / 3
+                break
+            damping *= 4
+        else:
+            break
+    return at
+
+
 @dataclass
 class Fit:
     """What is fitted: logarithms of `Numbers`, then of the rates of each kind, those that a kind has."""
@@ -150,27 +172,17 @@ class Fit:
         return errors - OF_SIZE * means[np.searchsorted(self.line[first], self.line)]
 
     def least_squares(self, at: Any, steps: int) -> Any:
-        """The point near `at` where the sum of squares of the times' errors is least, by Levenberg and Marquardt."""
-        damping, log_times, weight = 1e-2, np.log(self.times), self.weight * self.used
+        """The point near `at` where the sum of squares of the times' errors is least."""
+        log_times, weight = np.log(self.times), self.weight * self.used
 
         def off(at: Any) -> tuple[Any, Any]:
             found = self.predicted(at)
             return found, np.concatenate([weight * self.apart(found - log_times), self.stiff * (at - self.start)])
 
-        found, errors = off(at)
-        for _ in range(steps):
-            slopes = np.concatenate([weight[:, None] * self.apart(self.slopes(at, found)), np.diag(self.stiff)])
-            square, gradient = slopes.T @ slopes, slopes.T @ errors
-            for _ in range(8):
-                tried = at - np.linalg.solve(square + damping * np.diag(np.diag(square) + 1e-9), gradient)
-                then, worse = off(tried)
-                if (worse**2).sum() < (errors**2).sum():
-                    at, found, errors, damping = tried, then, worse, damping / 3
-                    break
-                damping *= 4
-            else:
-                break
-        return at
+        def slopes(at: Any, found: Any) -> Any:
+            return np.concatenate([weight[:, None] * self.apart(self.slopes(at, found)), np.diag(self.stiff)])
+
+        return least_squares(at, steps, off, slopes)
 
     def regret(self, at: Any, found: Any) -> tuple[float, Any]:
         """The regret of picks that are softened, so that it has slopes, and how far times are off; and its slopes."""

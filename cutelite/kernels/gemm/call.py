@@ -179,10 +179,10 @@ def multiply(
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
-    config = picks.take(config, *given, early=early)
-    if (finish := given[0].finish) is not None and config.tile[1] % finish.columns:
-        raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {config}")
-    run(config, *given, early=early)
+    taken: Config = picks.take(config, *given, early=early)
+    if (finish := given[0].finish) is not None and taken.tile[1] % finish.columns:
+        raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {taken}")
+    run(taken, *given, early=early)
     return out
 
 
@@ -368,7 +368,8 @@ def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: boo
     how  further arguments of `gemm`: c, bias, scales, alpha, beta, activation
     """
     given = arguments(a, b, out, fused_of(**how), precision)
-    return picks.take("tuned" if tuned else None, *given)
+    taken: Config = picks.take("tuned" if tuned else None, *given)
+    return taken
 
 
 def reference(

@@ -100,8 +100,8 @@ RATES: Rates = {
 }
 """Rows and columns of a tile -> microseconds of a step, 128 along K, and of a tile besides its steps.
 
-These and `Numbers` are fitted to times on an H200 (docs/lab/gemm-special.md); what a byte takes is the GPU's, and is
-with the other GEMMs' numbers.
+These and `Numbers` are fitted to times on an H200 (tests/bench/fp8_model.py, docs/lab/gemm-special.md); what a byte
+takes is the GPU's, and is with the other GEMMs' numbers.
 """
 NEAR = 1.2
 """Times the shortest time that is expected: what takes longer is not measured."""
