@@ -2,21 +2,20 @@
 
 A leaf: imports nothing else of ours, and is of use to any Python program. In: ints, named run-time extents (`Dim`),
 tuples of them. Out: layouts, frozen values that print the way they parse, or a `LayoutError` that names the function,
-the mode and the numbers. What every function promises is stated in `laws.py`, and checked there.
+the mode and the numbers.
 
     errors    the one exception                    layout       Layout and ComposedLayout
     dims      named extents and expressions        make         layouts from shapes, orders, other layouts
     expr      walking expressions: text, values    modes        coalesce, filter
     facts     provable factors, bounds, order        compose      composition
     basis     strides that make coordinates        complements  layouts of the gaps between a layout's values
-    f2        strides that are added by XOR        laws         the promises of the functions, checked on demand
-    inttuple  nested integer tuples                inverses     right, left, nullspace
-    coords    coordinates and indices              common       elements contiguous in two layouts
-    swizzle   XOR permutations                     divide       tiles: divide, product, tile_to_shape
-    exact     functions as layouts, by values      tiles        slices, local tiles, thread-value, recast
-    text      parsing                              access       bank conflicts, sectors of global memory
-    viz       pictures                             synthesis    swizzles free of bank conflicts; TMA's and wgmma's
-    tuples    joining, searching, transforming tuples
+    f2        strides that are added by XOR        inverses     right, left, nullspace
+    inttuple  nested integer tuples                common       elements contiguous in two layouts
+    coords    coordinates and indices              divide       tiles: divide, product, tile_to_shape
+    swizzle   XOR permutations                     tiles        slices, local tiles, thread-value, recast
+    exact     functions as layouts, by values      access       bank conflicts, sectors of global memory
+    text      parsing                              synthesis    swizzles free of bank conflicts; TMA's and wgmma's
+    viz       pictures                             tuples       joining, searching, transforming tuples
 
 The names are imported when first used: a program that launches kernels needs few of them.
 """
@@ -49,7 +48,6 @@ _WHERE = {
     " product_each product_like rank repeat repeat_like round_up select shape_div show size take"
     " transform_leaf unflatten",
     "inverses": "left_inverse nullspace right_inverse",
-    "laws": "BrokenPromise checked",
     "layout": "AnyLayout ComposedLayout Layout cosize get_flat_coord get_hier_coord get_nonswizzle_portion"
     " get_swizzle_portion leading_dim shape size_in_bytes stride",
     "make": "append_ones make_composed_layout make_fragment_like make_identity_layout make_layout make_layout_like"

@@ -43,7 +43,6 @@ from cutelite.layout.inttuple import (
 from cutelite.layout.inverses import (
     left_inverse as left_inverse, nullspace as nullspace, right_inverse as right_inverse
 )
-from cutelite.layout.laws import BrokenPromise as BrokenPromise, checked as checked
 from cutelite.layout.layout import (
     AnyLayout as AnyLayout, ComposedLayout as ComposedLayout, Layout as Layout, cosize as cosize,
     get_flat_coord as get_flat_coord, get_hier_coord as get_hier_coord,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from cutelite.layout import exact, laws
+from cutelite.layout import exact
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.divide import logical_divide
@@ -20,7 +20,6 @@ from cutelite.layout.modes import coalesce_modes, from_modes, is_one, merged
 from cutelite.layout.swizzle import Swizzle
 
 
-@laws.promises(laws.max_common_law)
 def max_common_layout(a: Any, b: Any) -> Layout:
     """Return the largest layout R with a(R(i)) == i == b(R(i)): elements contiguous, and in one order, in both.
 

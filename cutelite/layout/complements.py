@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import Any
 
-from cutelite.layout import exact, laws
+from cutelite.layout import exact
 from cutelite.layout.basis import Basis, E, Path, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
@@ -62,7 +62,6 @@ def refuse_composed(function: str, layout: Any) -> None:
         raise LayoutError(function, f"{layout} is no layout of shape and stride alone")
 
 
-@laws.promises(laws.complement_law)
 def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
     """Return the layout of what `layout` leaves out: its values are the starts of further copies of `layout`.
 

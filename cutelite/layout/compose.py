@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, overload
 
-from cutelite.layout import exact, laws
+from cutelite.layout import exact
 from cutelite.layout.basis import Basis, E, Path, coordinate
 from cutelite.layout.coords import pad_coord
 from cutelite.layout.dims import DimExpr, Int
@@ -35,7 +35,6 @@ def composition(lhs: L, rhs: Any) -> L: ...
 def composition(lhs: Swizzle, rhs: AnyLayout) -> ComposedLayout: ...
 @overload
 def composition(lhs: Swizzle, rhs: Swizzle) -> Swizzle: ...
-@laws.promises(laws.composition_law)
 def composition(lhs: Any, rhs: Any) -> Any:
     """Return the layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.
 

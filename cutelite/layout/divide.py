@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E, Path, paths
 from cutelite.layout.complements import complement_cover, component, copies
 from cutelite.layout.compose import composition
@@ -31,7 +30,6 @@ def _modes(function: str, layout: Any, tiler: tuple[Any, ...]) -> list[Any]:
     return modes
 
 
-@laws.promises(laws.divide_law)
 def logical_divide(target: L, tiler: Any) -> L:
     """Split `target` into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
 
@@ -88,7 +86,6 @@ def _unzip(layout: Any, tiler: Any) -> Layout:
     return concat([tiles, rests])
 
 
-@laws.promises(laws.zipped_divide_law)
 def zipped_divide(target: L, tiler: Any) -> L:
     """Return `logical_divide` with all tile modes in the first mode and all rest modes in the second.
 
@@ -98,7 +95,6 @@ def zipped_divide(target: L, tiler: Any) -> L:
     return through(target, lambda outer: _unzip(_logical_divide(outer, tiler), tiler))
 
 
-@laws.promises(laws.regrouped_law)
 def tiled_divide(target: L, tiler: Any) -> L:
     """Return `zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
 
@@ -108,7 +104,6 @@ def tiled_divide(target: L, tiler: Any) -> L:
     return through(zipped_divide(target, tiler), _spread_second)
 
 
-@laws.promises(laws.regrouped_law)
 def flat_divide(target: L, tiler: Any) -> L:
     """Return `zipped_divide` with all modes side by side: (tile, ..., rest, ...).
 
@@ -129,7 +124,6 @@ def _spread_both(layout: Layout) -> Layout:
 # --------------------------------------------------------------------------------------------------- products
 
 
-@laws.promises(laws.product_law)
 def logical_product(block: L, tiler: Any) -> L:
     """Return (block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
 
@@ -196,7 +190,6 @@ def _counted(tiler: Layout, own: list[Path]) -> Layout:
     return raw(tiler.shape, unflatten(strides, tiler.shape))
 
 
-@laws.promises(laws.regrouped_law)
 def zipped_product(block: L, tiler: Any) -> L:
     """Return `logical_product` with the modes of the blocks in the first mode and of the copies in the second.
 
@@ -206,7 +199,6 @@ def zipped_product(block: L, tiler: Any) -> L:
     return through(block, lambda outer: _unzip(_logical_product(outer, tiler), tiler))
 
 
-@laws.promises(laws.regrouped_law)
 def tiled_product(block: L, tiler: Any) -> L:
     """Return `zipped_product` with the modes of the copies side by side.
 
@@ -216,7 +208,6 @@ def tiled_product(block: L, tiler: Any) -> L:
     return through(zipped_product(block, tiler), _spread_second)
 
 
-@laws.promises(laws.regrouped_law)
 def flat_product(block: L, tiler: Any) -> L:
     """Return `zipped_product` with all modes side by side.
 
@@ -226,7 +217,6 @@ def flat_product(block: L, tiler: Any) -> L:
     return through(zipped_product(block, tiler), _spread_both)
 
 
-@laws.promises(laws.ranked_product_law)
 def blocked_product(block: L, tiler: Any) -> L:
     """Return `logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
 
@@ -236,7 +226,6 @@ def blocked_product(block: L, tiler: Any) -> L:
     return through(block, lambda outer: _ranked_product("blocked_product", outer, tiler, block_first=True))
 
 
-@laws.promises(laws.ranked_product_law)
 def raked_product(block: L, tiler: Any) -> L:
     """Return `logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
 
@@ -265,7 +254,6 @@ def _of_rank(layout: Layout, rank: int) -> Layout:
     return layout.extended([raw(1, 0)] * missing, behind=True)
 
 
-@laws.promises(laws.tile_to_shape_law)
 def tile_to_shape(atom: L, trg_shape: Any, order: Any = None) -> L:
     """Return `atom` repeated to fill `trg_shape`, with copies in `order` (column-major by default), modes joined.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.layout import exact, laws
+from cutelite.layout import exact
 from cutelite.layout.basis import Basis, Path, coordinate, paths
 from cutelite.layout.complements import complement_cover, component, moving_modes, refuse_composed
 from cutelite.layout.dims import Int, minimum
@@ -18,7 +18,6 @@ from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_o
 from cutelite.layout.swizzle import Swizzle
 
 
-@laws.promises(laws.right_inverse_law)
 def right_inverse(layout: Any) -> Any:
     """Return the largest layout R with layout(R(i)) == i, each of whose modes steps along one mode of `layout`.
 
@@ -192,7 +191,6 @@ def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
     return ComposedLayout(inverse, 0, ComposedLayout(layout.inner, 0, Layout(extent)))
 
 
-@laws.promises(laws.left_inverse_law)
 def left_inverse(layout: Any) -> Any:
     """Return the layout L with L(layout(i)) == i; modes of stride 0 are taken to stay at 0.
 
@@ -252,7 +250,6 @@ def _interpolated_inverse(layout: Layout, message: str = "", **numbers: Any) -> 
     raise LayoutError("left_inverse", message, **numbers)
 
 
-@laws.promises(laws.nullspace_law)
 def nullspace(layout: AnyLayout) -> Layout:
     """Return the layout of the indices that stay put: layout(nullspace(i)) == layout(0), by its modes of stride 0.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.coords import compact_strides
 from cutelite.layout.dims import DimExpr
@@ -56,7 +55,6 @@ def _with_composed(layouts: Sequence[Any]) -> ComposedLayout:
     return ComposedLayout(first.inner, first.offset, concat([first.outer, *layouts[1:]]))
 
 
-@laws.promises(laws.compact_law)
 def row_major(shape: Any) -> Layout:
     """Return the compact layout whose last leaf is contiguous.
 
@@ -68,7 +66,6 @@ def row_major(shape: Any) -> Layout:
     return raw(shape, unflatten(tuple(reversed(backwards)), shape))
 
 
-@laws.promises(laws.compact_law)
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
     """Return the compact layout with strides growing in the order given: the mode of least order is contiguous.
 
@@ -128,7 +125,6 @@ def _outermost(layout: Any) -> Layout:
     return plain
 
 
-@laws.promises(laws.layout_like_law)
 def make_layout_like(layout: Any) -> Layout:
     """Return the compact layout of the same shape, strides in the same order; modes of stride 0 keep it.
 
@@ -145,7 +141,6 @@ def make_layout_like(layout: Any) -> Layout:
     return raw(layout.shape, unflatten(kept, layout.shape))
 
 
-@laws.promises(laws.layout_like_law)
 def make_fragment_like(layout: Any) -> Layout:
     """Return the compact layout of registers for a partitioned tensor: the first mode (one instruction) is contiguous.
 
@@ -167,7 +162,6 @@ def make_fragment_like(layout: Any) -> Layout:
     return raw(shape, unflatten(compact, shape))
 
 
-@laws.promises(laws.identity_law)
 def make_identity_layout(shape: Any) -> Layout:
     """Return the layout that maps every coordinate in `shape` to itself, as a nested coordinate.
 

@@ -7,7 +7,6 @@ from functools import reduce
 from operator import or_
 from typing import Any, cast
 
-from cutelite.layout import laws
 from cutelite.layout.basis import E, paths
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.errors import LayoutError
@@ -69,7 +68,6 @@ def with_coordinate(source: Layout, result: Layout) -> Layout:
     return raw(unflatten(shapes, result.shape), unflatten(strides, result.shape))
 
 
-@laws.promises(laws.coalesce_law)
 def coalesce(layout: L, target_profile: Any = None) -> L:
     """Return the layout of the fewest flat modes with the same values within its size.
 
@@ -114,7 +112,6 @@ def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
     return with_coordinate(layout, from_modes(list(zip(shapes, strides, strict=True))))
 
 
-@laws.promises(laws.filter_law)
 def filter_zeros(layout: L) -> L:
     """Return the layout with every mode of stride 0 cut to size 1.
 
@@ -130,7 +127,6 @@ def _without_zeros(shape: Any, stride: Any) -> Any:
     return 1 if isinstance(stride, int) and stride == 0 else shape
 
 
-@laws.promises(laws.filter_law)
 def filter(layout: L) -> L:  # CuTe's name
     """Return the coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
 
@@ -140,7 +136,6 @@ def filter(layout: L) -> L:  # CuTe's name
     return through(layout, lambda outer: coalesce_modes(filter_zeros(outer)))
 
 
-@laws.promises(laws.as_f2_law)
 def as_f2(layout: AnyLayout) -> Layout:
     """Return the layout of shape and stride, added by XOR, that has the values of a swizzled layout.
 

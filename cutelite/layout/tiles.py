@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import index
 from typing import Any, cast
 
-from cutelite.layout import laws
 from cutelite.layout.basis import Basis
 from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2idx
@@ -70,7 +69,6 @@ def _leaves(t: Any, coord: Any, keep_open: bool) -> list[Any]:
     return [t] if (coord is None) == keep_open else []
 
 
-@laws.promises(laws.slice_law)
 def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
     """Return (sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
 
@@ -128,7 +126,6 @@ def _open(proj: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0 if p is None else None for p in proj)
 
 
-@laws.promises(laws.local_tile_law)
 def local_tile_and_offset(layout: L, tiler: Any, coord: Any, proj: Any = None) -> tuple[L, Any]:
     """Return the tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
 
@@ -166,7 +163,6 @@ def local_tile(layout: L, tiler: Any, coord: Any, proj: Any = None) -> L:
     return local_tile_and_offset(layout, tiler, coord, proj)[0]
 
 
-@laws.promises(laws.local_partition_law)
 def local_partition_and_offset(layout: L, tile: Any, index: Any, proj: Any = None) -> tuple[L, Any]:
     """Return the elements that thread `index` of the thread layout `tile` owns, and their offset.
 
@@ -194,7 +190,6 @@ def local_partition(layout: L, tile: Any, index: Any, proj: Any = None) -> L:
     return local_partition_and_offset(layout, tile, index, proj)[0]
 
 
-@laws.promises(laws.tv_law)
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
     """Return (tiler, layout_tv) of a tile that threads share: every thread has a block of values, threads side by side.
 
@@ -218,7 +213,6 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 # ------------------------------------------------------------------------------------------------------ recast
 
 
-@laws.promises(laws.recast_law)
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
     """Return the layout of `src_layout`'s memory in elements of `new_type_bits` instead of `old_type_bits`.
 
@@ -249,7 +243,6 @@ def _times(function: str, n: int) -> int:
     return n
 
 
-@laws.promises(laws.upcast_law)
 def upcast(layout: L, n: int) -> L:
     """Return the layout in wider elements, each of n old ones.
 
@@ -308,7 +301,6 @@ def _upcast(layout: Layout, n: int) -> Layout:
     return raw(unflatten(shapes, layout.shape), unflatten(strides, layout.shape))
 
 
-@laws.promises(laws.downcast_law)
 def downcast(layout: L, n: int) -> L:
     """Return the layout in elements of which n make an old one: the mode of stride 1 grows.
 

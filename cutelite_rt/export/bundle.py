@@ -7,6 +7,7 @@ contain machine code for the CPU; nothing here runs it.
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 from typing import Any, NamedTuple
@@ -72,8 +73,6 @@ class Bundle(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the bundle as `from_bytes` reads it."""
-        import json
-
         images = [[a.to_bytes() for a in variant.artifacts] for variant in self.variants]
         variants = [
             {"signature": plain(variant.signature), "bytes": [len(image) for image in group]}
@@ -93,8 +92,6 @@ class Bundle(NamedTuple):
     @classmethod
     def from_bytes(cls, data: bytes) -> Bundle:
         """Read the bundle that `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
-        import json
-
         (meta_bytes,), body = opened(data, _MAGIC, _VERSION, _HEADER, "exported kernel")
         try:
             made = cls._of(json.loads(body[:meta_bytes]), body[meta_bytes:])

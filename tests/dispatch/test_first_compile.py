@@ -19,7 +19,7 @@ def kernel(x: Tensor[f32, (cl.Dim("N"),)]) -> None:
 assert "cutelite.ir.op" not in sys.modules
 kernel.compile()
 unused = {"numpy", "llvmlite.binding", "difflib", "signal", "cutelite.sim"}
-unused |= {f"cutelite.{name}" for name in "layout.laws lang.math ir.simulation lower.profile toolchain.driver".split()}
+unused |= {f"cutelite.{name}" for name in "lang.math ir.simulation lower.profile toolchain.driver".split()}
 print(*sorted(unused & set(sys.modules)))
 """
 

@@ -12,7 +12,6 @@ from cutelite.layout import (
     LayoutError,
     Swizzle,
     blocked_product,
-    checked,
     complement,
     dims,
     filter,
@@ -41,8 +40,7 @@ from tests.layout.strategies import THOROUGH, USUAL, layouts
 @given(layouts(), layouts(40))
 def test_logical_divide(target: Layout, tiler: Layout) -> None:
     try:
-        with checked():
-            result = logical_divide(target, tiler)
+        result = logical_divide(target, tiler)
     except LayoutError:
         pieces = oracle.values(filter(tiler))
         tiling = oracle.tiling(set(pieces), oracle.size(target))
@@ -83,27 +81,24 @@ def test_ranked_products_have_the_elements_of_the_product(block: Layout, tiler: 
     ],
 )
 def test_known_divides(target: str, tiler: str, result: str) -> None:
-    with checked():
-        assert str(logical_divide(parse_layout(target), parse_layout(tiler))) == result
+    assert str(logical_divide(parse_layout(target), parse_layout(tiler))) == result
 
 
 def test_divides_by_mode() -> None:
     target = Layout((9, (4, 8)), (59, (13, 1)))
     tiler = (Layout(3, 3), Layout((2, 4), (1, 8)))
-    with checked():
-        assert str(logical_divide(target, tiler)) == "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"
-        assert str(zipped_divide(target, tiler)) == "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))"
-        assert str(tiled_divide(target, tiler)) == "((3,(2,4)),3,(2,2)):((177,(13,2)),59,(26,1))"
-        assert str(flat_divide(target, tiler)) == "(3,(2,4),3,(2,2)):(177,(13,2),59,(26,1))"
-        assert str(zipped_divide(Layout((8, 6, 5)), (4, None))) == "((4,1),(2,6,5)):((1,0),(4,8,48))"
-        assert str(zipped_divide(Layout(((4, 6), 5)), ((2, 3), 5))) == "(((2,3),5),((2,2),1)):(((1,4),24),((2,12),0))"
+    assert str(logical_divide(target, tiler)) == "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"
+    assert str(zipped_divide(target, tiler)) == "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))"
+    assert str(tiled_divide(target, tiler)) == "((3,(2,4)),3,(2,2)):((177,(13,2)),59,(26,1))"
+    assert str(flat_divide(target, tiler)) == "(3,(2,4),3,(2,2)):(177,(13,2),59,(26,1))"
+    assert str(zipped_divide(Layout((8, 6, 5)), (4, None))) == "((4,1),(2,6,5)):((1,0),(4,8,48))"
+    assert str(zipped_divide(Layout(((4, 6), 5)), ((2, 3), 5))) == "(((2,3),5),((2,2),1)):(((1,4),24),((2,12),0))"
 
 
 def test_divides_over_dims_keep_factors() -> None:
     K = dims("K:8")
     layout = Layout((K, 8), (1, K))
-    with checked():
-        assert str(zipped_divide(layout, (4, 2))) == "((4,2),(K{div=8}//4,4)):((1,K{div=8}),(4,2*K{div=8}))"
+    assert str(zipped_divide(layout, (4, 2))) == "((4,2),(K{div=8}//4,4)):((1,K{div=8}),(4,2*K{div=8}))"
 
 
 @pytest.mark.parametrize(
@@ -116,27 +111,24 @@ def test_divides_over_dims_keep_factors() -> None:
     ],
 )
 def test_known_products(block: str, tiler: str, result: str) -> None:
-    with checked():
-        assert str(logical_product(parse_layout(block), parse_layout(tiler))) == result
+    assert str(logical_product(parse_layout(block), parse_layout(tiler))) == result
 
 
 def test_ranked_products() -> None:
     block, tiler = Layout((2, 5), (5, 1)), Layout((3, 4))
-    with checked():
-        assert str(zipped_product(block, tiler)) == "((2,5),(3,4)):((5,1),(10,30))"
-        assert str(tiled_product(block, tiler)) == "((2,5),3,4):((5,1),10,30)"
-        assert str(flat_product(block, tiler)) == "(2,5,3,4):(5,1,10,30)"
-        assert str(blocked_product(block, tiler)) == "((2,3),(5,4)):((5,10),(1,30))"
-        assert str(raked_product(block, tiler)) == "((3,2),(4,5)):((10,5),(30,1))"
-        assert str(blocked_product(block, Layout((3, 4), (4, 1)))) == "((2,3),(5,4)):((5,40),(1,10))"
+    assert str(zipped_product(block, tiler)) == "((2,5),(3,4)):((5,1),(10,30))"
+    assert str(tiled_product(block, tiler)) == "((2,5),3,4):((5,1),10,30)"
+    assert str(flat_product(block, tiler)) == "(2,5,3,4):(5,1,10,30)"
+    assert str(blocked_product(block, tiler)) == "((2,3),(5,4)):((5,10),(1,30))"
+    assert str(raked_product(block, tiler)) == "((3,2),(4,5)):((10,5),(30,1))"
+    assert str(blocked_product(block, Layout((3, 4), (4, 1)))) == "((2,3),(5,4)):((5,40),(1,10))"
 
 
 def test_tile_to_shape() -> None:
     atom = ComposedLayout(Swizzle(3, 4, 3), 0, row_major((8, 64)))
-    with checked():
-        tiled = tile_to_shape(atom, (128, 64, 4), order=(0, 1, 2))
-        assert str(tiled) == "S<3,4,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))"
-        assert str(tile_to_shape(row_major((8, 4)), (16, 8), order=(1, 0))) == "((8,2),(4,2)):((4,64),(1,32))"
+    tiled = tile_to_shape(atom, (128, 64, 4), order=(0, 1, 2))
+    assert str(tiled) == "S<3,4,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))"
+    assert str(tile_to_shape(row_major((8, 4)), (16, 8), order=(1, 0))) == "((8,2),(4,2)):((4,64),(1,32))"
     with pytest.raises(LayoutError, match=r"mode 1: 64 of .* is not known to divide 96"):
         tile_to_shape(atom, (128, 96))
     with pytest.raises(LayoutError, match="has more modes than"):
@@ -149,16 +141,14 @@ def test_local_tile_with_projection(proj: Any) -> None:
     kept = [i for i, p in enumerate(proj) if p is not None]
     extents = tuple((128, 64, 32)[i] for i in kept)
     layout = row_major(extents)
-    with checked():
-        tile, offset = local_tile_and_offset(layout, tiler, coord, proj=proj)
+    tile, offset = local_tile_and_offset(layout, tiler, coord, proj=proj)
     assert tile.shape == tuple(tiler[i] for i in kept)
     assert offset == layout(*(tiler[i] * coord[i] for i in kept))
 
 
 def test_local_tile_keeps_open_modes() -> None:
     M, K = dims("M K:8")
-    with checked():
-        tile, offset = local_tile_and_offset(row_major((M, K)), (128, 64, 32), (3, 5, None), proj=(1, None, 1))
+    tile, offset = local_tile_and_offset(row_major((M, K)), (128, 64, 32), (3, 5, None), proj=(1, None, 1))
     assert str(tile) == "(128,32,ceil_div(K{div=8},32)):(K{div=8},1,32)"
     assert offset == 384 * K
 
@@ -167,8 +157,7 @@ def test_local_partition_deals_elements_out() -> None:
     layout, threads = row_major((16, 8)), Layout((4, 8), (8, 1))
     seen = []
     for thread in range(32):
-        with checked():
-            part, offset = local_partition_and_offset(layout, threads, thread)
+        part, offset = local_partition_and_offset(layout, threads, thread)
         seen += [offset + value for value in oracle.values(part)]
         assert offset == layout(thread // 8, thread % 8)
     assert sorted(seen) == list(range(128))
@@ -177,8 +166,7 @@ def test_local_partition_deals_elements_out() -> None:
 
 
 def test_thread_value_layouts() -> None:
-    with checked():
-        tiler, tv = make_layout_tv(Layout((4, 8), (8, 1)), make_ordered_layout((2, 4), (1, 0)))
+    tiler, tv = make_layout_tv(Layout((4, 8), (8, 1)), make_ordered_layout((2, 4), (1, 0)))
     assert tiler == (8, 32)
     tile = Layout(tiler)
     for thread in range(32):

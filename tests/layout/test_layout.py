@@ -47,7 +47,6 @@ from cutelite.layout import (
     take,
 )
 from cutelite.layout.inttuple import append, depth, get, prepend, product_each, rank
-from cutelite.layout.laws import checked
 from tests.layout import oracle
 from tests.layout.strategies import THOROUGH, USUAL, K, M, N, bindings, layouts, swizzles, symbolic_layouts
 
@@ -300,8 +299,7 @@ def test_modes() -> None:
 @USUAL
 @given(layouts(), swizzles())
 def test_coalesce_and_filter(layout: Layout, swizzle: Swizzle) -> None:
-    with checked():
-        flat, filtered, swizzled = coalesce(layout), filter(layout), coalesce(ComposedLayout(swizzle, 5, layout))
+    flat, filtered, swizzled = coalesce(layout), filter(layout), coalesce(ComposedLayout(swizzle, 5, layout))
     assert oracle.values(flat) == oracle.values(layout)
     assert set(oracle.values(filtered)) == set(oracle.values(layout))
     assert swizzled == ComposedLayout(swizzle, 5, flat)
@@ -360,10 +358,9 @@ def test_coordinate_layouts() -> None:
 
 def test_likes() -> None:
     layout = Layout(((2, 2), 3, 4), ((1, 64), 0, 2))
-    with checked():
-        assert str(make_layout_like(layout)) == "((2,2),3,4):((1,8),0,2)"
-        assert str(make_fragment_like(Layout(((2, 2), 3, 4), ((1, 64), 8, 2)))) == "((2,2),3,4):((1,2),16,4)"
-        assert make_fragment_like(Layout(((2, 4), 3), ((0, 1), M))) == Layout(((2, 4), 3), ((0, 1), 4))
+    assert str(make_layout_like(layout)) == "((2,2),3,4):((1,8),0,2)"
+    assert str(make_fragment_like(Layout(((2, 2), 3, 4), ((1, 64), 8, 2)))) == "((2,2),3,4):((1,2),16,4)"
+    assert make_fragment_like(Layout(((2, 4), 3), ((0, 1), M))) == Layout(((2, 4), 3), ((0, 1), 4))
 
 
 def test_leading_dim() -> None:
@@ -387,16 +384,14 @@ def test_static() -> None:
 def test_recast(layout: Layout, n: int) -> None:
     images = oracle.values(layout)
     try:
-        with checked():
-            narrow = recast_layout(8, 8 * n, layout)
+        narrow = recast_layout(8, 8 * n, layout)
     except LayoutError as error:
         assert "no mode of stride 1" in str(error)
     else:
         assert set(oracle.values(narrow)) == {n * v + part for v in images for part in range(n)}
         assert set(oracle.values(recast_layout(8 * n, 8, narrow))) == set(images)
     try:
-        with checked():
-            wide = recast_layout(8 * n, 8, layout)
+        wide = recast_layout(8 * n, 8, layout)
     except LayoutError as error:
         assert error.function == "recast_layout"
     else:
