@@ -137,7 +137,8 @@ def test_head_dims_types_and_batches() -> None:
 
 
 def test_wide_heads_and_narrow_values() -> None:
-    for dims, causal, cap in (((192, 128), True, 3.0), ((256, 200), True, None), ((128, 40), False, None)):
+    kinds = ((192, 128), True, 3.0), ((256, 200), True, None), ((128, 40), False, None), ((256, 64), False, None)
+    for dims, causal, cap in kinds:
         q, k, v, do = inputs(70, 135, 2, 1, dims[0])
         compare(q, k, v[..., : dims[1]].copy(), do[..., : dims[1]].copy(), causal=causal, softcap=cap)
 

@@ -80,14 +80,19 @@ class Wide(Worker):
         cl.fence_proxy_async("shared::cta")
         ds_pipe.producer_commit(ds_state)
         if has_dv:
-            own = cl.wgmma.wait_group(0, *own)
+            own = self.complete(own)
             p_pipe.consumer_release(p_full)
         else:
             ds_pipe.consumer_wait(ds_full)
-            own = cl.wgmma.wait_group(0, *self.start_own(q, of_ds, own))
+            own = self.complete(self.start_own(q, of_ds, own))
             ds_pipe.consumer_release(ds_full)
         rows.consumer_release(state)
         return own, number + 1, self.following(place)
+
+    def complete(self, own: Any) -> Any:
+        """Wait for the accumulators `own`, of which values of up to 64 have one alone, and return them as a tuple."""
+        done = cl.wgmma.wait_group(0, *own)
+        return done if len(own) > 1 else (done,)
 
     def start_own(self, rows: Any, of: Any, own: Any) -> Any:
         """Start own + rows.T @ of: Q and dS, or dO and P, of a block, (queries, keys)."""
