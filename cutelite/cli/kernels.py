@@ -89,16 +89,22 @@ def load(path: Path) -> ModuleType:
 
 @contextmanager
 def running(what: str, file: str | None) -> Iterator[None]:
-    """Run the user's `file` in the block. Errors: cutelite's own; any other as a `UsageError` with the file's lines."""
+    """Run the user's `file` in the block, as the program that was started.
+
+    Errors  cutelite's own; any other, its exit too, as a `UsageError` with the file's lines
+    """
+    arguments, sys.argv = sys.argv, [file or ""]
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if type(error).__module__.partition(".")[0] in ("cutelite", "cutelite_rt"):
             raise
         frames = traceback.extract_tb(error.__traceback__)
         inside = [frame for frame in frames if frame.filename == file]
         said = "".join([*traceback.format_list(inside[-1:]), *traceback.format_exception_only(error)]).rstrip()
         raise UsageError(f"{what}:\n{said}") from error
+    finally:
+        sys.argv = arguments
 
 
 def setting(text: str, flag: str = "--set") -> tuple[str, Any]:

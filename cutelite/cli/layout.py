@@ -21,6 +21,8 @@ def show(given: argparse.Namespace) -> int:
     extents = dict(map(setting, given.set))
     color = config.read().use_color(sys.stdout.isatty())
     if "Op(" in given.layout:
+        if extents or given.tiler is not None or given.bits is not None:
+            raise UsageError("--set, --tiler and --bits are for a layout: an MMA is drawn as it is")
         print(render(operands(find_atom(given.layout)), given.form, color))
         return 0
     print(picture(given.layout, tiler=given.tiler, bits=given.bits, dims=extents, form=given.form, color=color))
@@ -38,7 +40,10 @@ def find_atom(text: str) -> MmaOp:
             if node.id not in SCALARS:
                 raise ValueError(f"{node.id} is no dtype")
             return SCALARS[node.id]
-        return ast.literal_eval(node)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            raise ValueError(f"{ast.unparse(node)} is neither a dtype nor a literal") from None
 
     try:
         call = ast.parse(text, mode="eval").body

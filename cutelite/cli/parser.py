@@ -93,8 +93,9 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL: every kernel that FILE launches")
-    parser.add_argument("--seeds", type=_count, default=4, help="number of schedules; default: 4")
-    parser.add_argument("--seed", type=int, help="only this schedule")
+    schedules = parser.add_mutually_exclusive_group()
+    schedules.add_argument("--seeds", type=_count, default=4, help="number of schedules; default: 4")
+    schedules.add_argument("--seed", type=int, help="only this schedule")
     parser.add_argument("--blocks", type=_count, help="check this many blocks of a grid, not all")
     parser.add_argument("--no-notes", action="store_true", help="leave out notes on the cost of accesses")
     parser.add_argument(

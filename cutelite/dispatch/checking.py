@@ -88,7 +88,11 @@ def each_launch(call: Callable[[], object], only: Kernel | BoundKernel | None, l
             kernel.launch(launch, *args, **kwargs)
 
     with diverted(instead):
-        call()
+        try:
+            call()
+        except SystemExit as end:  # as scripts end, whose launches were made
+            if end.code:
+                raise
     return found
 
 

@@ -265,7 +265,9 @@ class _Numbers(Arithmetic):
 
 def check_facts(function: str, dim: Dim, value: int) -> None:
     """Raise unless `value` is one that `dim` may take."""
-    if value % dim.divisible_by:
+    if not hasattr(value, "__index__"):
+        needed = "a whole number"
+    elif value % dim.divisible_by:
         needed = f"a multiple of {dim.divisible_by}"
     elif value < dim.min:
         needed = f"at least {dim.min}"

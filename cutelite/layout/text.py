@@ -27,6 +27,8 @@ _TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(//|[-+*%@:^(),{}=_])|(\S))")
 _SWIZZLE = re.compile(r"S(?:w)?<\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*>")
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil_div": ceil_div_dims, "min": minimum, "max": maximum}
 _FACTS = {"div": "divisible_by", "min": "min", "max": "max"}
+_DEEPEST, _LONGEST = 100, 40
+"""The most parentheses or compositions around anything, since functions of layouts recurse; digits of a number."""
 
 
 def parse_int_tuple(text: str, dims: Iterable[Dim] | Mapping[str, Any] = ()) -> Any:
@@ -74,7 +76,12 @@ class _Reader:
             position = match.end()
             while position < len(stripped) and stripped[position].isspace():
                 position += 1
-        self.next = 0
+        self.next = depth = 0
+        for i, (token, _) in enumerate(self.tokens):
+            depth += (token in ("(", "o")) - (token == ")")
+            if depth > _DEEPEST:
+                self.next = i
+                self.fail(f"at most {_DEEPEST} nested modes")
 
     def fail(self, expected: str) -> NoReturn:
         position = self.tokens[self.next][1] if self.next < len(self.tokens) else len(self.text)
@@ -102,8 +109,10 @@ class _Reader:
             self.fail("the end")
 
     def number(self) -> int:
-        if not self.peek().isdigit():
+        if not self.peek().isdecimal():
             self.fail("a number")
+        if len(self.peek()) > _LONGEST:
+            self.fail(f"a number of at most {_LONGEST} digits")
         self.next += 1
         return int(self.tokens[self.next - 1][0])
 
@@ -165,14 +174,19 @@ class _Reader:
         return value
 
     def factor(self) -> Any:
-        if self.take("-"):
-            return -self.factor()
+        negative = False
+        while self.take("-"):
+            negative = not negative
+        value = self.positive()
+        return -value if negative else value
+
+    def positive(self) -> Any:
         if self.take("^"):
             return F2(self.number())
         if self.take("("):
             value = self.sum_()
             self.need(")")
-        elif self.peek().isdigit():
+        elif self.peek().isdecimal():
             value = self.number()
         else:
             value = self.name()
@@ -186,7 +200,7 @@ class _Reader:
         if not name.isidentifier():
             self.fail("a number, a name or '('")
         self.next += 1
-        if name[0] == "_" and name[1:].isdigit():
+        if name[0] == "_" and name[1:].isdecimal():
             return int(name[1:])
         if name in _FUNCTIONS and self.take("("):
             values = [self.sum_()]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from cutelite.layout import exact
 from cutelite.layout.access import BANK_BYTES, BANKS
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.expr import evaluate
+from cutelite.layout.expr import dims_of, evaluate
 from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, rank, show, size
 from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout
@@ -227,7 +227,7 @@ def _table(
 ) -> Table:
     if not is_static(layout):
         raise LayoutError("viz", f"{layout} is known at launch only: give the dims values")
-    matrix = layout if rank(layout) > 1 else layout.on_modes(lambda t: (t[0] if isinstance(t, tuple) else t,))
+    matrix = layout if rank(layout) != 1 else layout.on_modes(lambda t: (t[0] if isinstance(t, tuple) else t,))
     shape = matrix.shape
     down = int(size(shape[0])) if rank(layout) > 1 else 1
     across = int(size(layout)) // down
@@ -238,7 +238,7 @@ def _table(
     left_out = (
         "" if (rows, columns) == (down, across) else f"the first {rows} of {down} rows, {columns} of {across} columns"
     )
-    first, second = (shape[0], shape[1]) if rank(layout) > 1 else (1, shape[0])
+    first, second = (shape[0], shape[1]) if rank(layout) > 1 else (1, *shape, 1)[:2]
     return Table(title, cells, colours, (_period(first), _period(second)), left_out, note, marked)
 
 
@@ -433,7 +433,7 @@ def picture(
     text   a layout as it prints
     tiler  shape of a tile: the layout is then one from (thread, value) to its elements
     bits   of an element: show the banks of shared memory
-    dims   values for the dims in the layout
+    dims   values for the dims in the layout and the tile
     form   "text", "svg", "html" or "latex"
 
     >>> print(picture("(2,4):(4,1)", color=False))
@@ -442,12 +442,17 @@ def picture(
      0   0   1   2   3
      1   4   5   6   7
     """
-    layout = parse_layout(text)
+    layout, tile = parse_layout(text), parse_int_tuple(tiler or "()")
     if not isinstance(layout, (Layout, ComposedLayout)):
         raise LayoutError("picture", f"{text} is no layout")
-    layout = evaluate(layout, dims or {}) if dims else layout
+    if tiler is not None and bits is not None:
+        raise LayoutError("picture", "a tile is drawn with its owners, and banks are a layout's: give one of both")
+    if dims:
+        if unknown := set(dims) - {dim.name for dim in dims_of(layout) | dims_of(tile)}:
+            raise LayoutError("picture", f"{text} has no dim {', '.join(sorted(unknown))}")
+        layout, tile = evaluate(layout, dims), evaluate(tile, dims)
     if tiler is not None:
-        table = owners(layout, parse_int_tuple(tiler))
+        table = owners(layout, tile)
     elif bits is not None:
         table = banks(layout, bits)
     else:

@@ -287,6 +287,40 @@ def test_an_error_of_the_program_that_is_checked_shows_its_line(files: Path, run
         assert f'File "{files / "program.py"}", line 3, in main\n    assert 1 == 2' in err and "Traceback" not in err
 
 
+RACE = """
+import sys
+import numpy as np
+import cutelite as cl
+from cutelite import Tensor, f32
+
+@cl.kernel(block=64)
+def turn(a: Tensor[f32, (64,)]) -> None:
+    s = cl.shared(f32, 64)
+    s[cl.thread_idx.x] = a[cl.thread_idx.x]
+    a[cl.thread_idx.x] = s[63 - cl.thread_idx.x]
+
+def main():
+    assert len(sys.argv) == 1
+    turn[1](np.zeros(64, np.float32))
+    sys.exit(STATUS)
+"""
+
+
+def test_a_program_that_ends_by_an_exit_is_checked(files: Path, run: Run) -> None:
+    (files / "race.py").write_text(RACE.replace("STATUS", "0"))
+    status, out, _ = run("check", "race.py")
+    assert status == 1 and out.startswith("error[race]")
+    assert run("explore", "race.py", "--check")[0] == 0 and (files / "turn.html").exists()
+
+
+def test_an_exit_that_is_no_end_is_an_error(files: Path, run: Run) -> None:
+    (files / "race.py").write_text(RACE.replace("STATUS", "'wrong'"))
+    (files / "script.py").write_text("import sys\nsys.exit(0)\n")
+    for command, name, said in ("check", "race", "wrong"), ("compile", "script", "0"), ("check", "script", "0"):
+        status, out, err = run(command, f"{name}.py")
+        assert (status, out) == (1, "") and err.endswith(f"SystemExit: {said}\n")
+
+
 def test_what_an_argument_of_a_check_may_be(files: Path, run: Run) -> None:
     status, _, err = run("check", "one.py", "--grid", "1", "--arg", "a=f32[4]", "--arg", "b=(4,)")
     assert status == 1 and err.startswith(
@@ -313,6 +347,7 @@ def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypa
         (["compile", "one.py", "--block", "x"], "argument --block: 'x' is not one to three whole numbers from 1"),
         (["check", "one.py", "--grid", "4,0"], "argument --grid: '4,0' is not one to three whole numbers from 1"),
         (["check", "one.py", "--seeds", "0"], "argument --seeds: '0' is not a whole number from 1"),
+        (["check", "one.py", "--seed", "1", "--seeds", "2"], "argument --seeds: not allowed with argument --seed"),
         (["check", "one.py", "--blocks", "-1"], "argument --blocks: '-1' is not a whole number from 1"),
         (["layout", "8:1", "--bits", "-3"], "argument --bits: '-3' is not a whole number from 1"),
         (["cache"], "the following arguments are required: action"),

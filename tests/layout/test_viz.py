@@ -44,6 +44,7 @@ def test_text_of_a_layout() -> None:
     assert picture("((2,2),2)", color=False).splitlines()[3:] == [" 1   1   5", "", " 2   2   6", " 3   3   7"]
     assert picture("(M,4):(4,1)", dims={"M": 2}, color=False).splitlines()[-1] == " 1   4   5   6   7"
     assert picture("4:2", color=False).splitlines()[-1] == " 0   0   2   4   6"
+    assert picture("()", color=False).splitlines()[1:] == ["     0", " 0   0"]
     assert "(1,2)" in str(offsets(make_identity_layout((2, 3))))
 
 
@@ -53,6 +54,8 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["layout", "(8,8):(8,1)", "--bits", "32", "--form", "svg"]) == 0
     assert "banks of 32-bit elements" in texts(capsys.readouterr().out)[0]
     assert main(["layout", "(4,2):(2,1)", "--tiler", "(2,4)"]) == 0
+    assert "T3V1" in capsys.readouterr().out
+    assert main(["layout", "(4,2):(2,1)", "--tiler", "(M,4)", "--set", "M=2"]) == 0
     assert "T3V1" in capsys.readouterr().out
     assert main(["layout", "(M,2)"]) == 1
     assert "cutelite: viz: (M,2):(1,M) is known at launch only" in capsys.readouterr().err
@@ -194,8 +197,10 @@ def test_an_mma_at_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         ("WarpMmaOp(f16", "is no MMA operation"),
         ("CopyUniversalOp()", "such as 'WarpMmaOp"),
         ("WarpMmaOp()", "missing 2 required"),
+        ("WarpMmaOp(f16, f(3))", "f(3) is neither a dtype nor a literal"),
+        ("WarpMmaOp(f16, f32) --bits 8", "--bits are for a layout"),
     ):
-        assert main(["layout", text]) == 1
+        assert main(["layout", *text.split(" --bits ")[:1], *(["--bits", "8"] if "--bits" in text else [])]) == 1
         assert why in capsys.readouterr().err
     assert main(["layout", "WarpMmaOp(f16, i32)"]) == 1
     assert "does not multiply f16 by f16 into i32" in capsys.readouterr().err
@@ -221,6 +226,9 @@ def test_notebooks() -> None:
     ("make", "message"),
     [
         (lambda: picture("(M,4)"), "give the dims values"),
+        (lambda: picture("(M,4)", dims={"M": 2, "N": 3}), "\\(M,4\\) has no dim N"),
+        (lambda: picture("(M,4)", dims={"M": 2.0}), "M is 2.0, but must be a whole number"),  # type: ignore[dict-item]
+        (lambda: picture("(2,4)", tiler="8", bits=16), "give one of both"),
         (lambda: picture("S<1,2,3>"), "is no layout"),
         (lambda: picture("(2,2)", form="pdf"), "must be text, svg, html or latex"),
         (lambda: owners(make_identity_layout((2, 2)), (2, 2)), "gives coordinates, not indices"),
