@@ -10,7 +10,7 @@ from cutelite import ops, toolchain
 from cutelite.builds import collector
 from cutelite.builds.build import Build
 from cutelite.ir.function import Function
-from cutelite.ir.types import Scalar, TensorMap
+from cutelite.ops.parameters import kinds
 from cutelite.options import Options
 from cutelite.passes.written import written_parameters
 from cutelite.target import Target
@@ -79,7 +79,7 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         arch=build.target.arch,
         cubin=cubin.image if cubin else b"",
         ptx="" if libraries(build) else build.portable_ptx,  # PTX that still has to be linked cannot be loaded
-        params=parameter_kinds(final),
+        params=kinds(final),
         static_smem=usage.smem_static if usage else 0,
         dynamic_smem=final.attrs.get("smem_bytes", 0),
         block=(x, y, z),
@@ -115,17 +115,3 @@ def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:
         "constants": {str(bank): size for bank, size in cubin.constants.items()},
         "log": "".join(line for line in cubin.log.splitlines(True) if "Compile time = " not in line),
     }
-
-
-def parameter_kinds(function: Function) -> tuple[str, ...]:
-    """Return the kind of each kernel parameter as `cutelite_rt` packs it: parameters, then dims."""
-    kinds = []
-    for value in (*function.params, *function.dims.values()):
-        match value.type:
-            case Scalar(name=name):
-                kinds.append(name)
-            case TensorMap():
-                kinds.append("tensormap")
-            case _:
-                kinds.append("ptr")
-    return tuple(kinds)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from cutelite.builds.artifact import parameter_kinds
 from cutelite.builds.build import Build
 from cutelite.builds.findings import first_of
 from cutelite.builds.source import Source
 from cutelite.config import ConfigError
 from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
 from cutelite.ir.function import Function
+from cutelite.ops.parameters import kinds
 from cutelite.options import OptionError
 from cutelite.toolchain import ToolchainError
 from cutelite_rt.gpu.params import ParameterLayout
@@ -46,7 +46,7 @@ def _hooks_blame(build: Build | None) -> str:
 
 def check_parameters(front: Function, source: Source) -> None:
     """Check that the parameters of a kernel, whose IR is `front`, have room. Errors: `CompileError`."""
-    size = ParameterLayout(parameter_kinds(front)).size
+    size = ParameterLayout(kinds(front)).size
     if size > MOST_PARAMETER_BYTES:
         text = f"the kernel's parameters have {size} bytes, and there is room for {MOST_PARAMETER_BYTES}"
         mistake = Mistake("parameters", text, help="pass them in an array")

@@ -27,8 +27,9 @@ from cutelite.ir.types import boolean, i32, meet
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_dtype, as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor
-from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, choose, logical_and, logical_not, logical_or, truth
 from cutelite.layout import DimExpr, prove_le, prove_lt
+from cutelite.ops.arith import Choose
 from cutelite.ops.tensor import TensorMake
 
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
@@ -385,7 +386,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
 
 
 def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
-    """Return the item that a run-time index names, by a select for each.
+    """Return the item that a run-time index names.
 
     An index out of range names the first; the simulator, and kernels with assertions, stop there.
 
@@ -414,16 +415,15 @@ def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
         for i, item in enumerate(items):
             if not isinstance(item, (RuntimeNumber, DimExpr, int, float)):
                 raise _not_alike(first, item, i)
-        return functools.reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), first)
+        return choose(key, items)
     least = first.value.type
     for i, item in enumerate(items):  # arrays of one annotation may be aligned differently
         found = meet((least, item.value.type)) if isinstance(item, Tensor) else None
         if found is None:
             raise _not_alike(first, item, i)
         least = found
-    addresses = [wrap(as_value(item, least)).ptr for item in items]
-    address = functools.reduce(lambda a, i: where(key == i, addresses[i], a), range(1, len(items)), addresses[0])
-    return emit(TensorMake(address.value, least))
+    addresses = [wrap(as_value(item, least)).ptr.value for item in items]
+    return emit(TensorMake(emit(Choose(key.value, tuple(addresses))).value, least))
 
 
 def _no_elements(obj: Any) -> CompileError:

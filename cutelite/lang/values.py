@@ -7,7 +7,8 @@ compile-time values alone are executed by Python and never come here. The type i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 from cutelite import ops
@@ -419,6 +420,14 @@ def where(cond: Any, a: Any, b: Any) -> Any:
             condition, x = fragments.together(condition, x)
             _, y = fragments.together(condition, y)
     return emit(arith.Select(condition, x, y))
+
+
+def choose(key: Scalar, items: Sequence[Any]) -> Any:
+    """Return the number that `key` numbers, the first if none does; all are evaluated."""
+    if not all(isinstance(x, (Scalar, DimExpr, int, float)) for x in items):
+        return reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), items[0])
+    dtype = meeting_type(items)
+    return emit(arith.Choose(key.value, tuple(_element(x, dtype) for x in items)))
 
 
 # Vectors made of numbers.

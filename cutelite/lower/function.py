@@ -1,8 +1,8 @@
 """A function as one LLVM module: signature, blocks, phis, attributes and metadata.
 
 ABI: the parameters in order (a scalar as its LLVM type, but bool and 8-bit floats as i8; a tensor in, or pointer to,
-global memory as a pointer; a TMA descriptor by value, 128 bytes), then one i32 or i64 for each named dim. All shared
-memory is one external array, whose size is given at launch.
+global memory as a pointer; a TMA descriptor by value, 128 bytes), then one i32 or i64 for each named dim. Those of a
+table (`ops.parameters`) are an array by value. All shared memory is one external array, whose size is given at launch.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cutelite.lower.structure import STRUCTURE, missing, part
 from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, merged, shares
 from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
+from cutelite.ops.parameters import parameters, tables
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
 
@@ -122,12 +123,29 @@ class _Module:
         return "ptx_kernel void" if returned is None else "void" if returned == "void" else leaf(SCALARS[returned])
 
     def _signature(self) -> str:
-        params = [self._param(value) for value in self.function.params]
-        for value in self.function.dims.values():
-            above = I32_DIM_LIMIT + 1 if value.type == i32 else -(1 << 63)  # 2**63, as LLVM writes it
-            self.w.names[value] = name = self.w.fresh()
-            params.append(f"{leaf(value.type)} noundef range({leaf(value.type)} 0, {above}) {name}")
+        w, values = self.w, parameters(self.function)
+        given = tables(self.function)
+        held = {table.first + i: (table, offset) for table, _ in given for i, offset in enumerate(table.offsets)}
+        params, dims = [], {*self.function.dims.values()}
+        for i, value in enumerate(values):
+            if i not in held:
+                params.append(self._dim(value) if value in dims else self._param(value))
+            elif i == (table := held[i][0]).first:
+                shape = f"[{table.bytes} x i8]) align {table.align}"
+                params.append(f'ptr byval({shape} "nvvm.grid_constant" %table{i}')
+        for i, (table, offset) in held.items():
+            w.entry.append(f"  %item{i} = getelementptr inbounds i8, ptr %table{table.first}, i32 {offset}")
+            t = values[i].type
+            in_memory = memory(t) if isinstance(t, Scalar) else leaf(t)
+            w.names[values[i]] = name = w.fresh()
+            w.entry.append(f"  {name} = load {in_memory}, ptr %item{i}")
+        w.places = {op: place for _, read in given for op, place in read.items()}
         return ", ".join(params)
+
+    def _dim(self, value: Value) -> str:
+        above = I32_DIM_LIMIT + 1 if value.type == i32 else -(1 << 63)  # 2**63, as LLVM writes it
+        self.w.names[value] = name = self.w.fresh()
+        return f"{leaf(value.type)} noundef range({leaf(value.type)} 0, {above}) {name}"
 
     def _param(self, value: Value) -> str:
         w, t = self.w, value.type

@@ -20,6 +20,24 @@ def const(w: Writer, op: Any) -> None:
     w.names[op.result] = constant(op.value, op.type)
 
 
+def choose(w: Writer, op: Any) -> None:
+    """Write a load at a computed address, where the items are a table of parameters, else selects."""
+    t, key, wide = leaf(op.result.type), w.one(op.key), max(32, op.key.type.bits)
+    if op.key.type.bits < wide:
+        key = w.convert("sext" if op.key.type.signed else "zext", key, leaf(op.key.type), f"i{wide}")
+    place = w.places.get(op)
+    if place is None:
+        name = w.one(op.items[0])
+        for i, item in enumerate(op.items[1:], 1):
+            name = w.define(f"select i1 {w.define(f'icmp eq i{wide} {key}, {i}')}, {t} {w.one(item)}, {t} {name}")
+        w.names[op.result] = name
+        return
+    key = w.define(f"select i1 {w.define(f'icmp ult i{wide} {key}, {len(op.items)}')}, i{wide} {key}, i{wide} 0")
+    distance = w.define(f"add i{wide} {w.define(f'mul i{wide} {key}, {place.step}')}, {place.offset}")
+    address = w.define(f"getelementptr inbounds i8, ptr %table{place.table.first}, i{wide} {distance}")
+    w.names[op.result] = w.define(f"load {t}, ptr {address}")
+
+
 def vec_make(w: Writer, op: Any) -> None:
     w.names[op.result] = tuple(name for item in op.items for name in w.elements(item))
 
@@ -82,6 +100,7 @@ def part(module: str) -> Any:
 
 STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "const": const,
+    "choose": choose,
     "vec.make": vec_make,
     "vec.splat": vec_splat,
     "vec.undefined": vec_undefined,

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cutelite.ir.function import Value
+from cutelite.ir.op import Op
 from cutelite.lower.types import merged, vector
+from cutelite.ops.parameters import Place
 
 ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0", "i1": "false"}
 
@@ -24,6 +26,7 @@ class Writer:
         self.declared: dict[str, None] = {}  # in order
         self.globals: dict[str, str] = {}  # names of constants
         self.structs: dict[tuple[str, ...], str] = {}  # names of structs, by the types of their members
+        self.places: dict[Op, Place] = {}  # where ops find what they choose among, if that is parameters
         self.note = ""
         self.profiled = False
         self.recorded = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import LOCAL_BYTES, Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
+from cutelite.ir.types import LOCAL_BYTES, Ptr, Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
 from cutelite.ops.address import among
 from cutelite.ops.convert import rounded
 
@@ -538,6 +538,30 @@ class Select(Op):
     def simulate(self, lanes: Lanes) -> None:
         cond, a, b = lanes.get(self.cond), lanes.get(self.a), lanes.get(self.b)
         lanes.define(np.where(cond.reshape(cond.shape + (1,) * (a.ndim - cond.ndim)), a, b))
+
+
+@op("choose", source="none: an indexed load of a parameter, or selects")
+class Choose(Op):
+    """The item of `items` that the integer `key` numbers; the first for a key out of range.
+
+    Items that are parameters in a row stay with it, as a table in parameter space: `tabulate_parameters`.
+    """
+
+    key: Value
+    items: tuple[Value, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.items[0].type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.key.type, Scalar) or not self.key.type.is_int:
+            yield Problem("key", f"the key is {self.key.type}, not an integer")
+        elif len(kinds := {item.type for item in self.items}) != 1 or not isinstance(*kinds, (Scalar, Ptr)):
+            yield Problem("items", f"choose takes numbers or addresses of one type, not {sorted(map(str, kinds))}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        key, items = lanes.get(self.key), np.stack([lanes.get(item) for item in self.items])
+        lanes.define(items[np.where((key >= 0) & (key < len(items)), key, 0), np.arange(len(key))])
 
 
 @op("vec.make", source="LLVM LangRef: insertelement")

@@ -12,7 +12,7 @@ from typing import Any
 from cutelite.ir.function import Value
 from cutelite.ir.op import REGISTRY, Op
 from cutelite.ir.types import Scalar, boolean
-from cutelite.ops.arith import Cmp, Const, Select
+from cutelite.ops.arith import Choose, Cmp, Const, Select
 from cutelite.ops.memory import PtrAdd
 
 
@@ -129,6 +129,8 @@ def simplify(op: Op, emit: Emit) -> Value | None:
     """Return a value equal to the result of `op`, which is not emitted yet; None if it cannot be simplified."""
     if isinstance(op, Select):
         return _select(op)
+    if isinstance(op, Choose):
+        return _choose(op)
     t = op.result.type
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or isinstance(op, Cmp):
         return None
@@ -149,6 +151,13 @@ def _select(op: Select) -> Value | None:
         return op.a
     cond = op.cond.op.value if isinstance(op.cond.op, Const) else None
     return None if cond is None else op.a if cond else op.b
+
+
+def _choose(op: Choose) -> Value | None:
+    key = known_integer(op.key)
+    if key is None:
+        return op.items[0] if len({*op.items}) == 1 else None
+    return op.items[key if 0 <= key < len(op.items) else 0]
 
 
 def known_integer(value: Value) -> int | None:

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.export import cstub
 from cutelite_rt.gpu.attributes import Attribute
-from cutelite_rt.gpu.params import ParameterLayout
 from cutelite_rt.launcher.outcomes import WORKSPACE, Moved
 from cutelite_rt.signature.kinds import Signature
 from cutelite_rt.signature.table import Table
@@ -107,7 +106,7 @@ def _body(
 
 
 def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
-    layout = ParameterLayout(step.artifacts[0].params)
+    layout = cstub.layout_of(name, step.artifacts)
     yield f"    {{\n        _Alignas(128) unsigned char at[] = {cstub.braces(step.packed or b'0')};\n"
     for move in step.moved:
         offset = layout.offsets[move.parameter]
@@ -125,7 +124,7 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
             f"            on.leaf = {name}_leaves + {max(move.array, 0)};\n"
             f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
         )
-    pointers = ", ".join(f"at + {offset}" for offset in layout.offsets) or "NULL"
+    pointers = ", ".join(f"at + {offset}" for offset in layout.starts) or "NULL"
     more = "NULL"
     if step.attributes:
         more = "attributes"

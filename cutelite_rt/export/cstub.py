@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.export.bundle import Bundle, Variant, rank_of
+from cutelite_rt.gpu.params import KINDS, ParameterLayout
 from cutelite_rt.gpu.tensormap import MapForm
 from cutelite_rt.signature.data import Nested, Unsupported
 from cutelite_rt.signature.kinds import Array, Leaf, Signature
@@ -48,7 +49,7 @@ auto break case char const continue default do double else enum extern float for
 
 _TAKEN = C_WORDS | frozenset(  # and names that our functions use
     """
-    kernel program launch stream shape memory strides told unsure later on parameters bad by_rule call deferred
+    kernel program launch stream shape memory packed strides told unsure later on parameters bad by_rule call deferred
     leaf_words i64 u64 memcpy
     """.split()  # noqa: SIM905
 )
@@ -103,6 +104,15 @@ def arguments_of(kernel: str, signature: Signature, own: str) -> list[Argument]:
     if len({*names}) != len(names):
         raise ValueError(f"{kernel} has parameters that C would have one name for: {', '.join(names)}")
     return found
+
+
+def layout_of(name: str, artifacts: Sequence[Artifact]) -> ParameterLayout:
+    """Return how a kernel's parameters are passed. Errors: ValueError where its architectures have it differently."""
+    if len({artifact.params for artifact in artifacts}) > 1:
+        raise ValueError(
+            f"{name}: code for one architecture takes parameters as an array, and that for another does not"
+        )
+    return ParameterLayout(artifacts[0].params)
 
 
 def tables(name: str, table: Table) -> str:
@@ -279,8 +289,14 @@ class _Part:
             f"    call on = {{.is = (const void *){name}_tables, .memory = memory, .kernel = &{name}_rule,\n"
             "               .told = told, .unsure = unsure, .later = later};\n"
         )
-        pointers = ", ".join(f"memory + {at}" for at in places) or "NULL"
-        yield f"    void *parameters[] = {{{pointers}}};\n    cutelite_launch shape = *launch;\n    int bad;\n"
+        layout = layout_of(name, self.variant.artifacts)
+        apart = len(layout.starts) == len(layout.offsets)  # none is an array
+        pointers = ", ".join(f"memory + {at}" for at in places)
+        if not apart:
+            yield f"    _Alignas(16) char packed[{layout.size}];\n"
+            pointers = ", ".join(f"packed + {at}" for at in layout.starts)
+        yield f"    void *parameters[] = {{{pointers or 'NULL'}}};\n"
+        yield "    cutelite_launch shape = *launch;\n    int bad;\n"
         numbers = {i: n for n, (i, _) in enumerate(self.arrays)}
         for i, argument in enumerate(self.arguments):
             its = {"leaf": i, "array": numbers.get(i, 0), "to": f"memory + {places[i]}", "name": argument.c_name}
@@ -288,6 +304,8 @@ class _Part:
         yield f"    if ((bad = fit_dims(&on, {name}_maps))) return bad;\n"
         if self.grid:
             yield "    if (by_rule && (bad = grid_of_dims(&on, shape.grid))) return bad == NOTHING ? 0 : -1;\n"
+        for kind, at, place in () if apart else zip(layout.kinds, layout.offsets, places, strict=True):
+            yield f"    memcpy(packed + {at}, memory + {place}, {KINDS[kind][0]});\n"
         yield f"    return launch_kernel(&{name}_rule, kernel, &shape, parameters);\n"
 
     def _tvm_ffi(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.params import CONTINUED
 from cutelite_rt.gpu.params import KINDS as PARAMETERS
 from cutelite_rt.signature.data import KINDS, MOST_DEPTH, Count, Positive, dims_of
 from cutelite_rt.signature.kinds import Parameter, Signature, mentioned
@@ -64,7 +65,7 @@ def check_artifact(artifact: Artifact) -> None:
     if not _ARCH.fullmatch(artifact.arch):
         raise _wrong("artefact.arch", artifact.arch, "an architecture, such as sm_90a")
     for i, kind in enumerate(artifact.params):
-        if kind not in PARAMETERS:
+        if kind.removeprefix(CONTINUED * (i > 0)) not in PARAMETERS:
             raise _wrong(f"artefact.params[{i}]", kind, "the kind of a parameter")
     for field, count in (("block", 3), ("cluster", 3), ("built_with", 2)):
         if (value := getattr(artifact, field)) is not None and len(value) != count:
@@ -78,7 +79,7 @@ def check_variant(signature: Any, artifacts: Sequence[Artifact]) -> None:
         raise ArtifactError("a signature of the exported kernel has no code")
     wanted = signature.packs_as()
     for artifact in artifacts:
-        if list(artifact.params) != wanted:
+        if [kind.removeprefix(CONTINUED) for kind in artifact.params] != wanted:
             raise _wrong("params", artifact.params, f"{', '.join(wanted)}, as its signature says")
         if artifact.block is None:
             raise _wrong("block", None, "a block")

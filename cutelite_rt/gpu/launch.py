@@ -96,10 +96,13 @@ class Function:
     def takes_one_buffer(self) -> bool:
         """True where all parameters can be passed as one buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) laid out as `layout`.
 
-        For kernels with tensor maps the driver has other offsets, from 48 on (cuFuncGetParamInfo).
+        For kernels with tensor maps the driver has other offsets, from 48 on (cuFuncGetParamInfo). With arrays of
+        parameters, which no kernel has beside tensor maps, there is no other way.
         """
         if not self.layout.kinds or "tensormap" in self.layout.kinds:
             return False
+        if len(self.layout.starts) < len(self.layout.offsets):
+            return True
         try:
             places = [self.driver.call("cuFuncGetParamInfo", self.handle, i) for i in range(len(self.layout.kinds))]
         except CudaError as error:

@@ -1,8 +1,8 @@
 """Kernel parameters as bytes, which cuLaunchKernelEx copies into a kernel's parameter space.
 
 In: the kinds of a kernel's parameters and one value for each. Out: a buffer, laid out as PTX lays out `.param` space,
-and an array of pointers into it, one per parameter. The compiled launcher writes the same bytes at the same
-`ParameterLayout.offsets`.
+and an array of pointers into it, one for each parameter of the machine code. The compiled launcher writes the same
+bytes at the same `ParameterLayout.offsets`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from cutelite_rt.dtype import DTYPES
 TENSORMAP_BYTES = 128
 # CUDA 12 aligns CUtensorMap to 64 bytes and CUDA 13 to 128 on the host; parameter space needs 64 (PTX ISA, tensormap).
 _HOST_ALIGNMENT = 128
+
+CONTINUED = "+"
+"""Stands before the kind of a parameter that is one with that before it."""
 
 # kind -> (bytes, alignment, `struct` format)
 KINDS = {
@@ -85,11 +88,13 @@ class ParameterLayout:
 
     kinds      for each parameter a dtype code, 'ptr' (a device address) or 'tensormap' (128 bytes)
     offsets    in bytes; each parameter is aligned to its own size (a tensor map to 64)
+    starts     the offsets of those that the machine code has; '+' before a kind says that it has it and the one before
+               as one, an array
     size       of all parameters, in bytes
     """
 
-    def __init__(self, kinds: Sequence[str]) -> None:
-        self.kinds = tuple(kinds)
+    def __init__(self, given: Sequence[str]) -> None:
+        self.kinds = tuple(kind.removeprefix(CONTINUED) for kind in given)
         offsets = []
         layout = "<"
         end = 0
@@ -100,6 +105,7 @@ class ParameterLayout:
             offsets.append(offset)
             end = offset + size
         self.offsets = tuple(offsets)
+        self.starts = tuple(at for at, kind in zip(offsets, given, strict=True) if not kind.startswith(CONTINUED))
         self.size = end
         self._struct = struct.Struct(layout)
         self._encoders = [(i, _ENCODERS[kind]) for i, kind in enumerate(self.kinds) if kind in _ENCODERS]
@@ -148,7 +154,7 @@ class Parameters:
         self._start = -address % _HOST_ALIGNMENT
         self._base = base = address + self._start
         self.places = tuple(base + offset for offset in layout.offsets)
-        self._pointers = (ctypes.c_void_p * len(layout.offsets))(*self.places)
+        self._pointers = (ctypes.c_void_p * len(layout.starts))(*(base + start for start in layout.starts))
         self.address = ctypes.addressof(self._pointers)
 
     def write(self, values: Sequence[Any]) -> None:

@@ -151,8 +151,12 @@ class Stub:
 
     def _launched(self, config: Any, pointers: Any) -> None:
         at = config.contents
-        kinds = self.bundle.variants[0].artifacts[0].params
-        values = [ctypes.string_at(pointers[i], KINDS[kind][0]) for i, kind in enumerate(kinds)]
+        layout = rt.ParameterLayout(self.bundle.variants[0].artifacts[0].params)
+        values: list[bytes] = []
+        for kind, offset in zip(layout.kinds, layout.offsets, strict=True):
+            values += [b""] * (offset in layout.starts)
+            start = layout.starts[len(values) - 1]
+            values[-1] = ctypes.string_at(pointers[len(values) - 1], offset - start + KINDS[kind][0])
         attributes = [list(at.attributes[i])[0:5] for i in range(at.count)]
         self.launches.append((tuple(at.grid), tuple(at.block), at.smem, at.stream or 0, attributes, values))
 
@@ -591,3 +595,25 @@ def test_items_and_addresses(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -
     for second, at in ((b, 0x20002), (short, 0x20000)):
         _, live = said(lambda second=second, at=at: addressed[1, 32]([a, second], at, 8))
         assert stub.launch((1, 1, 1), tensor(a), tensor(second), address(at), 8) == -1 and stub.error == live
+
+
+@cl.kernel(block=32)
+def gathered(by: f32, ps: list[cl.Pointer[f32]], ns: tuple[cl.i32, ...], out: Tensor[f32, (kernels.N,)]) -> None:
+    which = ns[0]
+    out[0] = ps[which][0] * by + f32(ns[which])
+
+
+def test_parameters_that_are_one_in_c(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    """A run-time index chooses among them, so they are one array for the kernel, and apart for its caller."""
+    out, ps, ns = on_gpu((8,)), [0x20000 + 64 * i for i in range(5)], tuple(range(7, 12))
+    bundle = gathered.export(None, 2.0, ps, ns, out)
+    stub = Stub(bundle, tmp_path)
+    given = *map(ctypes.c_uint64, ps), *map(ctypes.c_int32, ns)
+    assert stub.launch((1, 1, 1), ctypes.c_float(2.0), *given, tensor(out)) == 0, stub.error
+    values = [struct.pack("<f", 2.0), struct.pack("<5Q", *ps), struct.pack("<5i", *ns)]
+    assert stub.launches[-1][-1] == [*values, struct.pack("<Q", out.pointer), struct.pack("<i", 8)]
+    gathered[1](2.0, ps, ns, out)
+    rt.load_kernel(bundle.to_bytes())[1](2.0, ps, ns, out)
+    for _, _, parameters in cuda.launches[-2:]:
+        pointers = (ctypes.c_uint64 * 5).from_address(parameters)
+        assert [ctypes.string_at(at, len(value)) for at, value in zip(pointers, values, strict=False)] == values

@@ -15,6 +15,7 @@ from cutelite import Pointer, Tensor, f32, i32
 from cutelite.dispatch import ArgumentError
 from cutelite.lang.annotations import pointer_annotation
 from cutelite_rt.launcher import native
+from tests.dispatch.alike import with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.dispatch.test_launcher import launched, made, plain, reuses
@@ -51,6 +52,18 @@ def test_pointers_are_indexed_at_run_time() -> None:
     which = np.array([0, 2, 1, 1, 0, 2, 2, 0], np.int32)
     cl.kernel(_gathered)[1, 32](ps, which, out)
     np.testing.assert_array_equal(out, which * 100.0 + np.arange(8))
+
+
+def test_the_launcher_passes_a_list_as_one(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, by_python = plain(_gathered), plain(_gathered)
+    which, out = on_gpu((8,), "i32"), on_gpu((8,))
+    lists = [[0x20000 + 64 * i + at for i in range(6)] for at in (0, 4096)]
+    expected = [launched(by_python, cuda, (1, 32), ps, which, out) for ps in lists]
+    launched(kernel, cuda, (1, 32), lists[0], which, out)  # which tells how many there are
+    launched(with_launcher(kernel), cuda, (1, 32), lists[0], which, out)
+    assert kernel.compile(lists[0], which, out, block=32).artifact.params[:6] == ("ptr", *["+ptr"] * 5)
+    reuses(kernel, monkeypatch)
+    assert [launched(kernel, cuda, (1, 32), ps, which, out)[3] for ps in lists] == [each[3] for each in expected]
 
 
 def test_what_is_an_address(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:

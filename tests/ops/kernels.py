@@ -9,7 +9,6 @@ import numpy as np
 import cutelite.lang.tensor  # noqa: F401  # by which tensors are wrapped
 import cutelite_rt as rt
 from cutelite import lower, passes, sim, toolchain
-from cutelite.builds.artifact import parameter_kinds
 from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
@@ -17,6 +16,7 @@ from cutelite.ir.types import SCALARS, Scalar, Tensor
 from cutelite.lang.emit import wrap
 from cutelite.layout import Layout
 from cutelite.ops.control import Ret
+from cutelite.ops.parameters import kinds
 from cutelite.target import Target
 from tests.places import on_device
 
@@ -63,7 +63,7 @@ def assembled(function: Function, target: Target) -> rt.Artifact:
     final = passes.run(passes.PIPELINE, function, passes.Context(target))
     cubin = toolchain.to_cubin(toolchain.to_ptx(lower.to_llvm(final, target), target), target)
     smem = final.attrs.get("smem_bytes", 0)
-    return rt.Artifact(final.name, target.arch, cubin.image, params=parameter_kinds(final), dynamic_smem=smem)
+    return rt.Artifact(final.name, target.arch, cubin.image, params=kinds(final), dynamic_smem=smem)
 
 
 def run_gpu(

@@ -134,6 +134,7 @@ ROWS = [
         arrays(np.where),
         shown="bool i8 i8; bool vec<f32,3> vec<f32,3>",
     ),
+    Row(arith.Choose, "an item of a tuple, numbered at run time", case="choose", tested="tests/ops/test_choose.py"),
     Row(arith.VecMake, "vectors of several numbers", case="vec", tested="tests/ops/test_ops_together.py"),
     Row(arith.VecSplat, "cl.full", case="vec", tested="tests/atoms/test_fragments.py"),
     Row(arith.VecUndefined, "cl.wgmma.undefined", case="vec", tested="tests/hopper/test_wgmma.py"),

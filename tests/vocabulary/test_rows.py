@@ -17,7 +17,7 @@ from tests.vocabulary.row import Row, Spelling
 
 ROOT = Path(__file__).resolve().parents[2]
 UNSPELLED = re.compile(
-    r"(call|const|vec|br|breakpoint|variable|cond_br|ret|unreachable|assert|printf|profile|record|dim|rmem|tensor)\b.*"
+    r"(call|choose|const|vec|br|breakpoint|variable|cond_br|ret|unreachable|assert|printf|profile|record|dim|rmem|tensor)\b.*"
 )
 """Ops that a pass replaces, or that `lower` writes itself."""
 COMPOSED = {

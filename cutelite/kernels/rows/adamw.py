@@ -111,6 +111,15 @@ class Parts:
             clear_counter(self.counter, self.known[0], end)
 
 
+def holder(starts: Any, tile: Any) -> Any:
+    """Return the number of the tensor that has a tile: the last that starts no later. All end at the last start."""
+    which, last = i32(0), len(starts) - 1
+    for bit in reversed(range((last - 1).bit_length())):
+        further = min(which + (1 << bit), last)
+        which = cl.where(tile >= starts[further], further, which)
+    return which
+
+
 @cache
 def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     """Make the kernel for parameters whose p, g, m, v and, where there is one, master have these dtypes.
@@ -148,9 +157,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
         step, parts = Step.told(step, numbers), Parts.create(tiles, counter)
         tile: Any = parts.first()
         while tile < tiles:
-            which = i32(0)
-            for start in starts[1:-1]:
-                which += (tile >= start).to(i32)
+            which = holder(starts, tile)
             arrays, length, begin = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which], starts[which]
             whole = begin + (length // size).to(i32)  # tiles before this one are
 
