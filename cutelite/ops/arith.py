@@ -556,7 +556,7 @@ class Choose(Op):
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.key.type, Scalar) or not self.key.type.is_int:
             yield Problem("key", f"the key is {self.key.type}, not an integer")
-        elif len(kinds := {item.type for item in self.items}) != 1 or not isinstance(*kinds, (Scalar, Ptr)):
+        elif len(kinds := {item.type for item in self.items}) != 1 or not isinstance(self.items[0].type, (Scalar, Ptr)):
             yield Problem("items", f"choose takes numbers or addresses of one type, not {sorted(map(str, kinds))}")
 
     def simulate(self, lanes: Lanes) -> None:

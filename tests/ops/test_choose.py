@@ -11,10 +11,10 @@ import pytest
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Pointer, Tensor, f32, i32
+from cutelite import Pointer, Tensor, f32, i32, u8
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.parser import parse_function
-from cutelite.ir.types import f16, i8, i64, u8
+from cutelite.ir.types import i8, i64
 from cutelite.lang.promotion import to_dtype
 from cutelite.ops.arith import Choose
 from cutelite.ops.parameters import kinds
@@ -98,14 +98,14 @@ def test_slices_of_one_list_are_one_table() -> None:
 class Part:
     n: i32
     x: Pointer[f32]
-    by: f16
+    by: u8
 
 
 def _parts(parts: list[Part], which: Tensor[i32, (None,)], out: Vector) -> None:
     i = cl.thread_idx.x
     if i < N:
         part = parts[which[i]]
-        out[i] = part.x[i] * part.by.to(f32) + part.n.to(f32)
+        out[i] = part.x[i] * f32(part.by) + f32(part.n)
 
 
 def test_structures_are_chosen_field_by_field() -> None:
