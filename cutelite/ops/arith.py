@@ -544,7 +544,7 @@ class Select(Op):
 class Choose(Op):
     """The item of `items` that the integer `key` numbers; the first for a key out of range.
 
-    Items that are parameters in a row stay with it, as a table in parameter space: `tabulate_parameters`.
+    Items that are parameters in a row stay with it, as a table in parameter space (`ops.parameters`).
     """
 
     key: Value
