@@ -119,7 +119,8 @@ def test_structures_are_chosen_field_by_field() -> None:
 
 
 def _sums(xs: list[Pointer[f32]], ys: list[Pointer[f32]], ends: list[i32], out: Vector) -> None:
-    i, which = cl.block_idx.x, i32(0)
+    i: i32 = cl.block_idx.x
+    which: Any = i32(0)
     for bit in reversed(range((len(ends) - 1).bit_length())):
         further = min(which + (1 << bit), len(ends) - 1)
         which = cl.where(i >= ends[further], further, which)
