@@ -603,15 +603,6 @@ def test_more_parameters_than_a_kernel_has_room_for() -> None:
         cl.kernel(space["many"])[1, 32](*range(4100))
 
 
-def test_a_register_tensor_of_more_than_a_threads_local_memory() -> None:
-    @cl.kernel(block=32)
-    def large(x: Tensor[i32, (1,)]) -> None:
-        x[0] = cl.make_rmem_tensor(i32, 200_000)[x[0]]
-
-    with pytest.raises(CompileError, match="a thread has 524288 bytes of local memory, and this tensor 800000"):
-        large.compile()
-
-
 def test_a_kernel_says_what_it_is_for_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     @cl.kernel(arch="blackwell")
     def which(out: Tensor[i32, (1,)]) -> None:

@@ -111,13 +111,6 @@ def test_kernels_launch_nothing() -> None:
         with pytest.raises(CompileError, match=f"{said} is launched in a kernel, and only the host launches"):
             within.compile(whole=whole)
 
-    @cl.kernel(block=64)
-    def compiling(x: Tensor[f32, (N,)]) -> None:
-        compiling.compile()
-
-    with pytest.raises(CompileError, match=r"Kernel.compile\(\) is called on the host, not in a kernel"):
-        compiling.compile()
-
 
 class Adding:
     @cl.program

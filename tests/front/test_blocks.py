@@ -128,19 +128,6 @@ def test_what_an_exception_holds_may_be_run_time_numbers() -> None:
     assert "assertfail" in ptx and "vprintf" in ptx
 
 
-def test_a_raise_that_all_threads_come_to_is_an_error_of_the_compile() -> None:
-    @cl.kernel(block=1)
-    def kernel(x: Tensor[i32, (N,)], n: cl.Constexpr[int]) -> None:
-        if x[0] > 0:
-            x[1] = 0
-            if n > 2:
-                raise ValueError(f"{n} is too many")
-
-    kernel.compile(n=2)
-    with pytest.raises(CompileError, match="ValueError: 3 is too many"):
-        kernel.compile(n=3)
-
-
 class HalfAManager:
     def __enter__(self) -> None: ...
 

@@ -466,16 +466,6 @@ def test_next_moves_an_iterator_on():
     same(f, *pairs())
 
 
-def test_next_is_the_same_for_all_threads():
-    def kernel(out, a):
-        it = iter((1, 2))
-        if a > 0:
-            out[0] = next(it)
-
-    with pytest.raises(CompileError, match=r"next\(\) would change a compile-time iterator under a run-time condition"):
-        compiled(kernel, out=array(i32, 1), a=i32)
-
-
 @pytest.mark.parametrize(
     "body",
     ["for i in cl.static_range(10**9): out[0] = i", "x = list(range(10**18))", "x = sum(range(10**9))",

@@ -164,27 +164,7 @@ def test_threads_that_part_and_meet_again(function):
         assert [tuple(row) for row in out.tolist()] == [function(*given) for given in inputs]
 
 
-def test_a_kernel_returns_nothing():
-    kernel = kernel_of(lambda a: a, 1, i32)
-    compiled(kernel, out=array(i32, 1, 48), a0=i32)
-
-    def returning(out, a):
-        if a > 0:
-            return
-        return a
-
-    with pytest.raises(CompileError, match="a kernel returns nothing"):
-        compiled(returning, out=array(f32, 1), a=i32)
-
-
 def test_blocks_that_nobody_reaches_are_dropped():
-    def kernel(out, a):
-        while True:
-            out[0] = a
-
-    with pytest.raises(CompileError, match="this loop never ends"):
-        compiled(kernel, out=array(i32, 1), a=i32)
-
     def waits(out, a):
         n = a
         while True:

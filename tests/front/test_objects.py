@@ -428,7 +428,6 @@ THING = type("Thing", (), {})()
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("OUTSIDE.append(a)", "`.append()` would change a list that this kernel did not make"),
         ("SETTINGS['x'] = a", "assigning to an item would change a dict that this kernel did not make"),
         ("THING.x = 1", "assigning to `.x` would change a Thing that this kernel did not make"),
         ("list.append(OUTSIDE, a)", "would change a list that this kernel did not make"),
@@ -436,19 +435,16 @@ THING = type("Thing", (), {})()
         ("COUNTS.fill(a.dtype.bits)", "`fill()` would change a ndarray that this kernel did not make"),
         ("np.add(COUNTS, 1, out=COUNTS)", "`add()` would change a ndarray that this kernel did not make"),
         ("np.put(COUNTS, [0], [7])", "`put()` would change a ndarray that this kernel did not make"),
-        ("xs = []\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time list under a run-time"),
         ("xs = []\nfor i in range(a):\n    xs += [i]", "`+=` would change a compile-time list under a run-time"),
         (
             "xs = [1, 2]\nwhile a > 0:\n    xs[0] = a\n    a -= 1",
             "assigning to an item would change a compile-time list",
         ),
-        ("p = Pair(1, 2)\np.x = 3", "the attribute `x` of a Pair cannot be assigned"),
         ("p = State(1)\np.index = 3", "the attribute `index` of a State cannot be assigned"),
         ("a.x = 3", "the attribute `x` of a run-time i32 cannot be assigned"),
         ("t = (1, 2)\nt[0] = 1", "a tuple cannot be changed"),
         ("object.__setattr__(THING, 'x', 1)", "would change a Thing that this kernel did not make"),
         ("setattr(THING, 'x', 1)", "`setattr()` cannot be used in a kernel"),
-        ("a = a.foo", "a run-time i32 has no attribute `foo`"),
         ("x = State(1).idnex", "did you mean `index`?"),
         ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
         ("x = Complex(a, 1) - 3", "`-` is not defined for a Complex and 3"),

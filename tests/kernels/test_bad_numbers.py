@@ -14,7 +14,7 @@ import cutelite as cl
 from cutelite import SimError
 from cutelite.kernels.attention import attention, attention_varlen, attention_varlen_backward, decode, decode_latent
 from cutelite.kernels.attention.blocks import create_block_mask
-from cutelite.kernels.gemm import grouped, pointers
+from cutelite.kernels.gemm import pointers
 from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.moe import combine, experts, sort
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
@@ -64,11 +64,6 @@ def addressed(*sizes: tuple[int, int, int]) -> Any:
     return pointers.gemm(at, at, at, whole(sizes))
 
 
-def grown(kind: str, ends: list[int]) -> Any:
-    a, b = some(*(3, 64, 64) if kind == "padded" else (64, 64)), some(*(64, 64) if kind == "along_k" else (3, 64, 64))
-    return getattr(grouped, kind)(a, b, whole(ends))
-
-
 REPORTED: dict[str, tuple[Callable[[], Any], str]] = {
     "a page behind the last one": (lambda: paged([[1, 2, 3], [4, 12, 0]]), r"table\[1, 1\] is page 12 of 12"),
     "a page before the first one": (lambda: paged([[1, 2, 3], [-1, 4, 0]], **LENGTHS), r"table\[1, 0\] is page -1"),
@@ -93,9 +88,6 @@ REPORTED: dict[str, tuple[Callable[[], Any], str]] = {
     "too many blocks of a mask": (lambda: masked(counts=[1, 3]), "the index is 2, but the extent is KB = 2"),
     "a size that is negative": (lambda: addressed((4, 8, 8), (4, -8, 8)), "problem 1 is 4 x -8, of depth 8"),
     "a depth that is negative": (lambda: addressed((4, 8, -8)), "problem 0 is 4 x 8, of depth -8"),
-    "groups that descend": (lambda: grown("gemm", [9, 8, 64]), "group 1 begins at row 9 and ends at 8"),
-    "a group beyond the rows": (lambda: grown("padded", [1, 2, 65]), "group 2 ends at row 65 of 64"),
-    "a group along K beyond the rows": (lambda: grown("along_k", [1, 2, 65]), "group 2 is of rows 2 to 65 of 64"),
 }
 
 

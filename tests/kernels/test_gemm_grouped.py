@@ -169,6 +169,7 @@ def test_rows_that_are_gathered() -> None:
         ("gemm", [1, 2, 65], None, "group 2 ends at row 65 of 64"),
         ("gemm", [9, 8, 64], None, "group 1 begins at row 9 and ends at 8"),
         ("padded", [1, -2, 64], None, "group 1 begins at row 0 and ends at -2"),
+        ("padded", [1, 2, 65], None, "group 2 ends at row 65 of 64"),
         ("along_k", [1, 2, 65], None, "group 2 is of rows 2 to 65 of 64"),
     ],
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Tensor, TmaTensor, f32, i32
+from cutelite import Tensor, TmaTensor, i32
 from tests.places import Place
 
 M, N, K, STEPS = cl.dims("M N K STEPS")
@@ -288,17 +288,6 @@ def test_a_hilbert_curve_goes_from_tile_to_neighbour(place: Place, tiles: tuple[
         assert (steps == 1).sum() >= len(steps) - 1  # one diagonal, where both sides are odd
 
 
-def test_mistakes_are_told_at_the_call() -> None:
-    @cl.kernel(block=32)
-    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
-        cl.NamedBarrier(17, 32).sync()
-
-    with pytest.raises(CompileError) as caught:
-        kernel[1, 32](np.zeros(32, np.int32))
-    assert "cl.NamedBarrier(17, 32).sync()" in str(caught.value)
-    assert "cutelite/lib" not in str(caught.value)
-
-
 @pytest.mark.parametrize(("dtype", "shape"), [("bf16", (64, 64, 2)), ("e4m3", (16, 128, 1)), ("f32", (4, 3, 1))])
 def test_a_block_clears_a_tensor(place: Place, dtype: str, shape: tuple[int, ...]) -> None:
     kind = getattr(cl, dtype)
@@ -321,15 +310,6 @@ def test_a_block_clears_a_tensor(place: Place, dtype: str, shape: tuple[int, ...
     assert not out.any()
 
 
-def test_what_has_gaps_is_not_cleared() -> None:
-    @cl.kernel(block=32)
-    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
-        cl.cooperative_clear(cl.shared(f32, cl.make_layout((4, 4), stride=(8, 1))))
-
-    with pytest.raises(CompileError, match="is not a whole number of 16 bytes without gaps"):
-        kernel[1, 32](np.zeros(32, np.int32))
-
-
 def test_the_number_of_the_warpgroup(place: Place) -> None:
     @cl.kernel(block=(128, 3))
     def kernel(out: Tensor[cl.i32, (384,)]) -> None:
@@ -338,29 +318,3 @@ def test_the_number_of_the_warpgroup(place: Place) -> None:
     out = np.zeros(384, np.int32)
     place(kernel[1, (128, 3)], out)
     np.testing.assert_array_equal(out, np.arange(384) // 128 * 11)
-
-
-@pytest.mark.parametrize(
-    ("made", "refused"),
-    [
-        (lambda: cl.PipelineTmaAsync.create(2, 1024, 1), "whole warps of 32, and here are 1"),
-        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32.0), "known at compile time, and here are 32.0"),
-        (lambda: cl.PipelineTmaAsync.create(2, 1024, 128, reads="wgmmma"), "'wgmma', 'both', not 'wgmmma'"),
-        (lambda: cl.PipelineTmaAsync.create(2, 0, 32), "`tx_bytes` are the bytes that fill a buffer, 1 or more, not 0"),
-        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32, peers=2), "`peers` is a tuple of ranks of blocks, not 2"),
-        (lambda: cl.PipelineTmaStore.create(0), "a pipeline has 1 stage or more"),
-        (
-            lambda: cl.PipelineTmaAsync.create(2, 1024, 32).consumer_wait(3),
-            r"PipelineTmaAsync.consumer_wait\(\) does not",
-        ),
-        (lambda: cl.multicast_mask(5), r"multicast_mask\(\) does not take these arguments"),
-        (lambda: cl.TileQueue(), "`TileQueue.create.* makes one"),
-    ],
-)
-def test_arguments_that_are_refused(made: Any, refused: str) -> None:
-    @cl.kernel(block=64)
-    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
-        made()
-
-    with pytest.raises(CompileError, match=refused):
-        kernel[1, 64](np.zeros(32, np.int32))

@@ -172,30 +172,6 @@ def test_a_block_reduces_in_a_loop(place: Place) -> None:
     assert kernel.check(1, 128, x, out, seeds=3, notes=False)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: cl.Team.create(48), "a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not 48"),
-        (lambda: cl.Team.create(96), "do not divide a block of 128"),
-        (lambda: cl.Team.create(1, cluster=2), "cannot span 2 blocks"),
-        (lambda: cl.block_reduce(f32(1), "mean"), "combined by one of add, .*, sum, prod, .* not 'mean'"),
-        (lambda: cl.warp_scan(f32(1), "mean"), "values are combined by one of add, mul, .*, not 'mean'"),
-        (lambda: cl.block_reduce(f32(1), None), "values are combined by one of add, mul, .*, not None"),  # type: ignore[arg-type]
-        (lambda: cl.block_scan(f32(1), "add"), "the neutral value comes before the operation"),
-        (lambda: cl.warp_reduce(f32(1), width=12), "a power of two up to 32, not 12"),
-        (lambda: cl.block_reduce((f32(1), 2)), "is known at compile time"),
-        (lambda: cl.block_reduce("text"), "numbers, vectors, and tuples"),
-    ],
-)
-def test_what_is_refused(make: Any, message: str) -> None:
-    @cl.kernel(block=128)
-    def kernel() -> None:
-        make()
-
-    with pytest.raises(cl.CompileError, match=message):
-        kernel.compile()
-
-
 @pytest.mark.parametrize(("threads", "teams"), [(8, 4), (32, 2), (64, 2), (96, 1), (1, 32)])
 def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
     @cl.kernel(block=threads * teams)

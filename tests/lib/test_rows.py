@@ -45,15 +45,6 @@ def test_memory_from_an_aligned_address_on(place: Place) -> None:
     np.testing.assert_array_equal(y, [np.arange(4) + start // 4 * 4 + 4 for start in range(6)])
 
 
-def test_memory_is_aligned_to_whole_elements() -> None:
-    @cl.kernel(block=1)
-    def kernel(x: Tensor[f32, (8,)]) -> None:
-        cl.aligned_down(x, 2)
-
-    with pytest.raises(cl.CompileError, match="elements of 4 bytes may begin at a multiple of 4 bytes or more, not 2"):
-        kernel.compile(np.zeros(8, np.float32))
-
-
 @pytest.mark.parametrize("cluster", [1, 4, 8, 16])
 def test_no_two_blocks_share_a_line_of_memory_unless_one_would_have_nothing(cluster: int) -> None:
     shared = 0

@@ -367,19 +367,6 @@ def test_loads_may_have_l2_fetch_more() -> None:
     assert "ld.global.L2::128B.v2.b32" in ptx and "ld.global.L2::256B.v4.b32" in ptx  # neighbours are joined with it
 
 
-@pytest.mark.parametrize(
-    ("bytes", "message"), [(100, "100 is none of 0, 64, 128, 256 bytes"), (64, "smem does not lie")]
-)
-def test_what_l2_does_not_fetch(bytes: int, message: str) -> None:
-    @cl.kernel(block=32)
-    def kernel(x: Tensor[f32, (32,)]) -> None:
-        t = cl.shared(f32, (32,)) if bytes == 64 else x
-        x[0] = t.load(0, prefetch=bytes)
-
-    with pytest.raises(CompileError, match=message):
-        kernel.compile()
-
-
 def test_storage_is_allocated() -> None:
     @cl.kernel(block=32)
     def made(x: Tensor[f32, (32,)]) -> None:
@@ -396,16 +383,6 @@ def test_a_run_time_number_chooses_in_a_tuple() -> None:
     chooses[1](x, y)
     assert x.tolist() == [10 * i + (3, 5, 9)[i % 3] for i in range(8)]
     assert y.tolist() == [(2.5 + 1, 2 + 7, 8 + 3)[i % 3] for i in range(8)]
-
-
-@pytest.mark.parametrize("items", [(1, "a"), (Pair(1, 2.0), (1, 2.0)), ((1,), (1, 2)), ("a", "b")])
-def test_what_it_cannot_choose_from(items: Any) -> None:
-    @cl.kernel(block=1)
-    def kernel(x: Tensor[i32, (8,)]) -> None:
-        x[0] = items[x[1]]
-
-    with pytest.raises(CompileError, match="a run-time index chooses among numbers, or among tensors of one type"):
-        kernel.compile()
 
 
 @cl.kernel(block=32)
@@ -436,16 +413,6 @@ def test_fast_division_of_what_is_known_beforehand() -> None:
     q = np.zeros(4, np.int32)
     kernel[1](q, cl.FastDivmod(7), 3)
     assert q.tolist() == [14, 33, 1, 2] and divmod(100, cl.FastDivmod(7)) == (14, 2)
-
-
-def test_packed_formats_are_no_dtypes() -> None:
-    @cl.kernel(block=1)
-    def kernel(x: Tensor[f32, (N,)]) -> None:
-        x[0] = x[0].to(cl.e2m1)  # type: ignore[arg-type]
-
-    with pytest.raises(CompileError, match="e2m1 is a format of several numbers in a word, not a dtype") as caught:
-        kernel.compile()
-    assert "`cl.pack(vector, cl.e2m1)`" in str(caught.value)
 
 
 def test_a_run_time_index_outside_of_a_tuple_is_reported() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32
+from cutelite import Tensor, i32
 from tests.places import Place
 
 
@@ -71,15 +71,6 @@ def test_places_that_are_none(kind: Any, where: Any, said: str) -> None:
 
     with pytest.raises(cl.CompileError, match=said):
         kernel.compile(arch="sm_90a")
-
-
-def test_counts_of_tiles_are_integers() -> None:
-    @cl.kernel(block=32)
-    def halves(x: Tensor[f32, (4,)]) -> None:
-        cl.StaticPersistentTileScheduler.create((4, x[0])).is_valid()
-
-    with pytest.raises(cl.CompileError, match="tiles and steps are counted by integers, not by a run-time f32"):
-        halves.compile()
 
 
 def test_longest_first_walks_bands_and_visits_all() -> None:

@@ -73,24 +73,6 @@ def test_promises_are_checked() -> None:
             k[1](np.zeros(32, np.float32), wrong)
 
 
-@pytest.mark.parametrize(
-    ("make", "word"),
-    [
-        (lambda x: cl.dim(x), "a dim is made of an i32 or an i64, not of"),
-        (lambda x: cl.dim(i32(3), 0), "must be 1 or more"),
-        (lambda x: cl.dim(True), "a dim is made of"),
-        (lambda x: cl.make_layout((i32(x), 4)), r"for a layout, `cl.dim\(x\)`"),
-    ],
-)
-def test_what_is_refused(make: Any, word: str) -> None:
-    @cl.kernel(block=32)
-    def k(x: f32) -> None:
-        make(x)
-
-    with pytest.raises(CompileError, match=word):
-        k.compile()
-
-
 @cl.kernel(block=32)
 def nested(out: Tensor[f32, (N,)], a: i32) -> None:
     for i in range(a):
