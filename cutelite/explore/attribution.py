@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from cutelite.ir.function import Block, Function, Value
+from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
 from cutelite.sass import Instruction, Sass
 
@@ -93,7 +93,8 @@ def _nearest(final: Function, own: Own) -> Iterator[tuple[Op, Line]]:
     for block in final.blocks:
         before: Line | None = None
         waiting: list[Op] = []
-        for op in (*block.ops, *_first_ops(block)):
+        behind = (op for jump in (block.terminator.jumps if block.terminator else ()) for op in jump.block.ops)
+        for op in (*block.ops, *behind):
             line = next(_lines(op), None)  # the line of the op itself, not of a call around it
             if line is not None and line in own:
                 yield from ((each, line) for each in waiting)
@@ -102,8 +103,3 @@ def _nearest(final: Function, own: Own) -> Iterator[tuple[Op, Line]]:
                 yield op, before
             else:
                 waiting.append(op)
-
-
-def _first_ops(block: Block) -> Iterator[Op]:
-    for jump in block.terminator.jumps if block.terminator else ():
-        yield from jump.block.ops

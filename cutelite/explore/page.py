@@ -26,7 +26,8 @@ class Exploration:
     def against(self, other: Exploration) -> Exploration:
         """Return a page that compares this kernel with another, or with another version of it."""
         kernels = [*self.data["kernels"], *other.data["kernels"]]
-        for tell in (lambda kernel, _: f"{kernel['title']} ({Path(kernel['files'][0]['name']).name})", _numbered):
+        by_file = lambda kernel, _: f"{kernel['title']} ({Path(kernel['files'][0]['name']).name})"  # noqa: E731
+        for tell in (by_file, lambda kernel, number: f"{kernel['title']} {number}"):
             if len({kernel["title"] for kernel in kernels}) < len(kernels):
                 kernels = [{**kernel, "title": tell(kernel, number)} for number, kernel in enumerate(kernels, 1)]
         return Exploration(*kernels)
@@ -48,10 +49,6 @@ class Exploration:
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:720px;border:1px solid #ccc"></iframe>'
-
-
-def _numbered(kernel: dict[str, Any], number: int) -> str:
-    return f"{kernel['title']} {number}"
 
 
 def data_of(page: str) -> Any:

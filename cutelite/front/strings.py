@@ -88,15 +88,12 @@ def make_text(value: Any, spec: Any) -> Any:
         return _of_vector(value, spec)
     if isinstance(value, Tensor):
         return _of_tensor(value, spec)
-    if type(value) in (tuple, list) and not spec and any(map(_is_unknown, tree.leaves_of(value))):
+    unknown = (isinstance(leaf, Runtime | DimExpr) for leaf in tree.leaves_of(value))
+    if type(value) in (tuple, list) and not spec and any(unknown):
         return _sequence(value)
     if tree.holds_runtime(value):
         raise mistake("printf", f"{describe(value)} cannot be printed", help="print its parts")
     return format(value, spec)
-
-
-def _is_unknown(leaf: Any) -> bool:
-    return isinstance(leaf, Runtime | DimExpr)
 
 
 MOST_ELEMENTS = 32

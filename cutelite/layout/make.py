@@ -41,18 +41,13 @@ def make_layout(*args: Any, stride: Any = None) -> Any:
         if stride is not None:
             raise LayoutError("make_layout", "layouts have strides of their own")
         if isinstance(args[0], ComposedLayout):
-            return _with_composed(args)
+            return ComposedLayout(args[0].inner, args[0].offset, concat([args[0].outer, *args[1:]]))
         return concat(args)
     if len(args) == 2 and stride is None:
         return Layout(*args)
     if len(args) != 1:
         raise LayoutError("make_layout", f"takes a shape and a stride, or layouts; {len(args)} arguments came")
     return Layout(args[0], stride)
-
-
-def _with_composed(layouts: Sequence[Any]) -> ComposedLayout:
-    first = layouts[0]
-    return ComposedLayout(first.inner, first.offset, concat([first.outer, *layouts[1:]]))
 
 
 def row_major(shape: Any) -> Layout:

@@ -14,6 +14,7 @@ Needs: the frontend's IR. Keeps: every value and every op, in order.
 
 from __future__ import annotations
 
+from cutelite.graphs import reached
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, post_dominators, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -69,7 +70,8 @@ def _changing(order: list[Block]) -> tuple[set[Value], set[Block]]:
                     values.update(op.results)
             end = block.terminator
             if isinstance(end, CondBr) and end.cond in values:
-                blocks |= _between(block, meets.get(block))
+                meet = meets.get(block)  # where its sides come together again
+                blocks |= reached(block.successors, lambda each: each.successors, [meet] if meet else []) - {meet}
     return values, blocks
 
 
@@ -81,15 +83,3 @@ def _begins(op: Op) -> bool:
         return True
     addresses = any(isinstance(value.type, Ptr) for value in op.operands)
     return addresses and op.is_pure and not any(isinstance(value.type, Ptr) for value in op.results)
-
-
-def _between(block: Block, meet: Block | None) -> set[Block]:
-    """Return the blocks that a branch leads to before its sides meet again."""
-    found: set[Block] = set()
-    left = list(block.successors)
-    while left:
-        at = left.pop()
-        if at is not meet and at not in found:
-            found.add(at)
-            left += at.successors
-    return found

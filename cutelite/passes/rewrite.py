@@ -32,15 +32,11 @@ class Rewrite:
         self.order = order or reverse_postorder(function.entry)
         self._dropped = dropped
         self._values: dict[Value, Value] = {}
-        self._blocks = {block: Block(self._kept_params(block), block.label) for block in self.order}
+        kept = {block: tuple(value for value in block.params if value not in dropped) for block in self.order}
+        self._blocks = {block: Block(kept[block], block.label) for block in self.order}
         entry = self._blocks[function.entry]
         self.function = Function(function.name, [entry], dict(function.dims), dict(function.attrs))
         self.builder = Builder(self.function)
-
-    def _kept_params(self, block: Block) -> tuple[Value, ...]:
-        if not self._dropped:
-            return tuple(block.params)
-        return tuple(value for value in block.params if value not in self._dropped)
 
     def __iter__(self) -> Iterator[Op]:
         for block in self.blocks():

@@ -121,7 +121,8 @@ class Engine:
 
     def progress(self, choose: Callable[[int], int]) -> bool:
         """Execute one step of one piece of work, which `choose(n)` picks among n; return False if there is none."""
-        able = [work for work in self.pending if self._is_first(work)]
+        pending = self.pending
+        able = [x for x in pending if not x.in_order or not any(self._precedes(other, x) for other in pending)]
         if not able:
             return False
         work = able[choose(len(able))]
@@ -150,9 +151,6 @@ class Engine:
             if self._tell is not None:
                 self._tell(WorkSplit(work, rest))
         return work
-
-    def _is_first(self, work: Work) -> bool:
-        return not work.in_order or not any(self._precedes(other, work) for other in self.pending)
 
     def _precedes(self, other: Work, work: Work) -> bool:
         return (

@@ -57,7 +57,8 @@ def assemble(
         ran, note = _run(_command(program, target, flags, work), meanwhile), ""
         if -ran.status in CRASHES:
             note = f"ptxas warning : ptxas crashed ({CRASHES[-ran.status]}), and has assembled this with -O0\n"
-            ran = _run(_command(program, target, _unoptimised(flags), work))
+            others = [flag for flag in flags if not flag.startswith(("-O", "--opt-level", "-opt-level"))]
+            ran = _run(_command(program, target, [*others, "-O0"], work))
         said = _said(ran, work)
         if -ran.status in CRASHES or (said and ran.status != 0):
             version(program)  # which refuses other programs
@@ -144,10 +145,6 @@ def _run(command: list[str], meanwhile: Callable[[], None] | None = None) -> run
         return running.run(command, _FEW_PAGES, meanwhile)
     except OSError as error:
         raise ToolchainError("run", f"cannot run {command[0]}: {error}") from error
-
-
-def _unoptimised(flags: Sequence[str]) -> list[str]:
-    return [flag for flag in flags if not flag.startswith(("-O", "--opt-level", "-opt-level"))] + ["-O0"]
 
 
 def refused(stage: str, said: str, ptx: str) -> ToolchainError:
