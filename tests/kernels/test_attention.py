@@ -362,15 +362,11 @@ def test_a_kernel_holds_a_function_twice() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    q, k, v = inputs(8, 8, 2, 2, 64)
-    within = np.lib.stride_tricks.as_strided(np.zeros((1, 1, 2, 64), BF16), (1, 8, 2, 64), (2048, 0, 128, 2))
-    with pytest.raises(ValueError, match="out has elements in one place"):
-        attention(q, k, v, within)
     q, k, v = inputs(8, 8, 3, 2, 64)
     with pytest.raises(ValueError, match="q has 3 heads"):
         attention(q, k, v)
     q = q[:, :, :2]
-    for how in ({"layout": "sbhd"}, {"scale": -1.0}, {"softcap": 0.0}, {"causal": "left"}, {"window": (-1, None)}):
+    for how in ({"softcap": 0.0}, {"window": (-1, None)}):
         with pytest.raises(ValueError, match=next(iter(how))):
             attention(q, k, v, **how)
     with pytest.raises(ValueError, match="multiples of 8"):

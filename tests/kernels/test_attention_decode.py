@@ -205,12 +205,6 @@ def test_a_cache_without_pages() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     q, k, v = inputs(2, 1, 32, 2, 2, 64)
-    with pytest.raises(ValueError, match="B is 2, as in q"):
-        decode(q, k[:1], v[:1])
-    with pytest.raises(ValueError, match="D is 64, as in q"):
-        decode(q, k[..., :32], v)
-    with pytest.raises(ValueError, match="scale"):
-        decode(q, k, v, scale=0.0)
     with pytest.raises(ValueError, match="are possible"):
         decode(q, k, v, table=np.broadcast_to(np.int32(0), (2, 1 << 26)))
     odd = np.zeros((2, 1, 2, 65), BF16)[..., :64]

@@ -141,16 +141,12 @@ def test_many_queries_without_a_mask_take_three_warpgroups() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     q, k, v, *scales = inputs(1, 8, 8, 2, 1, 64)
-    with pytest.raises(ValueError, match="e4m3"):
-        attention_fp8(q.astype(np.float16), k, v, *scales)
     with pytest.raises(ValueError, match="q_scale"):
         attention_fp8(q, k, v, *scales[::-1])
     with pytest.raises(ValueError, match=r"k_scale has shape .*of blocks of 128"):
         attention_fp8(q, k, v, scales[0], np.ones((1, 1, 2), np.float32), scales[2])
     with pytest.raises(ValueError, match="multiples of 16"):
         attention_fp8(q[..., :24], k[..., :24], v[..., :24], *scales)
-    with pytest.raises(ValueError, match="SK is 4, as in k"):
-        attention_fp8(q, k[:, :4], v, *scales)
     of_keys = [scales[0], *(np.ones((1, 1, 1), np.float32),) * 2]
     with pytest.raises(ValueError, match="a block of 96 keys may have two scales, of 128 keys each"):
         attention_fp8(q, k, v, *of_keys, config=replace(CHOSEN, columns=96))

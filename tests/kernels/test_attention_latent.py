@@ -93,13 +93,7 @@ def test_registers_suffice_and_powers_are_taken_while_others_are_multiplied() ->
 
 def test_what_does_not_fit_is_refused() -> None:
     q, c = inputs(2, 1, 32, 2, 192)
-    with pytest.raises(ValueError, match="B is 2, as in q"):
-        decode_latent(q, c[:1], dim_v=128)
-    with pytest.raises(ValueError, match="D is 192, as in q"):
-        decode_latent(q, c[..., :136], dim_v=128)
     with pytest.raises(ValueError, match="multiple of 128"):
         decode_latent(q, c, dim_v=64)
     with pytest.raises(cl.ArgumentError, match=r"\blatents`? cannot be accessed by TMA"):
         decode_latent(q, np.zeros((2, 32, 193), BF16)[..., :192], dim_v=128)
-    with pytest.raises(ValueError, match="scale"):
-        decode_latent(q, c, dim_v=128, scale=0.0)

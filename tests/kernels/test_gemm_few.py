@@ -79,5 +79,3 @@ def test_refused() -> None:
     assert fits(8, 4096, 16, normed=True)
     with pytest.raises(ValueError, match="at most 8 rows"):
         linear_of_few(some(9, 64), some(16, 64))
-    with pytest.raises(ValueError, match="gate is 'selu'"):
-        linear_of_few(some(1, 64), some(32, 64), gate="selu")

@@ -71,10 +71,6 @@ def test_refused() -> None:
         gemm(a, b[:, :24], gate="silu")
     with pytest.raises(ValueError, match="with a gate there"):
         gemm(a, b, bias=np.ones(16, np.float32), gate="silu")
-    with pytest.raises(ValueError, match="not 'selu'"):
-        gemm(a, b, gate="selu")
-    with pytest.raises(ValueError, match=r"out has shape \(16, 32\), but must be \(16, 16\)"):
-        gemm(a, b, np.empty((16, 32), BF16), gate="silu")
 
 
 @pytest.mark.parametrize(("shape", "columns"), [((70, 72), 192), ((2, 9, 40), 48)])

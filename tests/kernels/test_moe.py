@@ -208,13 +208,7 @@ def test_experts_and_their_derivative(sizes: tuple[int, ...], nobodys: bool) -> 
 
 
 def test_refused() -> None:
-    x, gate_up, down, index, weights = made(4, 64, 32, 3, 2)
-    with pytest.raises(ValueError, match="as in down, and hidden, as in x"):
-        moe.experts(x, gate_up[:, :32], down, index, weights)
-    with pytest.raises(ValueError, match="T is 4, as in x"):
-        moe.experts(x, gate_up, down, index[:3], weights[:3])
-    with pytest.raises(ValueError, match="x has dtype float32, but must be bf16 or f16"):
-        moe.experts(x.astype(np.float32), gate_up, down, index, weights)
+    index = np.zeros((4, 2), np.int32)
     with pytest.raises(cl.ArgumentError, match="cannot be found"):
         moe.route(normal(4, 8), 9)
     with pytest.raises(cl.ArgumentError, match="for 2000 experts"):

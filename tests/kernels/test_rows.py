@@ -541,20 +541,9 @@ def test_plans_need_no_cluster_that_the_gpu_lacks(
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(cl.ArgumentError, match=r"weight is float64 of shape .* 8 elements of bf16, f16, f32"):
-        norm.rms_norm(random((3, 8), BF16), random((8,), np.float64))
-    x = random((4, 8), np.float32)
-    with pytest.raises(cl.ArgumentError, match="x has dtype float64"):
-        soft.softmax(x.astype(np.float64))
-    with pytest.raises(cl.ArgumentError, match=r"residual is f32 \(3, 8\), and should be f32 \(4, 8\)"):
-        norm.rms_norm(x, residual=x[:3])
-    with pytest.raises(cl.ArgumentError, match="weight is float32 of shape"):
-        norm.rms_norm(x, x[0, :7])
     for p in (Plan(32, 1, 1, 4, 1, ahead=2), Plan(32, 2, 1, 4, 1, stages=1), Plan(32, 1, 8, 4, 1, stages=1)):
         with pytest.raises(cl.CompileError, match="row-stream"):
             soft.softmax(random((4, 68), np.float32), how=p)
-    with pytest.raises(cl.ArgumentError, match=r"int64 of shape \(4,\) is needed"):
-        entropy.cross_entropy(x, np.zeros(3, np.int64))
 
 
 @pytest.mark.parametrize("n", [2080, 2084])

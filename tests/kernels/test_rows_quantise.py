@@ -262,7 +262,3 @@ def test_casts(checked: Callable[[int], None]) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(cl.ArgumentError, match="in blocks of 128 or by row"):
         Narrow(block=64)
-    with pytest.raises(cl.ArgumentError, match=r"to is .i8., but must be one of"):
-        transposed(random((3, 4), BF16), "i8")
-    with pytest.raises(cl.ArgumentError, match=r"up is bf16 \(2, 4\), and should be bf16 \(3, 4\)"):
-        quantise(random((3, 4), BF16), up=random((2, 4), BF16))

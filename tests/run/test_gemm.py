@@ -489,17 +489,9 @@ def test_refusals() -> None:
             gemm(x, x, config=Config((128, columns), cluster=(1, 1), piece=piece, buffers=1))
     with pytest.raises(CompileError, match="shared memory"):
         gemm(x, x, config=Config((128, 256), stages=5))
-    with pytest.raises(ValueError, match=r"b has shape \(72, 64\), but must be \(..., K, N\); K is 64, as in a"):
-        gemm(x, operand(rng, 72, 64, dtype="bfloat16", transposed=True), config=CONFIGS[0])
     i = operand(rng, 64, 64, dtype="int8", transposed=False)
     with pytest.raises(ValueError, match="the sums as they are"):
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
-    with pytest.raises(ValueError, match=r"out has shape \(64, 72\), but must be \(64, 64\), as a @ b"):
-        gemm(x, x, poisoned(64, 72, dtype="bfloat16"))
-    with pytest.raises(ValueError, match="activation is a function, or 'relu', not 'gelu'"):
-        gemm(x, x, activation="gelu")
-    with pytest.raises(ValueError, match=r"precision is .*, but must be one of 'tf32'"):
-        gemm(x, x, precision="double")
 
 
 def test_a_configuration_is_picked_for_every_problem() -> None:

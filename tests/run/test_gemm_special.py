@@ -118,8 +118,6 @@ def test_fp8_scales_of_the_last_block_may_be_infinite(by_tma: bool) -> None:
 def test_fp8_refuses_what_does_not_fit() -> None:
     a, b, d = np.zeros((64, 128), FP8), np.zeros((128, 128), FP8), np.zeros((64, 128), ml_dtypes.bfloat16)
     one = np.ones((1, 1), np.float32)
-    with pytest.raises(ValueError, match=r"scale_a has shape \(1, 1\), but must be \(64, 1\): M and K / 128 of a"):
-        fp8_block.gemm(a, b, one, one, d)
     with pytest.raises(ValueError, match="not whole pieces"):
         fp8_block.build(fp8_block.Config(piece=32, buffers=3))
     with pytest.raises(ValueError, match="odd stages"):
@@ -187,13 +185,6 @@ def test_numbers_of_8_bits_are_packed_as_their_bytes_are() -> None:
     numbers, scales = np.random.default_rng(0).standard_normal((70, 200)).astype(FP8), np.ones((70, 2))
     by_bytes = mixed.pack(numbers.view(np.uint8), scales, "e4m3")
     np.testing.assert_array_equal(mixed.pack(numbers, scales, "e4m3"), by_bytes)
-
-
-def test_mixed_refuses_other_weights() -> None:
-    packed = mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
-    x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)
-    with pytest.raises(ValueError, match=r"w has shape \(1, 1, \d+\), but must be \(1, 2, \d+\), as pack\(kind='i4'\)"):
-        mixed.gemm(x, packed, "i4", d)
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
