@@ -395,7 +395,7 @@ def attention_backward(
     left, right = (1 << 30 if n is None else n for n in window)
     masks = {"left": window[0] is not None, "right": window[1] is not None, "score_mod": score_mod}
     problem = Problem(cl.bf16, dim, dim_v or dim, ragged=first is not None, **masks)
-    plan, ragged = replace(backward_plan.Plan.of(problem, 0.1), split=heads > 1), int(first is not None)
+    plan, ragged = replace(backward_plan.Plan.of(problem), split=heads > 1), int(first is not None)
     random = of_examples("common").random
     blocks = -(-sq // plan.config.rows) + ragged
     q, k = (random(batch, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))

@@ -32,8 +32,8 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Smem, Tensor, TmaTensor, f16, i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
+from cutelite import Smem, Tensor, TmaTensor, bf16, f16, i32
+from cutelite.kernels.attention.backward_plan import BLOCKS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
@@ -296,19 +296,10 @@ class Narrow(Worker):
         """
         extended = self.plan.extended
         acc = multiply(self.own(which), rows, acc, group=not extended)
-        return multiply(self.minus_factors(which), self.storage.base[None, None, state.index], acc) if extended else acc
-
-    def minus_factors(self, which: int) -> Any:
-        """Return an operand A in registers: `FACTORS`, negative, in the first columns of one half, 0 elsewhere."""
-        dtype = self.plan.problem.dtype
-        held, t = cl.make_rmem_tensor(dtype, (8,)), cl.thread_idx.x % 4
-        held.store(cl.full((8,), 0.0, dtype))
-        for i in cl.static_range(4):  # columns 2 t and 2 t + 1 of two rows; the other four are columns from 8 on
-            own: Any = 0.0
-            for j, factor in reversed(list(enumerate(FACTORS[dtype][i % 2 :: 2]))):
-                own = cl.where(t <= j, -factor, own)
-            held[4 * which + i] = own.to(dtype)
-        return held.load()
+        if extended:  # an operand A in registers: ones in the columns of one half, in four elements of a thread
+            half = cl.vector(*[float(i // 4 == which) for i in range(8)], dtype=bf16)
+            acc = multiply(half, self.storage.base[None, None, state.index], acc)
+        return acc
 
     def start_dk(self, ds: Any, q: Any, dk: Any, ds_state: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroup."""

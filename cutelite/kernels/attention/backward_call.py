@@ -147,7 +147,7 @@ def differentiate(
         for x in by_head[5:]:
             x[...] = 0
         return
-    plan, parts, group = Plan.of(problem, scale, config), 1, heads // kv_heads
+    plan, parts, group = Plan.of(problem, config), 1, heads // kv_heads
     if not starts:
         tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // plan.config.rows) * group
         parts = parted(tiles, group, steps, clusters_at_once(1, by_head[0]), problem.causal)
@@ -173,7 +173,7 @@ def launch(
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // plan.config.rows + count, sk // plan.keys + count
-    base = empty(q if plan.extended else lse, (batch, heads, blocks * rows, columns))
+    base = empty(lse, (batch, heads, blocks * rows, columns), "bf16" if plan.extended else "f32")
     sums = empty(lse, (batch, heads, blocks, plan.count, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, plan.adders), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)

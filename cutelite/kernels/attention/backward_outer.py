@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, FACTORS, MB, WORKERS, H, Plan
+from cutelite import Tensor, bf16, f32, i32
+from cutelite.kernels.attention.backward_plan import BLOCKS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
 from cutelite.kernels.attention.tiles import Given
 
-NOTHING = {bf16: 1e30, f16: 2.0**30}
+NOTHING = 1e30
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
 
 
@@ -76,8 +76,8 @@ def prepare(plan: Plan) -> Any:
                 if plan.extended:
                     held, whole = cl.make_rmem_tensor(kind, (count,)), base[batch, head, m * BM + r, None]
                     held.store(cl.full((count,), 0.0, kind))
-                    split(cl.where(known == -INF, NOTHING[dtype], known / (given.scale * plan.factor)), held, 0)
-                    split(total, held, count // 2)
+                    split(cl.where(known == -INF, -NOTHING, known / (-given.scale * plan.factor)), held, 0)
+                    split(-total, held, count // 2)
                     for j in cl.static_range(2):
                         cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(held, (8,), (j,)).load())
                 else:
@@ -88,10 +88,10 @@ def prepare(plan: Plan) -> Any:
 
 
 def split(value: Any, pieces: Any, first: int) -> None:
-    """Write numbers whose sum, times `FACTORS`, is an f32, to `pieces`, from the first one on."""
-    for i, factor in enumerate(FACTORS[pieces.dtype]):
-        pieces[first + i] = (value * (1 / factor)).to(pieces.dtype)
-        value = value - pieces[first + i].to(f32) * factor
+    """Write three bf16 numbers whose sum is an f32 to `pieces`, from the first one on."""
+    for i in cl.static_range(3):
+        pieces[first + i] = value.to(bf16)
+        value = value - pieces[first + i].to(f32)
 
 
 @lru_cache(maxsize=256)

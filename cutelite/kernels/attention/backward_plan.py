@@ -25,14 +25,6 @@ WORKERS = 2
 """The number of warpgroups of a thread block that have scores: each of 64 keys, or of half of them (`Plan.wide`)."""
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
-FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
-"""The factors of the numbers whose sum is an f32, which wgmma multiplies them by, greatest first.
-
-bf16 has the range of an f32, so that three have all its bits. f16 has not: these five have the bits above 2^-48 of
-numbers below 2^31.
-"""
-LEAST = 2.0**-26
-"""Logsumexps divided by a smaller scale may leave the range of `FACTORS` for f16, and by 2^26 are lost in it."""
 IN_L2 = 24 * 2**20
 """Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
@@ -120,7 +112,6 @@ class Plan(OfProblem):
             kernel adds up: where there are few tiles (`parted`)
     arrays  functions captured some
     added   what is known of a `score_mod` that adds to scores; None: it does more
-    loaded  logsumexps divided by the scale are beyond what f16's `FACTORS` hold
     """
 
     config: Config
@@ -128,13 +119,11 @@ class Plan(OfProblem):
     split: bool = False
     arrays: bool = False
     added: Addend | None = None
-    loaded: bool = False
 
     @classmethod
-    def of(cls, problem: Problem, scale: float, config: Config | None = None) -> Any:
-        """Return the plan for this scale of scores, in the configuration measured best, if none is given."""
+    def of(cls, problem: Problem, config: Config | None = None) -> Any:
+        """Return the plan in the configuration measured best, if none is given."""
         plan = cls(config or Config(held=2), problem, added=added_by(problem))
-        plan = replace(plan, loaded=problem.dtype == f16 and not LEAST <= scale * plan.factor <= 1 / LEAST)
         if config or problem.dim > 128:
             return plan
         if problem.dim <= 64 and not plan.curved:  # derivatives of 128 queries' scores would not fit registers
@@ -173,7 +162,7 @@ class Plan(OfProblem):
     @fact
     def extended(self) -> bool:
         """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
-        return not (self.loaded or self.curved or self.problem.softcap is not None or self.wide)
+        return not (self.curved or self.problem.softcap is not None or self.wide)
 
     @fact
     def width(self) -> int:
@@ -257,12 +246,12 @@ class Plan(OfProblem):
     def of_rows(self) -> tuple[Any, int, int]:
         """The type, rows and columns of what `prepare` writes for a block of queries: `base` of the kernels.
 
-        A row for each query, columns of operands, where products subtract them. The first half has numbers whose sum,
-        times `FACTORS`, is the logsumexp divided by the scale; the second has those of the row sum. A row sum that is
-        not finite, or 2^31 and more for f16, makes the row's probabilities NaN too, and with them dv in all columns.
+        A row for each query, columns of operands, where products subtract them. The first half has three bf16 numbers
+        whose sum is the logsumexp divided by the scale, negative, with all bits of an f32; the second has those of the
+        row sum. A row sum that is not finite makes the row's probabilities NaN too, and with them dv in all columns.
         Otherwise a row of logsumexps in powers of 2, and one of row sums.
         """
-        return (self.problem.dtype, self.config.rows, EXTRA) if self.extended else (f32, 2, self.config.rows)
+        return (bf16, self.config.rows, EXTRA) if self.extended else (f32, 2, self.config.rows)
 
     @property
     def sums(self) -> Any:

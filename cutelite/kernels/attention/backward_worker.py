@@ -14,6 +14,7 @@ from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
 from cutelite.kernels.attention.capped import tanh_of_scores
+from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, roughly
 from cutelite.kernels.attention.tiles import Given
 from cutelite.lang.biased import biased
@@ -194,7 +195,7 @@ class Worker(Block):
         self.pipes.keys.consumer_wait(self.kv_state)
         self.pipes.values.consumer_wait(self.kv_state)
         if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
-            self.clear_behind((self.kv(0), self.kv(1)), plan.keys, self.sequence.keys - tile.key)
+            self.clear_behind((self.kv(0), self.kv(1)), self.sequence.keys - tile.key)
 
     def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
@@ -202,7 +203,7 @@ class Worker(Block):
         self.pipes.rows.consumer_wait(state)
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
         if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
-            self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
+            self.clear_behind((q, do), queries - place[0] * plan.config.rows)
         return q, do
 
     def of_rows(self, state: Any, which: int) -> Any:
@@ -243,14 +244,10 @@ class Worker(Block):
         for c in cl.static_range(groups):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
-    def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
+    def clear_behind(self, tiles: tuple[Any, ...], count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
-        dtype, threads = self.plan.problem.dtype, WORKERS * GROUP
         for tile in tiles:
-            eights = cl.size(tile) // rows // 8
-            for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
-                target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
-                target.store(cl.full((8,), 0.0, dtype))
+            clear(tile, count, cl.thread_idx.x - GROUP, WORKERS * GROUP)
         cl.fence_proxy_async("shared::cta")
         EVERYONE.sync()
 
