@@ -34,14 +34,14 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f16, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, MB, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SPANS, SQ, B, Starts
+from cutelite.kernels.attention.backward_tiles import HK, SPANS, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
 from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.relative import LANES, Terms
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
-from cutelite.kernels.attention.tiles import Given
+from cutelite.kernels.attention.tiles import SK, SQ, B, Given
 
 
 def shared_memory(plan: Plan) -> Any:
@@ -118,7 +118,7 @@ def gradients(plan: Plan) -> Any:
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
-        results = Results(by_block(sums), by_block(turns), grads, arrays, parts, starts)
+        results = Results(by_block(sums), by_block(turns), grads, arrays, parts)
         shared = own, storage, pipes, given, results, terms
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(32 if plan.wide else 24)
@@ -167,7 +167,7 @@ class Loads(Block):
             full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            of_rows = sequence.batch, head, (sequence.block + m) * self.plan.of_rows[1], 0
+            of_rows = sequence.batch, head, (self.plan.tiles.block(sequence) + m) * self.plan.of_rows[1], 0
             cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
             if i == 0:
                 self.load_keys(k, v)
@@ -178,8 +178,8 @@ class Loads(Block):
 
     def load_keys(self, k: Any, v: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        head = self.tile.kv // i32(self.plan.tiles.heads // HK)
-        at = self.sequence.batch, head, self.sequence.key + self.tile.key, 0
+        head = self.tile.head // i32(self.plan.tiles.heads // HK)
+        at = self.sequence.batch, head, self.sequence.key + self.tile.row, 0
         bring(v, self.storage.v, self.pipes.values, self.kv_state, at)
         bring(k, self.storage.k, self.pipes.keys, self.kv_state, at)
 
@@ -190,33 +190,25 @@ class Turns(Block):
     The last keys add first. Under causal masks they began with later queries than those before, which need not wait.
     """
 
-    def serve_tile(self, state: None) -> None:
-        """Serve the blocks of queries in their order."""
-        turns, number, (*_, at) = self.results.turns, self.tile.key // self.plan.keys, self.first
-        for _ in range(i32(H // self.plan.tiles.heads)):
-            for m in range(self.tile.begin, self.tile.end):
-                turn = turns[at + (m - self.tile.begin), None]
-                while cl.load_acquire(turn, self.group) != number:
-                    cl.nanosleep(20)
-                cl.syncwarp()
-                self.barrier(TURN).arrive()
-                self.barrier(ADDED).sync()
-                cl.store_release(turn, self.group, number - 1)
-            at = at + i32(BLOCKS)
+    def serve_block(self, place: Any, state: None) -> None:
+        """Serve a block of queries."""
+        turn, number = self.results.turns[place[2], None], self.tile.row // self.plan.keys
+        while cl.load_acquire(turn, self.group) != number:
+            cl.nanosleep(20)
+        cl.syncwarp()
+        self.barrier(TURN).arrive()
+        self.barrier(ADDED).sync()
+        cl.store_release(turn, self.group, number - 1)
 
 
 class Lookups(Block):
     """Warps that look up what a `score_mod` adds by the distance of key and query, for each block of scores."""
 
-    def serve_tile(self, state: Any) -> Any:
-        """Serve a tile's blocks of queries, and return the next state."""
-        plan, place = self.plan, self.first
-        for _ in range(self.steps):
-            m, head, _ = place
-            most = self.tile.key - m * plan.config.rows + (plan.keys - 1)
-            state = self.terms.fill(state, self.given.scale * (1 / LN2), self.sequence.number, head, most, -1, None)
-            place = self.following(place)
-        return state
+    def serve_block(self, place: Any, state: Any) -> Any:
+        """Serve a block of queries, and return the next state."""
+        plan, (m, head, _) = self.plan, place
+        most = self.tile.row - m * plan.config.rows + (plan.keys - 1)
+        return self.terms.fill(state, self.given.scale * (1 / LN2), self.sequence.number, head, most, -1, None)
 
 
 class Narrow(Worker):
@@ -232,7 +224,7 @@ class Narrow(Worker):
         if problem.right and rows < self.plan.keys and not (problem.ragged or self.plan.split):  # others would spill
             # the first block, if its queries come before all that see one of this warpgroup's keys
             offset = self.plan.tiles.offset(self.sequence, self.given)
-            end = (self.tile.begin + 1) * rows + offset
+            end = (self.tile.start + 1) * rows + offset
             if (self.steps > 0) & (end + self.given.right <= self.key):
                 so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, self.steps):

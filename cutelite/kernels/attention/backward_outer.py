@@ -10,9 +10,9 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, MB, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, B, Starts
+from cutelite.kernels.attention.backward_tiles import HK, HP, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
-from cutelite.kernels.attention.tiles import Given
+from cutelite.kernels.attention.tiles import SK, SQ, B, Given
 
 NOTHING = 1e30
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
@@ -126,7 +126,7 @@ def finish(plan: Plan, which: int) -> Any:
         first, valid, end = 0, i32(length), i32(length)
         if plan.problem.ragged:
             first, valid = sequence.query, sequence.queries
-            end = plan.tiles.written(sequence.number, first, valid, starts.queries, i32(SQ))
+            end = plan.tiles.written(sequence.number, first, valid, i32(SQ))
         plan.write(tile, (grad, array), (batch, head, first + row), row, (valid, end), threads)
         if cl.thread_idx.x == 0:
             cl.cp_async_bulk_wait_group(0, read=True)

@@ -6,12 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, bf16, f16, f32, i32
+from cutelite import Tensor, bf16, f32, i32
 from cutelite.dispatch.asking import asked
-from cutelite.kernels.attention.backward_tiles import HK, HP, B, Tiles
+from cutelite.kernels.attention.backward_tiles import HK, HP, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, called
+from cutelite.kernels.attention.tiles import B
 from cutelite.kernels.functions import captured_types
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.places import Places, places

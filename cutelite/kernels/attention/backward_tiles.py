@@ -1,20 +1,19 @@
 """The map from the number of a tile of keys to its place and the blocks of queries that see it, in the backward pass.
 
 In    the number of a tile, from `cl.TileQueue`, or the place of a block of queries in the sums of dq
-Out   a `Place`: its sequence, head of keys and first key, and the range of the blocks of queries; a `Sequence`
+Out   a `Tile`: its sequence, head of keys and first key, and the range of the blocks of queries; a `Sequence`
 """
 
-from collections import namedtuple
 from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, i32
 from cutelite.kernels.attention.scores import Problem
-from cutelite.kernels.attention.tiles import Given, rows_of, sequence_at
+from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, RaggedTile, Sequence, Sequences, Tile, sequence_at
 from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
-B, HK, HP, SQ, SK, ENDS, SB, SH, KB = cl.dims("B HK HP SQ SK ENDS SB SH KB")
+HK, HP, SB, SH, KB = cl.dims("HK HP SB SH KB")
 STARTS: Any = Tensor[i32, (ENDS,)] | None
 SPANS: Any = Tensor[i32, (SB, SH, KB, 2)] | None
 """`BlockMask.spans`."""
@@ -27,33 +26,8 @@ class Starts(NamedTuple):
     keys: STARTS
 
 
-class Sequence(NamedTuple):
-    """A sequence, and where its parts begin in the arrays.
-
-    number   of the sequence: what mods get as batch
-    batch    of the arrays: `number`, or 0 for ragged sequences
-    query    its first query, `queries` of them; likewise `key`, `keys`
-    block    its first block of queries among those of a head, as in the sums of dq
-    """
-
-    number: Any
-    batch: Any
-    query: Any
-    queries: Any
-    key: Any
-    keys: Any
-    block: Any
-
-
-Place = namedtuple("Place", "number kv key begin end")
-"""What threads are told of a tile: the number of its sequence, its head of keys, its first key in the sequence, and the
-range of the blocks of queries that see its keys."""
-RaggedPlace = namedtuple("RaggedPlace", "number query queries first keys kv key begin end")
-"""The same in a ragged sequence: also the first query and key of that, and how many there are."""
-
-
 @dataclass(frozen=True)
-class Tiles:
+class Tiles(Sequences):
     """The tiles of a problem: `keys` keys each, which blocks of `rows` queries see.
 
     heads   of keys; each as often as its heads of queries are split
@@ -76,7 +50,7 @@ class Tiles:
     @fact
     def kind(self) -> Any:
         """The type of a tile's place."""
-        return RaggedPlace if self.problem.ragged else Place
+        return RaggedTile if self.problem.ragged else Tile
 
     @fact
     def gaps(self) -> bool:
@@ -97,47 +71,41 @@ class Tiles:
         if ragged:
             sequence = self.ragged(sequence_at(starts.keys, place, BN), starts, i32(SK))
             key = (place - (sequence.key // BN + sequence.number)) * BN
-            begin, end = self.seeing(key, sequence, given)
-            end = cl.where(key < sequence.keys, end, begin)
-            return RaggedPlace(sequence.number, *sequence[2:6], head, key, begin, end)
-        batch, kv, key = head // heads, head % heads, place * BN
-        begin, end = self.seeing(key, self.whole(batch, i32(SK)), given)
+            tile: Any = RaggedTile(sequence.number, head, key, 0, 0, *sequence[2:])
+        else:
+            tile = Tile(head // heads, head % heads, place * BN, 0, 0)
+        start, end = self.seeing(tile, given)
+        if ragged:
+            end = cl.where(tile.row < tile.keys, end, start)
         if spans is not None:
-            begin, end = self.spanned(batch, kv, key, spans, end)
-        return Place(batch, kv, key, begin, end)
+            start, end = self.spanned(tile, spans, end)
+        return tile._replace(start=start, end=end)
 
-    def spanned(self, batch: Any, kv: Any, key: Any, spans: Any, most: Any) -> tuple[Any, Any]:
+    def spanned(self, tile: Tile, spans: Any, most: Any) -> tuple[Any, Any]:
         """Return the range of the blocks of queries, at most `most`, that see some of a tile's keys by a block mask."""
         (rows, keys), (batches, heads, blocks, _) = self.problem.blocks or (0, 0), map(i32, spans.shape)
         first: Any = most * self.rows
         end: Any = i32(0)
-        for h in range(kv * heads // self.heads, max(1, (kv + 1) * heads // self.heads)):
-            for b in range(key // keys, min(blocks, cl.ceil_div(key + self.keys, keys))):
-                span = spans[min(batch, batches - 1), h, b, None]
+        for h in range(tile.head * heads // self.heads, max(1, (tile.head + 1) * heads // self.heads)):
+            for b in range(tile.row // keys, min(blocks, cl.ceil_div(tile.row + self.keys, keys))):
+                span = spans[min(tile.batch, batches - 1), h, b, None]
                 first, end = min(first, span[0] * rows), max(end, span[1] * rows)
         return min(first, end) // self.rows, min(most, cl.ceil_div(end, self.rows))
 
-    def seeing(self, key: Any, sequence: Sequence, given: Given) -> tuple[Any, Any]:
+    def seeing(self, tile: Any, given: Given) -> tuple[Any, Any]:
         """Return the range of the blocks of queries that see some of a tile's keys."""
-        BM, own = self.rows, key - self.offset(sequence, given)
-        end: Any = (sequence.queries + BM - 1) // BM
-        begin: Any = i32(0)
+        BM, own = self.rows, tile.row - self.offset(tile, given)
+        end: Any = (self.sequence(tile).queries + BM - 1) // BM
+        start: Any = i32(0)
         if self.problem.right:
-            begin = min(end, max(0, own - given.right) // BM)
+            start = min(end, max(0, own - given.right) // BM)
         if self.problem.left:
-            end = max(begin, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
-        return begin, end
+            end = max(start, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
+        return start, end
 
-    def offset(self, sequence: Sequence, given: Given) -> Any:
-        """Return the index of the key at the first query's place."""
-        return given.offset * (sequence.keys - sequence.queries) if self.problem.ragged else given.offset
-
-    def sequence(self, place: Any) -> Sequence:
-        """Return the sequence of a tile."""
-        if self.problem.ragged:
-            number, query, queries, key, keys, *_ = place
-            return Sequence(number, 0, query, queries, key, keys, query // self.rows + number)
-        return self.whole(place.number, i32(SK))
+    def block(self, sequence: Sequence) -> Any:
+        """Return a sequence's first block of queries among those of a head, as in the sums of dq."""
+        return sequence.query // self.rows + sequence.number if self.problem.ragged else 0
 
     def queries(self, place: Any, batch: Any, starts: Starts, keys: Any) -> tuple[Sequence, Any]:
         """Return the sequence of a block of queries, given by its place in the sums, and its first row there.
@@ -145,19 +113,10 @@ class Tiles:
         keys  the number of keys in the arrays
         """
         if not self.problem.ragged:
-            return self.whole(batch, keys), place * self.rows
+            return Sequence(batch, batch, 0, i32(SQ), 0, keys), place * self.rows
         sequence = self.ragged(sequence_at(starts.queries, place, self.rows), starts, keys)
-        return sequence, (place - sequence.block) * self.rows
+        return sequence, (place - self.block(sequence)) * self.rows
 
-    def whole(self, batch: Any, keys: Any) -> Sequence:
-        """Return the sequence of a batch, where none is ragged."""
-        return Sequence(batch, batch, 0, i32(SQ), 0, keys, 0)
-
-    def ragged(self, number: Any, starts: Starts, keys: Any) -> Sequence:
-        """Return a ragged sequence. It ends where the arrays do, which have `keys` keys."""
-        query, queries = rows_of(starts.queries, number, i32(SQ))
-        return Sequence(number, 0, query, queries, *rows_of(starts.keys, number, keys), query // self.rows + number)
-
-    def written(self, number: Any, first: Any, count: Any, starts: Any, total: Any) -> Any:
+    def written(self, number: Any, first: Any, count: Any, total: Any) -> Any:
         """Return how many rows of gradients to write for a sequence; zeros follow the last one to the arrays' end."""
-        return cl.where(number == i32(starts.shape[0]) - 2, total - first, count) if self.problem.ragged else count
+        return cl.where(number == i32(ENDS) - 2, total - first, count) if self.problem.ragged else count

@@ -12,11 +12,9 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
-from cutelite.kernels.attention.backward_tiles import SK, Sequence, Starts
 from cutelite.kernels.attention.capped import tanh_of_scores
-from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, roughly
-from cutelite.kernels.attention.tiles import Given
+from cutelite.kernels.attention.tiles import SK, Given, Sequence
 from cutelite.lang.biased import biased
 from cutelite.lang.given import given_by
 from cutelite.lang.places import Places, places
@@ -58,7 +56,7 @@ class Results(NamedTuple):
 
     sums     of dq (`Plan.sums`)
     turns    for each part of these the number of the tile that adds next; None: they add in any order
-    tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence; `starts` of these
+    tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence
     parts    of dk and dv (`Plan.parts`), which take their places where heads of queries are split
     """
 
@@ -67,7 +65,6 @@ class Results(NamedTuple):
     tensors: tuple[Any, Any]
     arrays: tuple[Any, Any]
     parts: tuple[Any, Any]
-    starts: Starts
 
 
 @dataclass(frozen=True)
@@ -110,29 +107,33 @@ class Block:
     @property
     def steps(self) -> Any:
         """The number of blocks of queries, over all heads."""
-        return i32(H // self.plan.tiles.heads) * (self.tile.end - self.tile.begin)
+        return i32(H // self.plan.tiles.heads) * (self.tile.end - self.tile.start)
 
     @property
     def first(self) -> Any:
         """The first block of queries, its head, and its index among the blocks of all heads, as in the sums."""
-        m, head = self.tile.begin, self.tile.kv * i32(H // self.plan.tiles.heads)
-        return m, head, (self.sequence.batch * i32(H) + head) * i32(BLOCKS) + self.sequence.block + m
+        m, head = self.tile.start, self.tile.head * i32(H // self.plan.tiles.heads)
+        return m, head, (self.sequence.batch * i32(H) + head) * i32(BLOCKS) + self.plan.tiles.block(self.sequence) + m
 
     def following(self, place: Any) -> Any:
         """Return the place of the block of queries after one."""
         m, head, at = place
-        last, again = m + 1 == self.tile.end, i32(BLOCKS) + self.tile.begin - self.tile.end
+        last, again = m + 1 == self.tile.end, i32(BLOCKS) + self.tile.start - self.tile.end
         return (
-            cl.where(last, self.tile.begin, m + 1),
+            cl.where(last, self.tile.start, m + 1),
             cl.where(last, head + 1, head),
             cl.where(last, at + again, at) + 1,
         )
 
     def serve(self, tiles: Any, state: Any = None) -> None:
-        """Call `serve_tile` for tiles until none is left."""
+        """Call `serve_block` for each block of queries of tiles until none is left."""
         tiles = tiles.advance()
         while tiles.is_valid():
-            state = replace(self, tile=tiles.place).serve_tile(state)  # type: ignore[attr-defined]
+            here = replace(self, tile=tiles.place)
+            place = here.first
+            for _ in range(here.steps):
+                state = here.serve_block(place, state)  # type: ignore[attr-defined]
+                place = here.following(place)
             tiles = tiles.advance()
 
     def barrier(self, first: int) -> Any:
@@ -162,7 +163,7 @@ class Worker(Block):
     @property
     def key(self) -> Any:
         """The index of the first of them."""
-        return self.tile.key + self.group * self.plan.width
+        return self.tile.row + self.group * self.plan.width
 
     @property
     def n(self) -> int:
@@ -194,8 +195,8 @@ class Worker(Block):
         plan, tile = self.plan, self.tile
         self.pipes.keys.consumer_wait(self.kv_state)
         self.pipes.values.consumer_wait(self.kv_state)
-        if plan.problem.ragged and tile.key + plan.keys > self.sequence.keys:
-            self.clear_behind((self.kv(0), self.kv(1)), self.sequence.keys - tile.key)
+        if plan.problem.ragged and tile.row + plan.keys > self.sequence.keys:
+            self.clear_behind((self.kv(0), self.kv(1)), plan.keys, self.sequence.keys - tile.row)
 
     def await_queries(self, state: Any, place: Any) -> Any:
         """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
@@ -203,7 +204,7 @@ class Worker(Block):
         self.pipes.rows.consumer_wait(state)
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
         if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
-            self.clear_behind((q, do), queries - place[0] * plan.config.rows)
+            self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
         return q, do
 
     def of_rows(self, state: Any, which: int) -> Any:
@@ -244,10 +245,14 @@ class Worker(Block):
         for c in cl.static_range(groups):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
-    def clear_behind(self, tiles: tuple[Any, ...], count: Any) -> None:
+    def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
+        dtype, threads = self.plan.problem.dtype, WORKERS * GROUP
         for tile in tiles:
-            clear(tile, count, cl.thread_idx.x - GROUP, WORKERS * GROUP)
+            eights = cl.size(tile) // rows // 8
+            for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
+                target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
+                target.store(cl.full((8,), 0.0, dtype))
         cl.fence_proxy_async("shared::cta")
         EVERYONE.sync()
 
@@ -256,21 +261,21 @@ class Worker(Block):
 
         room  shared memory for the gradient, which no warp reads any more
         """
-        plan, tile, sequence, starts, results = self.plan, self.tile, self.sequence, self.results.starts, self.results
+        plan, tile, sequence, results = self.plan, self.tile, self.sequence, self.results
         if plan.split:
             for c, grad in enumerate(grads):
                 piece = c if plan.wide else self.group
-                part = results.parts[which][sequence.batch, tile.kv, tile.key // plan.keys, piece, None]
+                part = results.parts[which][sequence.batch, tile.head, tile.row // plan.keys, piece, None]
                 plan.accumulators(part, grad.n // 4).store(grad.reshape((4, grad.n // 4)))
             return
         factor: Any = self.given.scale if which == 0 else 1.0
         for c, grad in enumerate(grads):
             plan.put(grad * (factor * 2.0**-plan.lift), room, c, plan.wide)
-        key = tile.key if plan.wide else self.key
-        length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, starts.keys, i32(SK))
+        key = tile.row if plan.wide else self.key
+        length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
         self.barrier(OWN).sync()
-        at, arrays = (sequence.batch, tile.kv, sequence.key + key), (results.tensors[which], results.arrays[which])
+        at, arrays = (sequence.batch, tile.head, sequence.key + key), (results.tensors[which], results.arrays[which])
         plan.write(room, arrays, at, key, (sequence.keys, length), GROUP)
 
     def await_stores(self) -> None:

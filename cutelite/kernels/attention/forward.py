@@ -94,9 +94,8 @@ class Plan(OfScores):
         sq, sk, tiles = cl.PipelineState.producer(self.config.queries), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
             tile = tiles.place
-            row, _, first, _ = self.tiles.lengths(tile)
+            _, batch, row, _, first, _ = self.tiles.sequence(tile)
             kv, row = tile.head // i32(H // HK), row + tile.row
-            batch = 0 if self.problem.ragged else tile.batch
             key = first + self.tiles.key(tile.end - 1, tile, here.listed)
             if not self.problem.ragged or tile.end > 0:
                 sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
@@ -133,7 +132,7 @@ class Plan(OfScores):
                 queries = self.own(turn, group)
                 at = here._replace(q=here.storage.q[None, None, queries.index])
                 here.queries.consumer_wait(queries)
-                if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
+                if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.sequence(tiles.place).queries:
                     compute = self.masked_then_clear if self.masked_first else self.by_runs
                     out, softmax, states = compute(tiles.place, queries, states, at, group)
                     self.finish(out, softmax, tiles.place, result, ring, group)
@@ -301,8 +300,8 @@ class Plan(OfScores):
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
         """Write output and logsumexp of a tile."""
-        row, spots, (first, length, _, _) = tile.row + group * ROWS, cl.wgmma.coordinates(8), self.tiles.lengths(tile)
-        batch = 0 if self.problem.ragged else tile.batch
+        row, spots = tile.row + group * ROWS, cl.wgmma.coordinates(8)
+        _, batch, first, length, _, _ = self.tiles.sequence(tile)
         inverse, sums = softmax.finish(None if result.sinks is None else result.sinks[tile.head])
         out = cl.scale_rows(out, self.restored(inverse, tile, result))
         for i in cl.static_range(2):

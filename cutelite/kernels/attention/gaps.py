@@ -55,7 +55,7 @@ def idle(plan: Any, tile: Any, queries: Any, states: Any, here: Any, group: Any)
 
 def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> None:
     """Overwrite values behind a sequence's last with zeros, in its last block: they are another's. Who: all."""
-    count = plan.tiles.lengths(tile)[3] - (tile.end - 1) * plan.config.columns
+    count = plan.tiles.sequence(tile).keys - (tile.end - 1) * plan.config.columns
     if not plan.problem.ragged or count >= plan.config.columns:
         return
     here.values.consumer_wait(state)

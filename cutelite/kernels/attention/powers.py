@@ -139,7 +139,7 @@ class OfScores(OfProblem):
         """Return block j of a tile's scores, from the products `s` and, unless None, the addends `added`."""
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
-        given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)
+        given, (*_, queries, _, keys) = here.given, self.tiles.sequence(tile)
         key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
         sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)
         problem = self.problem if added is None else replace(self.problem, score_mod=None)

@@ -113,7 +113,7 @@ class Terms:
         while queue.is_valid():
             tile = queue.place
             if not self.problem.ragged or tile.end > 0:
-                _, queries, _, keys = tiles.lengths(tile)
+                *_, queries, _, keys = tiles.sequence(tile)
                 limits = (1 - queries, keys - 1) if arrays else None
                 for i in range(tile.end - tile.start):
                     key = tiles.key(tile.end - 1 - i, tile, here.listed)

@@ -1,7 +1,7 @@
 """The map from the number of a tile of queries to its place and the blocks of keys it sees.
 
 In    the number of a tile, from `cl.TileQueue`; the window of keys that a query sees
-Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
+Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute; a `Sequence`
 """
 
 from collections.abc import Callable
@@ -62,8 +62,27 @@ def rows_of(starts: Any, number: Any, total: Any) -> tuple[Any, Any]:
     return first, min(end, total) - first
 
 
+class Sequence(NamedTuple):
+    """A sequence, and where its parts begin in the arrays.
+
+    number   of the sequence: what mods get as batch
+    batch    of the arrays: `number`, or 0 for ragged sequences
+    query    its first query, `queries` of them; likewise `key`, `keys`
+    """
+
+    number: Any
+    batch: Any
+    query: Any
+    queries: Any
+    key: Any
+    keys: Any
+
+
 class Tile(NamedTuple):
-    """The place of a tile: its first row of queries, and the first and the end of the blocks of keys that it sees."""
+    """The place of a tile: its first row of queries, and the first and the end of the blocks of keys that it sees.
+
+    In the backward pass: its head and first row of keys, and the blocks of queries that see these.
+    """
 
     batch: Any
     head: Any
@@ -84,21 +103,45 @@ class BlockTile(NamedTuple):
 
 
 class RaggedTile(NamedTuple):
-    """A `Tile` with the start and number of its sequence's queries and keys. `end` 0: it is empty."""
+    """A `Tile` with the last four numbers of its sequence. `end` 0: it is empty."""
 
     batch: Any
     head: Any
     row: Any
     start: Any
     end: Any
-    first_query: Any
+    query: Any
     queries: Any
-    first_key: Any
+    key: Any
     keys: Any
 
 
+class Sequences:
+    """Base class of the tiles of a problem, in either pass, which are frozen dataclasses: its sequences."""
+
+    problem: Problem
+
+    def ragged(self, number: Any, starts: tuple[Any, Any], keys: Any) -> Sequence:
+        """Return a ragged sequence. It ends where the arrays do, which have `keys` keys.
+
+        starts  of queries and of keys
+        """
+        of_queries, of_keys = starts
+        return Sequence(number, 0, *rows_of(of_queries, number, i32(SQ)), *rows_of(of_keys, number, keys))
+
+    def sequence(self, tile: Any) -> Sequence:
+        """Return the sequence of a tile."""
+        if self.problem.ragged:
+            return Sequence(tile.batch, 0, *tile[5:])
+        return Sequence(tile.batch, tile.batch, 0, i32(SQ), 0, i32(SK))
+
+    def offset(self, tile: Any, given: Given) -> Any:
+        """Return the offset from a query's index to its own place, in the sequence of a tile."""
+        return given.offset * (tile.keys - tile.queries) if self.problem.ragged else given.offset
+
+
 @dataclass(frozen=True)
-class Tiles:
+class Tiles(Sequences):
     """The tiles of a problem: `rows` of queries each, and keys in blocks of `columns`."""
 
     problem: Problem
@@ -169,29 +212,19 @@ class Tiles:
         places = i32(SQ) // BM + count
         head, place = index // places, index % places
         low = sequence_at(of_queries, place, BM)
-        (first, queries), (first_key, keys) = rows_of(of_queries, low, i32(SQ)), rows_of(of_keys, low, i32(SK))
-        row = (place - (first // BM + low)) * BM
+        sequence = self.ragged(low, (of_queries, of_keys), i32(SK))
+        row = (place - (sequence.query // BM + low)) * BM
         if self.problem.right:
-            row = (queries - 1) // BM * BM - row
-        tile = RaggedTile(low, head, row, 0, 0, first, queries, first_key, keys)
+            row = (sequence.queries - 1) // BM * BM - row
+        tile = RaggedTile(low, head, row, 0, 0, *sequence[2:])
         start, end = self.seen(tile, given)
-        return tile._replace(start=start, end=cl.where((row >= 0) & (row < queries), end, 0))
-
-    def lengths(self, tile: Any) -> tuple[Any, Any, Any, Any]:
-        """Return the start and number of the queries of a tile's sequence, and those of its keys."""
-        if self.problem.ragged:
-            return tile.first_query, tile.queries, tile.first_key, tile.keys
-        return 0, i32(SQ), 0, i32(SK)
-
-    def offset(self, tile: Any, given: Given) -> Any:
-        """Return the offset from a query's index to its own place."""
-        return given.offset * (tile.keys - tile.queries) if self.problem.ragged else given.offset
+        return tile._replace(start=start, end=cl.where((row >= 0) & (row < sequence.queries), end, 0))
 
     def seen(self, tile: Any, given: Given) -> tuple[Any, Any]:
         """Return the first and the end of the blocks of keys that a tile sees: one at least, maybe all masked."""
         BN, place = self.columns, tile.row + self.offset(tile, given)
         start: Any = i32(0)
-        end: Any = (self.lengths(tile)[3] + (BN - 1)) // BN
+        end: Any = (self.sequence(tile).keys + (BN - 1)) // BN
         if self.problem.right:
             end = min(end, max(0, place + self.rows + given.right + BN - 1) // BN)
         end = max(end, 1)
