@@ -136,6 +136,13 @@ def test_head_dims_types_and_batches() -> None:
     compare(*inputs(40, 50, 1, 1, 40))
 
 
+def test_row_sums_of_f16_may_exceed_its_range() -> None:
+    q, k, v, do = (np.full((1, 1, 1, 64), x, np.float16) for x in (0.5, 0.5, 2.0**15, 2.0**15))
+    dq, dk, dv = attention_backward(do, q, k, v, v, np.full((1, 1, 1), 2.0, np.float32))
+    assert not dq.any() and not dk.any()
+    np.testing.assert_array_equal(dv, do)
+
+
 def test_wide_heads_and_narrow_values() -> None:
     kinds = ((192, 128), True, 3.0), ((256, 200), True, None), ((128, 40), False, None), ((256, 64), False, None)
     for dims, causal, cap in kinds:
