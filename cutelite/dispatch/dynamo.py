@@ -23,11 +23,17 @@ _untold: list[CodeType] = []
 """Code of marked functions, which torch does not know of yet."""
 
 
-def untraced(function: F) -> F:
-    """Mark a function so that torch.compile breaks the graph where it is called, and compiles nothing that it calls."""
+LAUNCHES = "it launches a kernel: make it an operator by cutelite.interop.torch.custom_op"
+
+
+def untraced(function: F, why: str = LAUNCHES) -> F:
+    """Mark a function so that torch.compile breaks the graph where it is called, and compiles nothing that it calls.
+
+    why  what torch says then
+    """
     marked: Any = function
     marked._torchdynamo_disable = True
-    marked._torchdynamo_disable_msg = "it launches a kernel: make it an operator by cutelite.interop.torch.custom_op"
+    marked._torchdynamo_disable_msg = why
     marked.__code__ = marked.__code__.replace()  # its own: all wrappers that one decorator makes share their code
     _untold.append(marked.__code__)
     _tell()

@@ -1,6 +1,6 @@
 """Functions in the graphs of torch.compile: a number stands for one, and tensors that it captured are operands.
 
-In    functions of the caller's, while torch.compile traces a call with them (`numbered`)
+In    functions of the caller's, in a call that torch.compile traces, or that goes to an operator otherwise (`numbered`)
 Out   a number and tensors, both arguments of an operator, which makes the functions of them again (`restored`)
 
 torch guards a function by its code. So what is traced here also reads all that the function captured: a tensor becomes
@@ -18,6 +18,7 @@ A function that is made within what is traced has no cells that could be read: i
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import partial
@@ -27,7 +28,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from cutelite.lang.tables import globals_of, held_by, replaced
+from cutelite.dispatch import fingerprint
+from cutelite.lang.tables import copied, globals_of, held_by, key_of, replaced
+from cutelite_rt import ArgumentError
 
 Path = tuple[tuple[str, Any], ...]
 """How something that a function holds is reached from it: step by step, what is read and which of these."""
@@ -48,17 +51,21 @@ class Kept(NamedTuple):
 
 _kept: list[Kept] = []
 """What graphs refer to, by number. They may run at any time, so nothing is dropped; guards keep it from growing."""
+_known: dict[Any, int] = {}
+"""The number of a function among these, by what it is made of; of those that are `fixed`."""
 _forms: list[tuple[Any, ...]] = []
 _numbers: dict[tuple[Any, ...], int] = {}
 """Arguments of operators, by number, and the number of each. One is ``(kind, ...)``: see `_form`."""
+_lock = threading.Lock()
+"""Held where something gets a number."""
 
 
 def readable(x: Any, taken: int) -> bool:
-    """Tell, where it is traced, whether `numbered` can take a function: else the graph has to break.
+    """Tell, where it is traced, whether `numbered` can take a function, or its name: else the graph has to break.
 
     taken   how many arguments it is called with
     """
-    if x is None:
+    if x is None or isinstance(x, str):
         return True
     if isinstance(x, partial):
         parts = (*x.args, *x.keywords.values())
@@ -188,8 +195,33 @@ def _keep(function: FunctionType) -> tuple[int, tuple[tuple[str, Path], ...]]:
     for i, each in enumerate(tensors):
         slots.setdefault(id(each), Slot(i))
     made = replaced(function, lambda x: slots.get(id(x), x)) if slots else function
-    _kept.append(Kept(made, len(tensors)))
-    return len(_kept) - 1, tuple((_kind_of(each), path) for path, each in held)
+    key = key_of(made) if fixed(made) else None
+    with _lock:
+        number = len(_kept) if key is None else _known.setdefault(key, len(_kept))
+        if number == len(_kept):  # with cells of its own where it stands for others: its variables may change
+            own = made if key is None or not made.__closure__ else copied(made, held_by(made))
+            _kept.append(Kept(own, len(tensors)))
+    return number, tuple((_kind_of(each), path) for path, each in held)
+
+
+def check_numbered(name: str, function: Any) -> None:
+    """Check that an operator takes a function by number where nobody traces the call. Errors: `cutelite.ArgumentError`.
+
+    name  of the argument that it is
+    """
+    if torch._C._is_tracing() or torch.compiler.is_exporting():
+        raise ArgumentError(f"{name}= is a function, which a record for other processes does not hold")
+    if not fixed(function):
+        raise ArgumentError(
+            f"{name}= is a function that holds what may change, which no operator takes: detach operands"
+        )
+
+
+def fixed(x: Any) -> bool:
+    """Tell whether nothing that a function holds can be changed in place: one number stands for all that are equal."""
+    if isinstance(x, partial):
+        return all(map(fixed, (x.func, *x.args, *x.keywords.values())))
+    return fingerprint.lasts(x)
 
 
 def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = True) -> Iterator[tuple[Path, Any]]:
@@ -227,10 +259,11 @@ def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = T
 
 @torch.compiler.assume_constant_result
 def _number(form: tuple[Any, ...]) -> int:
-    if form not in _numbers:
-        _forms.append(form)
-        _numbers[form] = len(_forms) - 1
-    return _numbers[form]
+    with _lock:
+        if form not in _numbers:
+            _forms.append(form)
+            _numbers[form] = len(_forms) - 1
+        return _numbers[form]
 
 
 def _made(form: tuple[Any, ...], tensors: Iterator[Tensor]) -> Any:

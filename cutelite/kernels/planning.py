@@ -17,9 +17,15 @@ from cutelite.kernels.lent import takes_jax
 from cutelite.tune.warm import tuning_wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
-Taken = Callable[[Any, dict[str, Any]], bool]
-"""Whether, where it is traced, an operator takes a call with functions: of its `out` and its keyword arguments."""
+Taken = Callable[[dict[str, Any]], bool]
+"""Whether, where it is traced, an operator takes a call with functions: of its arguments by name."""
 
+
+IN_NO_GRAPH = (
+    "no operator takes these arguments: a function that was made in compiled code and captured something (pass a "
+    "functools.partial of one from outside), a method, out= (cutelite's docs, interop.md: Functions in the graph)"
+)
+"""What torch says of a call that breaks the graph."""
 
 _epoch = 0
 
@@ -37,11 +43,10 @@ def _state() -> int | None:
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that does the same, at whose calls torch's compiler breaks the graph."""
 
-    @untraced
     def apart(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    return apart
+    return untraced(apart, IN_NO_GRAPH)
 
 
 def planned(function: F) -> F:
@@ -92,7 +97,7 @@ def breaking(*names: str, taken: Taken | None = None) -> Callable[[F], F]:
     So they have the derivatives that they have without it, or are refused: the function that launches, which would
     break the graph later, knows of no derivative.
 
-    names   of arguments, given by keyword, that are neither None nor texts
+    names   of arguments that are neither None nor texts; without `taken` those given by keyword
     taken   tells of a call with some of these whether it goes to an operator all the same
     """
 
@@ -115,13 +120,13 @@ def _broken(
     function: Callable[..., Any], names: tuple[str, ...], taken: Taken | None
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], bool]:
     """Return what tells, where it is traced, whether a call of a function breaks the graph."""
-    parameters = [] if taken is None else list(inspect.signature(function).parameters)
-    at = parameters.index("out") if "out" in parameters else len(parameters)
+    parameters = () if taken is None else tuple(inspect.signature(function).parameters)
 
     def broken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        if not any(kwargs.get(name) is not None and not isinstance(kwargs[name], str) for name in names):
+        given = dict(zip(parameters, args, strict=False)) | kwargs
+        if not any(given.get(name) is not None and not isinstance(given[name], str) for name in names):
             return False
-        return taken is None or not taken(args[at] if at < len(args) else kwargs.get("out"), kwargs)
+        return taken is None or not taken(given)
 
     return broken
 

@@ -132,8 +132,19 @@ def test_graphs_have_the_derivative_of_a_loss() -> None:
         torch.testing.assert_close(mine, right)
 
 
+def test_graphs_have_functions_by_number_and_traces_for_other_processes_have_none() -> None:
+    def call(x: Any) -> Any:
+        return elementwise(lambda x: x * 2.0, (gemm(x, x.T, activation=lambda x: x * 3.0),))[0]
+
+    x, y = random(4, 16), random(4, 16) * 2
+    assert torch.equal(make_fx(call)(x)(y), call(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is deprecated
+        with pytest.raises(cl.ArgumentError, match="a record for other processes does not hold"):
+            torch.jit.trace(call, (x,))
+
+
 UNRECORDED: dict[str, Callable[[Any], Any]] = {
-    "elementwise": lambda x: elementwise(lambda x: x * 2.0, (x,)),
     "scale": lambda x: scale(x, torch.ones(1, device=DEVICE)),
     "out": lambda x: softmax(x, out=torch.empty_like(x)),
     "adamw": lambda x: adamw([x], [x.clone()], [x.clone()], [x.clone()], 1),

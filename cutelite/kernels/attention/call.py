@@ -49,17 +49,17 @@ ALIKE_IN_L2 = 4 * 2**20
 """The same where all tiles take as long, so that they are best taken head by head."""
 
 
-def in_graph(out: Any, kwargs: dict[str, Any]) -> bool:
+def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call with functions. None has `out`, or is exported."""
     from cutelite.interop.torch_functions import exporting, readable
 
-    mask, mask_mod = kwargs.get("block_mask"), kwargs.get("mask_mod")
+    mask, mask_mod = given.get("block_mask"), given.get("mask_mod")
     if mask is not None:
         if not isinstance(mask, BlockMask) or mask.listed or not is_torch(mask.order):
             return False
         mask_mod = mask.mask_mod
-    known = readable(kwargs.get("score_mod"), len(SCORE_MOD)) and readable(mask_mod, len(MASK_MOD))
-    return out is None and known and not exporting()
+    known = readable(given.get("score_mod"), len(SCORE_MOD)) and readable(mask_mod, len(MASK_MOD))
+    return given.get("out") is None and known and not exporting()
 
 
 @in_words_of_caller

@@ -18,6 +18,7 @@ from cutelite.kernels.arguments import (
     check_apart,
     is_array,
     is_torch,
+    needs_gradient,
     one_of,
 )
 from cutelite.kernels.arrays import code_of, empty
@@ -230,18 +231,37 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
     return made
 
 
-def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, functions: bool = False) -> Any:
+def in_graph(given: dict[str, Any]) -> bool:
+    """Tell, where it is traced, whether an operator takes a GEMM with functions, of its arguments by name."""
+    from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
+
+    operands = [given.get(name) for name in ("a", "b", "c", "bias", "scale_a", "scale_b")]
+    known = readable(given.get("activation"), 1) and readable(given.get("gate"), 1)
+    for each, kind in (given.get("finish"), cl.Finish), (given.get("prepare"), cl.Prepare):
+        if each is None:
+            continue
+        if not isinstance(each, kind) or not all(map(is_torch, each.tensors)):
+            return False
+        taken, ahead = 1 + len(each.tensors), getattr(each, "ahead", None)
+        known = known and readable(ahead, taken) and readable(each.function, taken + (ahead is not None))
+        known = known and not needs_gradient(*operands, *each.tensors)
+    return known and not exporting()
+
+
+def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, finish: cl.Finish | None = None) -> Any:
     """Return what an operator of `gemm.operators_special` computes where a call goes to one, else None.
 
-    given      the operator's arguments without a default, `more` the others
-    functions  the call has a function, which no operator takes
-    Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
+    given   the operator's arguments without a default, `more` the others
+    finish  the call's function, which another operator takes
+    Errors  ValueError for a gradient that does not exist
     """
     if not is_torch(given[0]):
         return None
     from cutelite.interop.torch import called  # late: these import torch
     from cutelite.kernels.gemm import operators_special as special
 
-    if not special.wanted(*given, *more, out=out, functions=functions):
+    if not special.wanted(*given, *more, out=out, finish=finish):
         return None
+    if finish is not None:
+        return special.finished(name, out, given, finish)
     return called(getattr(special, name), out, given, more)

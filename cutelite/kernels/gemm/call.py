@@ -44,7 +44,7 @@ ROWS = (8, 16, 32, 64)
 
 
 @in_words_of_caller
-@planned_whole("activation", "gate", "finish", "prepare")
+@planned_whole("activation", "gate", "finish", "prepare", taken=arrays.in_graph)
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,
@@ -69,7 +69,7 @@ def gemm(
                 and captured values count as the same
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
                 the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
-                of 8. The derivative, through 'silu' alone, computes the product again
+                of 8. The derivative computes the product again, as that of an activation but 'relu' does
     finish      a function of the sums and of further tensors, instead of all of the above but alpha: `Finish`. Then A
                 may have batches, and B not; N is a multiple of 8; `out` may have any number of columns, of which those
                 that the function stores are written. There is no derivative
@@ -94,8 +94,8 @@ def gemm(
         if callable(activation) or callable(gate) or finish is not None or prepare is not None:
             a, b, c = operators.under_autocast(a, b, c)  # other calls are cast by their operator
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision, gate)
-        if operators.wanted(a, b, out, how, finish is not None or prepare is not None):
-            return operators.multiply(a, b, out, how)
+        if operators.wanted(a, b, out, how, finish, prepare):
+            return operators.multiply(a, b, out, how, finish, prepare)
     elif is_jax(a):
         if finish is not None or prepare is not None:
             raise Misfit("for arrays of JAX there is no finish= and no prepare=")

@@ -34,7 +34,7 @@ from cutelite.kernels.arguments import (
     is_array,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, strides_of
-from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, by_operator, check_written_by_tma, of_no_columns
+from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, by_operator, check_written_by_tma, in_graph, of_no_columns
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
@@ -211,7 +211,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 
 @in_words_of_caller
-@breaking("finish")
+@breaking("finish", taken=in_graph)
 @takes_jax()
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
@@ -236,7 +236,7 @@ def gemm(
     """
     if rows is not None and (finish is not None or config is not None):
         raise Misfit("with rows= there is no finish= and no config=")
-    if (found := by_operator("grouped", out, (a, b, ends), rows, functions=finish is not None)) is not None:
+    if (found := by_operator("grouped", out, (a, b, ends), rows, finish=finish)) is not None:
         return found
     return rows_of_groups(a, b, ends, out, rows, finish, config)
 
@@ -253,7 +253,7 @@ def rows_of_groups(
 
 
 @in_words_of_caller
-@breaking("finish")
+@breaking("finish", taken=in_graph)
 @takes_jax()
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
@@ -263,7 +263,7 @@ def padded(
     a       (E, M, K), b (E, N, K), out (E, M, N); otherwise as for `gemm`
     counts  (E,), i32, on the device: each 0 to M. Other rows are neither read for any result nor written
     """
-    if (found := by_operator("padded", out, (a, b, counts), functions=finish is not None)) is not None:
+    if (found := by_operator("padded", out, (a, b, counts), finish=finish)) is not None:
         return found
     return padded_groups(a, b, counts, out, finish, config)
 

@@ -3,16 +3,19 @@
 `gemm` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so that
 the graph has no break. `torch.ops.cutelite.gemm.out` writes to the caller's tensor, and has no derivative.
 
-A gradient is three GEMMs in all, with those of the operands in their dtypes, and four through a gate. There is none
-through scales, through activations other than 'relu', or of integers. A function cannot be an operator's argument:
-where torch.compile traces a call with one, the graph breaks. `finishing` and `preparing` make operators with functions.
+A gradient is three GEMMs in all, with those of the operands in their dtypes, and four through a gate or a function.
+There is none through scales, or of integers.
+
+A call with functions goes to `gemm_with`, which gets them by number (`interop.torch_functions`), or with `finish` to
+`gemm_finish`, which writes to the caller's tensors, and has no derivative. `finishing` and `preparing` make operators
+of one function each, which may be exported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -22,13 +25,16 @@ from torch import Tensor
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import called, library_op, to_be_cast
+from cutelite.interop.torch_functions import check_numbered, numbered, restored
+from cutelite.interop.torch_levels import in_levels
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.gemm import call
+from cutelite.kernels.gemm import call, grouped
 from cutelite.kernels.gemm.arrays import DEFAULTS
-from cutelite.kernels.rows.operators_elements import gated_halves_backward
+from cutelite.kernels.rows import elementwise as elements
+from cutelite.kernels.rows.operators_elements import gated_halves_backward, halves
 from cutelite.tuples import NamedTuple
 
 
@@ -46,44 +52,88 @@ class How(NamedTuple):
     gate: Callable[[Any], Any] | str | None = None
 
 
-def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How, functions: bool) -> bool:
+def wanted(
+    a: Tensor, b: Tensor, out: Tensor | None, how: How, finish: cl.Finish | None, prepare: cl.Prepare | None
+) -> bool:  # fmt: skip
     """Tell whether a call goes through an operator.
 
-    functions  it has `finish` or `prepare`
-    Errors     ValueError for a gradient that does not exist, and for functions where only an operator can be called
+    Errors  ValueError for a gradient that does not exist, and for functions that no operator takes
     """
     if torch.compiler.is_dynamo_compiling():
-        return True  # calls with functions are not traced
-    function = next((name for name in ("activation", "gate") if callable(getattr(how, name))), "")
-    given = [x for x in (a, b, *how[:4]) if x is not None]
+        return True  # also those with functions, but for some that are not traced: `arrays.in_graph`
+    beside = [x for each in (finish, prepare) if each is not None for x in each.tensors]
+    given = [x for x in (a, b, *how[:4], *beside) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):
         return False  # arrays of other libraries beside tensors: the function on arrays checks them
     if left_out():
         return False
     if needs_gradient(*given):
-        if function:
-            raise Misfit(f"{function}= is a function, of which no derivative is known: apply it to the result")
+        if finish is not None or prepare is not None:
+            raise Misfit("finish= and prepare= have no derivative: detach what needs a gradient")
         if out is not None:
             raise Misfit("out= has no derivative: leave it out, or detach what needs a gradient")
-    asked = not function and (wants_operator(*given) or to_be_cast(a, b))
-    if asked and functions:
-        raise Misfit(
-            "finish= and prepare= have no derivative, and no operator that torch's transforms and fake tensors could "
-            "call: detach what needs a gradient, or make an operator by cutelite.kernels.gemm.operators.finishing"
-        )
+    asked = wants_operator(*given) or to_be_cast(a, b)
+    if asked:
+        check_fixed(how.activation, how.gate, finish, prepare)
     return asked
 
 
-def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
-    """Compute `cutelite.kernels.gemm.gemm` by the operator: its out= form where `out` is given."""
-    return called(gemm, out, (a, b), how)
+def check_fixed(activation: Any, gate: Any, finish: cl.Finish | None, prepare: cl.Prepare | None) -> None:
+    """Check that an operator takes the functions of a call that nobody traces. Errors: `Misfit`."""
+    ahead, function = (None, None) if finish is None else (finish.ahead, finish.function)
+    prepared = None if prepare is None else prepare.function
+    named = {"activation": activation, "gate": gate, "finish": function, "ahead": ahead, "prepare": prepared}
+    for name, x in named.items():
+        if callable(x):
+            check_numbered(name, x)
+    if finish is not None and in_levels():
+        raise Misfit("a GEMM with finish= is no operator that torch's transforms could call: it writes to tensors")
 
 
-def _product(a: Tensor, b: Tensor, *more: Any) -> Tensor:
+def multiply(
+    a: Tensor, b: Tensor, out: Tensor | None, how: How, finish: cl.Finish | None = None,
+    prepare: cl.Prepare | None = None,
+) -> Any:  # fmt: skip
+    """Compute `cutelite.kernels.gemm.gemm` by an operator: its out= form where `out` is given."""
+    if finish is not None:
+        if any(x is not None for x in (*how[:4], how.activation, how.gate)):
+            raise Misfit("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
+        made = _finished(a, b, finish, prepare) if out is None else out
+        return finish_by_operator(a, b, None, made, finish, False, how, prepare)
+    plain = prepare is None and not callable(how.activation) and not callable(how.gate)
+    if plain:
+        return called(gemm, out, (a, b), how)
+    parts = None if prepare is None else (prepare.function, prepare.within)
+    number, captured = numbered((how.activation, how.gate, parts))
+    beside = [] if prepare is None else list(prepare.tensors)
+    return called(gemm_with, out, (a, b, *how[:4], beside, captured, number, how.alpha, how.beta, how.precision))
+
+
+def finish_by_operator(
+    a: Tensor, b: Tensor, places: Tensor | None, out: Tensor, finish: cl.Finish, padded: bool, how: How | None = None,
+    prepare: cl.Prepare | None = None,
+) -> Tensor:  # fmt: skip
+    """Compute a GEMM, or those of groups, whose results a function makes, by the operator; returns `out`.
+
+    places  `ends` of groups, or `counts` of `padded` ones
+    """
+    parts = finish.function, finish.ahead, finish.columns, finish.paired, finish.halves, finish.apart
+    number, captured = numbered((parts, None if prepare is None else (prepare.function, prepare.within)))
+    beside, how = [] if prepare is None else list(prepare.tensors), how or How()
+    tensors = list(finish.tensors)
+    gemm_finish(a, b, places, out, tensors, beside, captured, number, padded, how.alpha, how.precision)
+    return out
+
+
+def _product(a: Tensor, b: Tensor, gated: bool, kind: str | None = None) -> Tensor:
     """Return a tensor without contents for ``a @ b``, or for half of its columns."""
-    columns = b.shape[-1] if How(*more).gate is None else b.shape[-1] // 2
+    columns = b.shape[-1] // 2 if gated else b.shape[-1]
     shape = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns
-    return empty(b, shape, DEFAULTS.get(code_of(a)))
+    return empty(b, shape, kind)
+
+
+def _finished(a: Tensor, b: Tensor, finish: cl.Finish, prepare: cl.Prepare | None) -> Tensor:
+    return _product(a, b, call.halved(finish), None if prepare is not None else DEFAULTS.get(code_of(a)))
 
 
 def flops_of(a: Tensor, b: Tensor, *_: Any) -> int:
@@ -92,7 +142,12 @@ def flops_of(a: Tensor, b: Tensor, *_: Any) -> int:
     return 2 * prod(extents)
 
 
-@library_op("cutelite::gemm", results=_product, out=("out",), flops=flops_of)
+@library_op(
+    "cutelite::gemm",
+    results=lambda a, b, *how: _product(a, b, How(*how).gate is not None, DEFAULTS.get(code_of(a))),
+    out=("out",),
+    flops=flops_of,
+)
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
     scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
@@ -102,6 +157,70 @@ def gemm(
     fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
     result: Tensor = call.multiply(a, b, out, fused, precision, gate=gate)
     return result
+
+
+def _of_functions(a: Tensor, b: Tensor, *more: Any) -> Tensor:
+    _, gate, prepared = restored(more[6], more[5])
+    return _product(a, b, gate is not None, None if prepared is not None else DEFAULTS.get(code_of(a)))
+
+
+@library_op("cutelite::gemm_with", results=_of_functions, out=("out",), flops=flops_of)
+def gemm_with(
+    a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None, scale_a: Tensor | None, scale_b: Tensor | None,
+    beside: Sequence[Tensor], captured: Sequence[Tensor], functions: int, alpha: float, beta: float | None,
+    precision: str | None, out: Any = None,
+) -> Tensor:  # fmt: skip
+    """`gemm` with functions for activation, gate and `prepare` (`numbered`).
+
+    beside  the tensors of `prepare`; `captured`: those that functions hold
+    """
+    activation, gate, prepared = restored(functions, captured)
+    fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
+    prepare = None if prepared is None else cl.Prepare(prepared[0], tuple(beside), prepared[1])
+    result: Tensor = call.multiply(a, b, out, fused, precision, gate=gate, prepare=prepare)
+    return result
+
+
+def _flops_of_finish(a: Tensor, b: Tensor, places: Tensor | None, *_: Any) -> int:
+    return flops_of(a, b) if places is None else 2 * prod(a.shape) * b.shape[1]
+
+
+@library_op("cutelite::gemm_finish", mutates_args={"out", "tensors"}, results=None, flops=_flops_of_finish)
+def gemm_finish(
+    a: Tensor, b: Tensor, places: Tensor | None, out: Tensor, tensors: Sequence[Tensor], beside: Sequence[Tensor],
+    captured: Sequence[Tensor], functions: int, padded: bool, alpha: float, precision: str | None,
+) -> None:  # fmt: skip
+    """A GEMM whose results a function makes (`numbered`), which reads and writes `tensors`; also of groups.
+
+    places  `ends` of groups, or `counts` of `padded` ones
+    """
+    parts, prepared = restored(functions, captured)
+    named = dict(zip(("function", "ahead", "columns", "paired", "halves", "apart"), parts, strict=True))
+    finish = cl.Finish(tensors=tuple(tensors), **named)
+    if places is None:
+        prepare = None if prepared is None else cl.Prepare(prepared[0], tuple(beside), prepared[1])
+        call.multiply(a, b, out, replace(call.fused_of(alpha=alpha), finish=finish), precision, prepare=prepare)
+    elif padded:
+        grouped.padded_groups(a, b, places, out, finish)
+    else:
+        grouped.rows_of_groups(a, b, places, out, None, finish)
+
+
+@library_op("cutelite::gemm_slope", results="product")
+def slope(grad: Tensor, product: Tensor, captured: Sequence[Tensor], functions: int) -> Tensor:
+    """The gradient of what `gemm_with` applies its activation, or its gate, to."""
+    activation, gate, _ = restored(functions, captured)
+    if gate is None:
+        return elements.computed(elements.slopes(activation, 1), (grad, product), dtypes=(code_of(product),))[0]
+    made = product.new_empty(product.shape)
+    elements.computed(elements.slopes(gating(gate), 1), (grad, *halves(product)), out=halves(made))
+    return made
+
+
+@cache
+def gating(gate: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the function of a gate and of what it is multiplied by."""
+    return lambda x, up: gate(x) * up
 
 
 def finishing(name: str, function: Callable[..., None], **how: Any) -> Any:
@@ -144,16 +263,20 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
         return result
 
-    return library_op(name, results=lambda a, b, *_: _product(b.new_empty(a.shape), b), flops=flops_of)(prepared)
+    return library_op(name, results=lambda a, b, *_: _product(a, b, False), flops=flops_of)(prepared)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, *more = inputs
-    how = ctx.how = How(*more)._replace(c=None, bias=None)
+    _remember_how(ctx, How(*more))
+    ctx.save_for_backward(a, b, output if ctx.how.activation == "relu" else None)
+
+
+def _remember_how(ctx: Any, how: How) -> None:
     if how.scale_a is not None or how.scale_b is not None:
         raise Misfit("there is no derivative through scales: multiply what needs a gradient by them")
-    ctx.kinds = [None if x is None else x.dtype for x in How(*more)[:2]]
-    ctx.save_for_backward(a, b, output if how.activation == "relu" else None)
+    ctx.kinds = [None if x is None else x.dtype for x in how[:2]]
+    ctx.how = how._replace(c=None, bias=None)
 
 
 def as_rows(x: Tensor) -> Tensor:
@@ -168,16 +291,44 @@ def summed(gradient: Tensor, operand: Tensor) -> Tensor:
     return gradient.float().sum_to_size(operand.shape).to(gradient.dtype)
 
 
+def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    a, b, c, bias, scale_a, scale_b, _, captured, functions, alpha, beta, precision = inputs
+    _, gate, prepared = restored(functions, captured)
+    if prepared is not None:
+        raise Misfit("prepare= has no derivative: detach what needs a gradient")
+    _remember_how(ctx, How(c, bias, scale_a, scale_b, alpha, beta, precision=precision))
+    ctx.functions, ctx.kept = functions, (c is not None, bias is not None)
+    ctx.save_for_backward(a, b, *(x for x in (c, bias) if x is not None and gate is None), *captured)
+
+
+def _backward_with(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    a, b, *others = ctx.saved_tensors
+    how, beside = ctx.how, iter(others)
+    c, bias = (next(beside) if kept else None for kept in ctx.kept)
+    captured = list(beside)
+    product = call.gemm(a, b, c=c, bias=bias, alpha=how.alpha, beta=how.beta, precision=how.precision)
+    found = gradients(ctx, slope(grad.contiguous(), product, captured, ctx.functions), a, b)
+    return *found, None, None, [], [None] * len(captured), *(None,) * 4
+
+
 def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     a, b, positive = ctx.saved_tensors
-    how, kind = ctx.how, ctx.kinds
+    how = ctx.how
     if positive is not None:
         grad = torch.ops.aten.threshold_backward(grad, positive, 0)  # nothing of inf and NaN where it is flat
     grad = grad.contiguous()  # of a sum it has strides of 0
-    product, given = partial(call.gemm, alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
-    needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
     if how.gate is not None:
-        grad = gated_halves_backward(grad, product(a, b), how.gate)
+        product = call.gemm(a, b, alpha=how.alpha, precision=how.precision)
+        grad = gated_halves_backward(grad, product, how.gate)
+    given = len(ctx.needs_input_grad)
+    return (*gradients(ctx, grad, a, b), *(None,) * 7)[:given]
+
+
+def gradients(ctx: Any, grad: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
+    """Return the gradients of a, b, c and bias of a GEMM, given that of its sums with these added."""
+    how, kind = ctx.how, ctx.kinds
+    product = partial(call.gemm, alpha=how.alpha, precision=how.precision)
+    needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
     of_a = summed(product(grad, b.mT), a) if needs[0] else None
     of_b = None
     if needs[1]:
@@ -185,9 +336,11 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         of_b = summed(product(rows[0].mT, rows[1]), b)
     of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
     of_bias = as_rows(grad).float().sum(0).to(kind[1]) if needs[3] else None
-    return (of_a, of_b, of_c, of_bias, *(None,) * 7)[:given]
+    return of_a, of_b, of_c, of_bias
 
 
+gemm_with.register_autograd(_backward_with, setup_context=_remember_with)
+autocast(gemm_with, "a", "b", "c")
 gemm.register_autograd(_backward, setup_context=_remember)
 autocast(gemm, "a", "b", "c")
 batched(gemm, "a", "c", unless=("scale_a",))

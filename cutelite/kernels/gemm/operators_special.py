@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, folded
@@ -28,21 +29,30 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call, fp8_block, mixed
 from cutelite.kernels.gemm import grouped as groups
 from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.gemm.operators import check_fixed, finish_by_operator
 from cutelite.kernels.rows import embedding
 
 
-def wanted(*given: Any, out: Any, functions: bool) -> bool:
+def wanted(*given: Any, out: Any, finish: cl.Finish | None) -> bool:
     """Tell whether a call goes to an operator: see `gemm.arrays.by_operator`."""
     if torch.compiler.is_dynamo_compiling():
-        return True  # calls with functions are not traced
+        return True
     if left_out():
         return False
-    if out is not None or functions:
-        check_underived("finish=" if functions else "out=", a=given[0], b=given[1])
+    if out is not None or finish is not None:
+        check_underived("out=" if finish is None else "finish=", a=given[0], b=given[1])
     asked = wants_operator(*given) or to_be_cast(*given[:2])
-    if asked and functions:
-        raise Misfit("a GEMM with finish= is no operator, which torch's transforms and fake tensors could call")
+    if asked and finish is not None:
+        check_fixed(None, None, finish, None)
     return asked
+
+
+def finished(name: str, out: Any, given: tuple[Any, ...], finish: cl.Finish) -> Any:
+    """Compute `gemm` or `padded` with a function that finishes the sums, by the operator for that."""
+    a, b, places = given
+    if out is None:
+        out = _rows(a, b, places) if name == "grouped" else _padded(a, b)
+    return finish_by_operator(a, b, places, out, finish, name == "padded")
 
 
 def _rows(a: Tensor, b: Tensor, _: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -63,9 +73,13 @@ def grouped(a: Tensor, b: Tensor, ends: Tensor, rows: Tensor | None = None, out:
     return groups.rows_of_groups(a, b, ends, out, rows)
 
 
+def _padded(a: Tensor, b: Tensor, *_: Any) -> Tensor:
+    return empty(a, (*a.shape[:2], b.shape[1]), DEFAULTS.get(code_of(a)))
+
+
 @library_op(
     "cutelite::padded_gemm",
-    results=lambda a, b, *_: empty(a, (*a.shape[:2], b.shape[1]), DEFAULTS.get(code_of(a))),
+    results=_padded,
     out=("out",),
     flops=lambda a, b, counts, *_: flops_of(a, b, counts),
 )

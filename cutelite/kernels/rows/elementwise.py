@@ -14,10 +14,22 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, Arguments, changing, check_apart, in_words_of, one_of, underived
+from cutelite.kernels.arguments import (
+    FLOATS,
+    Arguments,
+    changing,
+    check_apart,
+    in_words_of,
+    in_words_of_caller,
+    is_torch,
+    needs_gradient,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.lent import is_jax
+from cutelite.kernels.planning import breaking
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
 from cutelite.lang.emit import describe
@@ -153,8 +165,25 @@ def check_count(name: str, given: Any, most: int) -> None:
         raise cl.ArgumentError(f"{name} must be a tuple of one to {most}, not {what}")
 
 
-@untraced
-@underived()
+def in_graph(given: dict[str, Any]) -> bool:
+    """Tell, where it is traced, whether an operator takes a call of `elementwise`, of its arguments by name."""
+    from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
+
+    inputs, out = given["inputs"], given.get("out")
+    if not isinstance(inputs, list | tuple) or not all(map(is_torch, (*inputs, *(out or ())))):
+        return False
+    if needs_gradient(*inputs) and not derivable(inputs, out, given.get("dtypes", ())):
+        return False
+    return len(inputs) > 0 and readable(given["function"], len(inputs)) and not exporting()
+
+
+def derivable(inputs: Sequence[Any], out: Any, dtypes: Sequence[str]) -> bool:
+    """Tell whether there is a derivative of a call of `elementwise`."""
+    return out is None and has_slopes(len(inputs), len(dtypes) or 1, dtypes)
+
+
+@in_words_of_caller
+@breaking("function", taken=in_graph)
 def elementwise(
     function: Callable[..., Any],
     inputs: Sequence[Any],
@@ -174,9 +203,31 @@ def elementwise(
     blocks    how many blocks of 256 threads a multiprocessor should hold: with 8, a thread has 32 registers. Default:
               4 to 6, by the number of inputs
     names     names of inputs and results in error texts
+    Arrays    of torch, CuPy and JAX on a GPU, of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
+              need a gradient (`cl.value_and_derivative`), of no more than three inputs, with the results four in all,
+              without `out` and results of 8 bits
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
+    if isinstance(inputs, list | tuple) and any(map(is_torch, inputs)):
+        from cutelite.kernels.rows import operators_elements as operators
+
+        if operators.wanted(function, inputs, out, dtypes):
+            return operators.elementwise_by_operator(function, inputs, out, dtypes, names)
+    return computed(function, inputs, out=out, dtypes=dtypes, blocks=blocks, names=names)
+
+
+@untraced
+def computed(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    out: Sequence[Any] | None = None,
+    dtypes: Sequence[str] = (),
+    blocks: int | None = None,
+    names: Sequence[str] = (),
+) -> tuple[Any, ...]:
+    """Compute `elementwise` of real arrays, without derivatives."""
     check_count("inputs", inputs, MOST_INPUTS)
     if out is None and (made := derived(*filter(is_jax, inputs))) is not None:
         return made.elementwise(function, inputs, dtypes=dtypes)  # type: ignore[no-any-return]

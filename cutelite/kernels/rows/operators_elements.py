@@ -19,9 +19,11 @@ import torch
 from torch import Tensor
 
 import cutelite as cl
+from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import library_op
+from cutelite.interop.torch_functions import check_numbered, numbered, restored
 from cutelite.interop.torch_transforms import batched
-from cutelite.kernels.arguments import ArrayError, one_of
+from cutelite.kernels.arguments import ArrayError, Misfit, is_torch, needs_gradient, one_of, wants_operator
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import gates
@@ -153,6 +155,84 @@ def whole(x: Tensor) -> Tensor:
     return x if x is None or x.stride()[-1:] == (1,) else x.contiguous()
 
 
+def wanted(function: Any, inputs: Sequence[Any], out: Any, dtypes: Sequence[str]) -> bool:
+    """Tell whether a call of `elementwise` goes to an operator.
+
+    Errors  `cl.ArgumentError` for a gradient that does not exist, and for a function that no operator takes
+    """
+    if torch.compiler.is_dynamo_compiling():
+        return True  # others break the graph: `elements.in_graph`
+    needy = [i for i, x in enumerate(inputs) if needs_gradient(x)]
+    if needy and not left_out() and not elements.derivable(inputs, out, dtypes):
+        raise Misfit(f"elementwise has no derivative, and inputs[{needy[0]}] needs a gradient: detach it")
+    asked = out is None and all(map(is_torch, inputs)) and wants_operator(*inputs)
+    if asked:
+        check_numbered("function", function)
+    return asked
+
+
+def elementwise_by_operator(
+    function: Any, inputs: Sequence[Tensor], out: Sequence[Tensor] | None, dtypes: Sequence[str], names: Sequence[str]
+) -> tuple[Tensor, ...]:
+    """Compute `elementwise` by an operator, which gets the function by number."""
+    (number, captured), called = numbered((function,)), ",".join(names)
+    if out is None:
+        return tuple(elements_of(list(inputs), captured, number, ",".join(dtypes), called))
+    elements_into(list(inputs), list(out), captured, number, called)
+    return tuple(out)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.split(",")) if names else ()
+
+
+def _results(inputs: Sequence[Tensor], _: Any, __: int, dtypes: str, *more: Any) -> list[Tensor]:
+    return [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in _split(dtypes) or (None,)]
+
+
+@library_op("cutelite::elements", results=_results)
+def elements_of(
+    inputs: Sequence[Tensor], captured: Sequence[Tensor], function: int, dtypes: str, names: str
+) -> list[Tensor]:
+    """`cutelite.kernels.rows.elementwise.elementwise` of a function by number; names are joined by commas."""
+    (found,) = restored(function, captured)
+    return [*elements.computed(found, inputs, dtypes=_split(dtypes), names=_split(names))]
+
+
+@library_op("cutelite::elements_into", mutates_args={"out"}, results=None)
+def elements_into(
+    inputs: Sequence[Tensor], out: Sequence[Tensor], captured: Sequence[Tensor], function: int, names: str
+) -> None:
+    """`elements_of`, written to the caller's tensors; without a derivative."""
+    (found,) = restored(function, captured)
+    elements.computed(found, inputs, out=out, names=_split(names))
+
+
+@library_op("cutelite::elements_backward", results=lambda dy, inputs, *_: [x.new_empty(x.shape) for x in inputs])
+def elements_backward(
+    dy: Sequence[Tensor], inputs: Sequence[Tensor], captured: Sequence[Tensor], function: int
+) -> list[Tensor]:
+    """The gradients of the inputs of `elements_of`."""
+    (found,) = restored(function, captured)
+    kinds = tuple(map(code_of, inputs))
+    return [*elements.computed(elements.slopes(found, len(dy)), (*dy, *inputs), dtypes=kinds)]
+
+
+def _keep_elements(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    tensors, captured, ctx.function, *_ = inputs
+    ctx.count = len(tensors)
+    ctx.save_for_backward(*tensors, *captured)
+
+
+def _differentiate_elements(ctx: Any, dy: Sequence[Tensor]) -> tuple[Any, ...]:
+    inputs, captured = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+    found = elements_backward(dy, inputs, captured, ctx.function)
+    return found, [None] * len(captured), None, None, None
+
+
+elements_of.register_autograd(_differentiate_elements, setup_context=_keep_elements)
+
+
 def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] = ()) -> Any:
     """Make an operator of a function of elements, as `cutelite.kernels.rows.elementwise.elementwise` takes it.
 
@@ -178,7 +258,7 @@ def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] =
 
     def computed(*given: Tensor, out: Any = None) -> Any:
         to = out if out is None or count > 1 else (out,)
-        made = elements.elementwise(function, given, out=to, dtypes=dtypes, names=(*names, *outs))
+        made = elements.computed(function, given, out=to, dtypes=dtypes, names=(*names, *outs))
         return made if count > 1 else made[0]
 
     outs = tuple(f"out{i}" for i in range(count)) if count > 1 else ("out",)
@@ -217,7 +297,7 @@ def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[st
 
     def backward(*given: Tensor) -> Any:
         kinds = tuple(code_of(x) for x in given[count:])
-        made = elements.elementwise(slopes, given, dtypes=kinds, names=(*of_results, *names, *of_names))
+        made = elements.computed(slopes, given, dtypes=kinds, names=(*of_results, *names, *of_names))
         return made if len(names) > 1 else made[0]
 
     of_results, of_names = (tuple(f"d{each}" for each in every) for every in (map(str, range(count)), names))
