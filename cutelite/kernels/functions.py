@@ -63,6 +63,13 @@ def needed(function: F, name: str, takes: tuple[str, ...]) -> F:
     return settled(function, name, takes)
 
 
+def fit_graph(*functions: tuple[Any, int]) -> bool:
+    """Tell, where it is traced, whether operators take functions, each given with the number of its arguments."""
+    from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
+
+    return all(readable(each, taken) for each, taken in functions) and not exporting()
+
+
 def lifted(function: Any, arrays: list[Any]) -> Any:
     """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
 

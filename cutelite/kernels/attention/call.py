@@ -27,7 +27,7 @@ from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, with_own
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
-from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.functions import fit_graph, lifted, settled
 from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import planned, planned_whole
 from cutelite.tuples import NamedTuple
@@ -51,15 +51,13 @@ ALIKE_IN_L2 = 4 * 2**20
 
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call with functions. None has `out`, or is exported."""
-    from cutelite.interop.torch_functions import exporting, readable
-
     mask, mask_mod = given.get("block_mask"), given.get("mask_mod")
     if mask is not None:
         if not isinstance(mask, BlockMask) or mask.listed or not is_torch(mask.order):
             return False
         mask_mod = mask.mask_mod
-    known = readable(given.get("score_mod"), len(SCORE_MOD)) and readable(mask_mod, len(MASK_MOD))
-    return given.get("out") is None and known and not exporting()
+    functions = (given.get("score_mod"), len(SCORE_MOD)), (mask_mod, len(MASK_MOD))
+    return given.get("out") is None and fit_graph(*functions)
 
 
 @in_words_of_caller

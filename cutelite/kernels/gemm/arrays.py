@@ -22,6 +22,7 @@ from cutelite.kernels.arguments import (
     one_of,
 )
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.functions import fit_graph
 from cutelite_rt.dtype import DTYPES
 
 FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
@@ -233,19 +234,18 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
 
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a GEMM with functions, of its arguments by name."""
-    from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
-
     operands = [given.get(name) for name in ("a", "b", "c", "bias", "scale_a", "scale_b")]
-    known = readable(given.get("activation"), 1) and readable(given.get("gate"), 1)
+    functions = [(given.get(name), 1) for name in ("activation", "gate")]
     for each, kind in (given.get("finish"), cl.Finish), (given.get("prepare"), cl.Prepare):
         if each is None:
             continue
         if not isinstance(each, kind) or not all(map(is_torch, each.tensors)):
             return False
+        if needs_gradient(*operands, *each.tensors):
+            return False
         taken, ahead = 1 + len(each.tensors), getattr(each, "ahead", None)
-        known = known and readable(ahead, taken) and readable(each.function, taken + (ahead is not None))
-        known = known and not needs_gradient(*operands, *each.tensors)
-    return known and not exporting()
+        functions += [(ahead, taken), (each.function, taken + (ahead is not None))]
+    return fit_graph(*functions)
 
 
 def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, finish: cl.Finish | None = None) -> Any:

@@ -6,6 +6,7 @@ Rows may have any pitch; arrays without gaps are treated as one long row. Comput
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
+from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     FLOATS,
     Arguments,
+    Misfit,
     changing,
     check_apart,
     in_words_of,
@@ -27,7 +30,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import fit_graph, settled
 from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import breaking
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows, derived
@@ -167,14 +170,12 @@ def check_count(name: str, given: Any, most: int) -> None:
 
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call of `elementwise`, of its arguments by name."""
-    from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
-
     inputs, out = given["inputs"], given.get("out")
-    if not isinstance(inputs, list | tuple) or not all(map(is_torch, (*inputs, *(out or ())))):
+    if not isinstance(inputs, list | tuple) or not inputs or not all(map(is_torch, (*inputs, *(out or ())))):
         return False
     if needs_gradient(*inputs) and not derivable(inputs, out, given.get("dtypes", ())):
         return False
-    return len(inputs) > 0 and readable(given["function"], len(inputs)) and not exporting()
+    return fit_graph((given["function"], len(inputs)))
 
 
 def derivable(inputs: Sequence[Any], out: Any, dtypes: Sequence[str]) -> bool:
@@ -209,11 +210,13 @@ def elementwise(
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
-    if isinstance(inputs, list | tuple) and any(map(is_torch, inputs)):
-        from cutelite.kernels.rows import operators_elements as operators
-
-        if operators.wanted(function, inputs, out, dtypes):
-            return operators.elementwise_by_operator(function, inputs, out, dtypes, names)
+    if isinstance(inputs, list | tuple) and all(map(is_torch, inputs)):
+        needy = next((i for i, x in enumerate(inputs) if needs_gradient(x)), None)
+        if needy is not None and not derivable(inputs, out, dtypes) and not left_out():
+            raise Misfit(f"elementwise has no derivative, and inputs[{needy}] needs a gradient: detach it")
+        is_traced = sys.modules["torch"].compiler.is_dynamo_compiling()
+        if (made := derived(*inputs, out=None if is_traced else out)) is not None:
+            return made.elementwise_by_operator(function, inputs, out, dtypes, names)  # type: ignore[no-any-return]
     return computed(function, inputs, out=out, dtypes=dtypes, blocks=blocks, names=names)
 
 

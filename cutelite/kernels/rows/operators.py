@@ -24,6 +24,7 @@ from cutelite.kernels.rows.operators_elements import (
     activated,
     activated_backward,
     elementwise,
+    elementwise_by_operator,
     gated,
     gated_backward,
     gated_halves,
@@ -51,9 +52,10 @@ from cutelite.kernels.rows.operators_numbers import (
 
 __all__ = [
     "activated", "activated_backward", "argmax", "cross_entropy", "cross_entropy_backward", "cumsum", "elementwise",
-    "embedding", "embedding_backward", "gated", "gated_backward", "gated_halves", "histogram", "linear_cross_entropy",
-    "norm_backward", "norm_forward", "quantise", "reduced", "rope", "rope_", "rope_append", "rope_tables", "sample",
-    "softmax", "softmax_backward", "sort", "sort_with", "top_k", "transposed", "transposed_blocks",
+    "elementwise_by_operator", "embedding", "embedding_backward", "gated", "gated_backward", "gated_halves",
+    "histogram", "linear_cross_entropy", "norm_backward", "norm_forward", "quantise", "reduced", "rope", "rope_",
+    "rope_append", "rope_tables", "sample", "softmax", "softmax_backward", "sort", "sort_with", "top_k", "transposed",
+    "transposed_blocks",
 ]  # fmt: skip
 
 

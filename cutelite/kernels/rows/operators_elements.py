@@ -19,11 +19,10 @@ import torch
 from torch import Tensor
 
 import cutelite as cl
-from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import library_op
 from cutelite.interop.torch_functions import check_numbered, numbered, restored
 from cutelite.interop.torch_transforms import batched
-from cutelite.kernels.arguments import ArrayError, Misfit, is_torch, needs_gradient, one_of, wants_operator
+from cutelite.kernels.arguments import ArrayError, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import gates
@@ -155,26 +154,15 @@ def whole(x: Tensor) -> Tensor:
     return x if x is None or x.stride()[-1:] == (1,) else x.contiguous()
 
 
-def wanted(function: Any, inputs: Sequence[Any], out: Any, dtypes: Sequence[str]) -> bool:
-    """Tell whether a call of `elementwise` goes to an operator.
-
-    Errors  `cl.ArgumentError` for a gradient that does not exist, and for a function that no operator takes
-    """
-    if torch.compiler.is_dynamo_compiling():
-        return True  # others break the graph: `elements.in_graph`
-    needy = [i for i, x in enumerate(inputs) if needs_gradient(x)]
-    if needy and not left_out() and not elements.derivable(inputs, out, dtypes):
-        raise Misfit(f"elementwise has no derivative, and inputs[{needy[0]}] needs a gradient: detach it")
-    asked = out is None and all(map(is_torch, inputs)) and wants_operator(*inputs)
-    if asked:
-        check_numbered("function", function)
-    return asked
-
-
 def elementwise_by_operator(
     function: Any, inputs: Sequence[Tensor], out: Sequence[Tensor] | None, dtypes: Sequence[str], names: Sequence[str]
 ) -> tuple[Tensor, ...]:
-    """Compute `elementwise` by an operator, which gets the function by number."""
+    """Compute `elementwise` by an operator, which gets the function by number.
+
+    Errors  `cl.ArgumentError` for a function that no operator takes
+    """
+    if not torch.compiler.is_dynamo_compiling():
+        check_numbered("function", function)
     (number, captured), called = numbered((function,)), ",".join(names)
     if out is None:
         return tuple(elements_of(list(inputs), captured, number, ",".join(dtypes), called))
