@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -34,12 +33,3 @@ def test_the_page_of_layouts() -> None:
     assert {name for name in named if name.isidentifier()} - {"o", "offset", "layout"} <= {
         *dir(cutelite.layout), "swizzle"
     }  # fmt: skip
-
-
-def test_every_public_function_has_an_example() -> None:
-    bare = [
-        name
-        for name in dir(cutelite.layout)
-        if inspect.isfunction(thing := getattr(cutelite.layout, name)) and ">>>" not in (thing.__doc__ or "")
-    ]
-    assert bare == []
