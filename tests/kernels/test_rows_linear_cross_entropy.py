@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cutelite import ArgumentError
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
 from tests.kernels.test_rows import BF16, random
 
@@ -41,6 +42,14 @@ def test_losses_alone_and_sums_in_place() -> None:
     assert alone.weight is None
     g = np.ones(40, np.float32)
     one, parts = (linear_cross_entropy(x, w, target, g, rows=rows, sums="bf16") for rows in (40, 16))
+    for sums in "f32", "bf16":
+        wanted = linear_cross_entropy(x, w, target, g, rows=16, sums=sums)
+        into = [random(y.shape, y.dtype) for y in wanted]
+        made = linear_cross_entropy(x, w, target, g, rows=16, sums=sums, out=into)
+        assert all(y is z for y, z in zip(made, into, strict=True))
+        assert all(np.array_equal(y, z) for y, z in zip(made, wanted, strict=True))
+    with pytest.raises(ArgumentError, match="out must be 2 arrays: loss, lse"):
+        linear_cross_entropy(x, w, target, out=into)
     np.testing.assert_allclose(one.loss, alone.loss, atol=4e-2)  # of powers; of logits that were rounded
     assert np.linalg.norm((one.weight - parts.weight).astype(float)) < 1e-2 * np.linalg.norm(one.weight.astype(float))
 

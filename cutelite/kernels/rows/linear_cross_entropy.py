@@ -11,13 +11,13 @@ powers in place of logits, and nothing overwrites them (`powers_loss`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, underived
+from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, results, underived
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.gemm.arrays import read_by_tma
@@ -48,7 +48,7 @@ class Made(NamedTuple):
 @underived(see="cutelite.kernels.rows.operators_losses")
 def linear_cross_entropy(
     x: Any, weight: Any, target: Any, gradient: Any = None, *, smoothing: float = 0.0, z: float = 0.0,
-    ignore: int = -100, rows: int | None = None, sums: str = "f32",
+    ignore: int = -100, rows: int | None = None, sums: str = "f32", out: Sequence[Any] | None = None,
 ) -> Made:  # fmt: skip
     """Compute the cross entropy of each row of ``x @ weight.T``, and gradients of x and weight.
 
@@ -60,29 +60,45 @@ def linear_cross_entropy(
     rows      how many rows' logits are in memory at a time; default: a tenth of all, in multiples of 256
     sums      dtype in which the parts of weight's gradient are added up: 'f32', or that of x, which needs no memory
               beside the result and rounds once for each part
+    out       arrays to write to, those of `Made`, without gaps; without `gradient` the first two
     Gives     `Made`
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
     how: dict[str, Any] = {"smoothing": smoothing, "z": z, "ignore": ignore}
-    if (found := derived(*filter(is_jax, (x, weight, target)))) is not None:
+    if (found := derived(*filter(is_jax, (x, weight, target)), out=out)) is not None:
         return Made(*found.made_with_gradients(x, weight, target, gradient, **how, rows=rows, sums=sums))
-    given = Arguments()
+    given, leading = Arguments(), tuple(x.shape[:-1])
     given.array("x", x, HALVES, "... K")
     given.array("weight", weight, "x", "N K")
-    (n, k), leading = map(int, weight.shape), tuple(x.shape[:-1])
     given.array("target", target, "i64", leading)
-    if wanted := gradient is not None:
+    if gradient is not None:
         given.array("gradient", gradient, "f32", leading)
     rows = None if rows is None else as_number("rows", rows, whole=True, least=1)
     one_of("sums", sums, ("f32", code_of(x)))
-    if not n:
+    if not weight.shape[0]:
         raise cl.ArgumentError("weight has no rows: there are no words")
-    flat, targets = x.reshape((m := prod(map(int, leading)), k)), target.reshape((m,))
-    loss, lse = (empty(x, (m,), "f32") for _ in range(2))
-    dx, dw = (empty(x, (m, k)), empty(x, (n, k), sums)) if wanted else (None, None)
-    each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
     how |= {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
     how["ignore"] = as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
+    wanted = dict.fromkeys(("loss", "lse"), (leading, "f32"))
+    if gradient is not None:
+        wanted |= {f"gradient of {name}": (tuple(y.shape), code_of(x)) for name, y in (("x", x), ("weight", weight))}
+    made = Made(
+        *results(out, wanted, x=x, weight=weight, target=target, gradient=gradient), *(None,) * (4 - len(wanted))
+    )
+    compute(x, weight, target, gradient, made, rows, sums, how)
+    return made
+
+
+def compute(
+    x: Any, weight: Any, target: Any, gradient: Any, made: Made, rows: int | None, sums: str, how: dict[str, Any]
+) -> None:  # fmt: skip
+    """Write to what is `made` of checked arrays."""
+    flat, targets = x.reshape((m := prod(map(int, x.shape[:-1])), x.shape[-1])), target.reshape((m,))
+    loss, lse = (each.reshape((m,)) for each in made[:2])
+    dx, dw = None if made.x is None else made.x.reshape(flat.shape), made.weight
+    if dw is not None and sums != code_of(x):
+        dw = empty(x, tuple(weight.shape), sums)
+    each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
 
     def work(part: slice, logits: Any) -> None:
         if gradient is None:
@@ -91,15 +107,13 @@ def linear_cross_entropy(
             of_loss = gradient.reshape((m,))[part]
             loss[part], lse[part] = cross_entropy_gradient(of_loss, logits, targets[part], out=logits, **how)
 
-    if wanted and how["smoothing"] == how["z"] == 0 and takes(flat, weight):
+    if dx is not None and how["smoothing"] == how["z"] == 0 and takes(flat, weight):
         vectors = contiguous(target, m), contiguous(gradient, m)
         powers_loss.gradients(flat, weight, *vectors, how["ignore"], each, loss, lse, dx, dw)
     else:
         by_parts(flat, weight, each, work, dx, dw)
-    if wanted and sums != code_of(x):
-        dw = cast(dw, code_of(x))
-    dx = dx.reshape(tuple(x.shape)) if wanted else None  # type: ignore[union-attr]
-    return Made(loss.reshape(leading), lse.reshape(leading), dx, dw)
+    if dw is not made.weight:
+        elementwise(same, (dw,), out=(made.weight,))
 
 
 def takes(x: Any, weight: Any) -> bool:
@@ -127,11 +141,6 @@ def by_parts(x: Any, weight: Any, rows: int, work: Callable[[slice, Any], None],
         if dx is not None:
             gemm(logits, weight, dx[part])
             gemm(logits.T, x[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
-
-
-def cast(x: Any, dtype: str) -> Any:
-    """Return the array in another dtype."""
-    return elementwise(same, (x,), dtypes=(dtype,))[0]
 
 
 def same(v: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import check_untraced, copied, derived, host_call, into
+from cutelite.interop.jax import check_untraced, derived, host_call, into
 from cutelite.kernels.arguments import Misfit, as_number, one_of
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import check_call, widened
@@ -199,10 +199,10 @@ def made_with_gradients(x: Any, weight: Any, target: Any, gradient: Any, **how: 
     return linear.Made(*host_call(_run_linear, results, vmap_method=IN_ORDER, **how)(x, weight, target, gradient))
 
 
-@copied
-def _run_linear(x: Any, weight: Any, target: Any, gradient: Any, **how: Any) -> Any:
-    how = {"sums": code_of(x)} | how
-    return linear.linear_cross_entropy(x, weight, widened(target), gradient, **how)
+def _run_linear(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
+    x, weight, target, gradient = inputs
+    into = [each for each in outputs if each is not None]
+    linear.linear_cross_entropy(x, weight, widened(target), gradient, out=into, **{"sums": code_of(x)} | how)
 
 
 @derived(3, 4)
