@@ -490,7 +490,7 @@ _TABLE: tuple[Row, ...] = (
     Row(APART, "drop", "wgmma.commit_group", "", "dv = multiply(held.to(", LARGER_GROUP),
     Row(APART, "drop", "bar.sync", "", "self.await_stores()", "the thread that waits for stores releases the tile too", (-1,)),
     Row(f"{ORDERED} {ORDERED_WIDE}", "weaken", "red", "", "cl.red(", "blocks add in turn: nobody else adds meanwhile"),
-    Row(f"{ORDERED} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "cl.syncwarp() < state = replace(self, tile=tiles.place).serve_tile(state)", "each lane has waited for the turn itself, and the barrier behind it is for whole warps"),
+    Row(f"{ORDERED} {ORDERED_WIDE}", "drop", "bar.warp.sync", "", "cl.syncwarp() < state = here.serve_block(place, state)", "each lane has waited for the turn itself, and the barrier behind it is for whole warps"),
     Row(ORDERED, "stage", "tensor.ptr", "", "tiles = tiles.advance() < Turns(", "the next place is told later, when all queries of the first tile are loaded: these three blocks need no turn", (0,)),
     Row(IN_ONE, "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )
