@@ -273,9 +273,7 @@ class Narrow(Worker):
         if self.terms is not None:
             self.terms.skip(self.terms.pipe.consumer_state_at(number))
         ds_pipe.producer_acquire(ds_state)
-        self.store_ds(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), ds_state)
-        cl.fence_proxy_async("shared::cta")
-        ds_pipe.producer_commit(ds_state)
+        self.start_dk(cl.full((self.plan.config.rows // 2,), 0.0, self.plan.problem.dtype), None, None, ds_state)
         rows.consumer_release(state)
         return dk, dv, number + 1, self.following(place), place[2]
 
@@ -294,16 +292,13 @@ class Narrow(Worker):
         return acc
 
     def start_dk(self, ds: Any, q: Any, dk: Any, ds_state: Any) -> Any:
-        """Start dk + dS.T @ Q, and give dS to the other warpgroup."""
-        self.store_ds(ds, ds_state)
-        dk = multiply(ds, cl.select(q, (1, 0)), dk)
+        """Start dk + dS.T @ Q, unless dS are zeros and there is no `q`; and give dS to the other warpgroup."""
+        self.plan.put(ds, self.storage.ds[None, None, ds_state.index], self.group, turned=True)
+        if q is not None:
+            dk = multiply(ds, cl.select(q, (1, 0)), dk)
         cl.fence_proxy_async("shared::cta")
         self.pipes.ds.producer_commit(ds_state)
         return dk
-
-    def store_ds(self, ds: Any, ds_state: Any) -> None:
-        """Write this warpgroup's part of dS to shared memory."""
-        self.plan.put(ds, self.storage.ds[None, None, ds_state.index], self.group, turned=True)
 
     def add_last_dq(self, last: Any) -> None:
         """Add this warpgroup's part of dq of the last block."""
