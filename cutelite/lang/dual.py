@@ -205,6 +205,12 @@ def sign(x: Any) -> Any:
     return chosen(x > 0.0, 1.0, chosen(x < 0.0, -1.0, 0.0, x), x)
 
 
+def over_square(a: Any, x: Any, y: Any) -> Any:
+    """Return a / (x * x + y * y), or 0 where that is 0 / 0, as torch's."""
+    square = x * x + y * y
+    return chosen(square == 0.0, 0.0, a / square, square)
+
+
 def _math() -> Any:
     from cutelite.lang import math
 
@@ -234,7 +240,10 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "log2": (lambda y, x: 1.0 / python_math.log(2.0) / x,),
     "log10": (lambda y, x: 1.0 / python_math.log(10.0) / x,),
     "log1p": (lambda y, x: 1.0 / (1.0 + x),),
-    "pow": (lambda y, a, b: b * _math().pow(a, b - 1.0), lambda y, a, b: y * _math().log(a)),
+    "pow": (
+        lambda y, a, b: 0.0 if known(b, 0.0) else chosen(b == 0.0, 0.0, b * _math().pow(a, b - 1.0), y),
+        lambda y, a, b: chosen((a == 0.0) & (b >= 0.0), 0.0, y * _math().log(a), y),
+    ),
     "sin": (lambda y, x: _math().cos(x),),
     "cos": (lambda y, x: -_math().sin(x),),
     "sinpi": (lambda y, x: _math().cospi(x) * python_math.pi,),
@@ -243,7 +252,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "asin": (lambda y, x: _math().rsqrt(1.0 - x * x),),
     "acos": (lambda y, x: -_math().rsqrt(1.0 - x * x),),
     "atan": (lambda y, x: 1.0 / (1.0 + x * x),),
-    "atan2": (lambda r, y, x: x / (x * x + y * y), lambda r, y, x: -y / (x * x + y * y)),
+    "atan2": (lambda r, y, x: over_square(x, x, y), lambda r, y, x: over_square(-y, x, y)),
     "sinh": (lambda y, x: _math().cosh(x),),
     "cosh": (lambda y, x: _math().sinh(x),),
     "tanh": (lambda y, x: 1.0 - y * y,),
@@ -259,6 +268,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "normcdfinv": (lambda y, x: _math().exp(y * y * 0.5) * python_math.sqrt(2.0 * python_math.pi),),
     "lgamma": (lambda y, x: _math().digamma(x),),
     "tgamma": (lambda y, x: y * _math().digamma(x),),
+    "sigmoid": (lambda y, x: y * (1.0 - y),),  # this and the next are torch's
+    "softplus": (lambda y, x: 1.0 / (_math().exp(-x) + 1.0),),
     "fdim": (lambda y, a, b: (a > b).to(real(y)), lambda y, a, b: -(a > b).to(real(y))),
     "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
     "fabs": (lambda y, x: sign(x),),

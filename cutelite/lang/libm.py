@@ -477,11 +477,11 @@ def quadrant(q: Number, even: Number, odd: Number) -> Number:
 def sincos(x: Number) -> tuple[Number, Number]:
     r, q = reduced(x)
     s, c = sin_core(r), cos_core(r)
-    return quadrant(q, s, c), quadrant(q + 1, s, c)
+    return where(x == 0.0, x, quadrant(q, s, c)), quadrant(q + 1, s, c)
 
 
 def sin(x: Number) -> Number:
-    return where(x == 0.0, x, sincos(x)[0])
+    return sincos(x)[0]
 
 
 def cos(x: Number) -> Number:
@@ -492,7 +492,7 @@ def tan(x: Number) -> Number:
     r, q = reduced(x)
     z = r * r
     t = fma(z * r, polynomial(z, form_of(x).tables["tan"]), r)
-    return where((q & 1) == 0, t, -1.0 / t)
+    return where(x == 0.0, x, where((q & 1) == 0, t, -1.0 / t))
 
 
 def sincospi(x: Number) -> tuple[Number, Number]:
@@ -749,8 +749,8 @@ def lgamma(x: Number) -> Number:
     value = fma(z - 0.5, log(z), -z) + (HALF_LOG_TWO_PI + series) - log(product)
     sine = absolute(sin_pi(x))
     value = where(x <= 0.0, log(divide(as_proxy(PI, x), sine * size)) - value, value)  # gamma(1 - x) = -x gamma(-x)
-    value = where((x == 1.0) | (x == 2.0), 0.0, value)
-    return where((size == INF) | (size == 0.0), as_proxy(INF, x), value)
+    value = where((x == 1.0) | (x == 2.0), 0.0, where(size < 1e-100, -log(size), value))  # sine * size is 0 there
+    return where(size == INF, as_proxy(INF, x), value)
 
 
 @in_f64
@@ -765,7 +765,7 @@ def tgamma(x: Number) -> Number:
     rest = divide(exp(-z) * root * (2.5066282746310002 * series), product)
     reflected = divide(divide(divide(as_proxy(PI, x), sin_pi(x) * size), root), rest)
     whole = (emit(math.Rint(x.value)) == x) & (x < 0.0)
-    reflected = where(whole, NAN, where(x == 0.0, copysign(as_proxy(INF, x), x), reflected))
+    reflected = where(whole, NAN, where(size < 1e-17, rcp(x), reflected))  # sin_pi(x) * size is 0 there
     return where(x <= 0.0, where(x == -INF, NAN, reflected), where(x > 172.0, INF, root * rest))
 
 
@@ -781,7 +781,7 @@ def digamma(x: Number) -> Number:
     sine, cosine = sincospi(size)
     reflected = where(sine == 0.0, NAN, value + rcp(size) + divide(cosine, sine) * PI)
     value = where(x < 0.0, where(x == -INF, NAN, reflected), value)
-    return where(x == 0.0, copysign(as_proxy(INF, x), -x), value)
+    return where(size < 1e-17, -rcp(x), value)
 
 
 def erfinv(y: Number) -> Number:

@@ -42,10 +42,10 @@ def _by_python(name: str, *xs: Any) -> Any:
     function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
     try:
         return function(*xs)
-    except OverflowError:
-        return python_math.inf
-    except ValueError:
-        return python_math.nan
+    except (ArithmeticError, ValueError) as error:
+        if name in LIMITS:
+            return LIMITS[name](*xs)
+        return python_math.inf if isinstance(error, OverflowError) else python_math.nan
 
 
 def _floats(*xs: Any) -> tuple[Any, ...]:
@@ -680,7 +680,7 @@ def _python_digamma(x: float) -> float:
         sine, cosine = _python_sincospi(x)
         if sine:
             return _python_digamma(1.0 - x) - python_math.pi * cosine / sine
-        return python_math.nan if x else python_math.copysign(python_math.inf, -x)
+        return python_math.nan if x else python_math.copysign(python_math.inf, -float(x))
     if not x < 50.0:
         square = 1.0 / x**2 if x < 1e100 else 0.0
         return python_math.log(x) - (0.5 / x + square * (1 / 12 - square * (1 / 120 - square / 252)))
@@ -689,7 +689,7 @@ def _python_digamma(x: float) -> float:
 
 PYTHON: dict[str, Callable[..., Any]] = {
     "rcp": lambda x: 1.0 / x if x else python_math.copysign(python_math.inf, x),
-    "rsqrt": lambda x: 1.0 / python_math.sqrt(x) if x else python_math.inf,
+    "rsqrt": lambda x: 1.0 / python_math.sqrt(x) if x else python_math.copysign(python_math.inf, x),
     "divide": lambda a, b: a / b,
     "sincos": lambda x: (python_math.sin(x), python_math.cos(x)),
     "rcbrt": lambda x: 1.0 / python_math.cbrt(x) if x else python_math.copysign(python_math.inf, x),
@@ -718,3 +718,31 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "saturate": lambda x: min(max(0.0, x), 1.0) if x == x else 0.0,
 }
 """Functions that Python's `math` lacks, or that differ there."""
+
+
+def _infinite(x: float, *_: Any) -> float:
+    return python_math.copysign(python_math.inf, x)
+
+
+def _limit_of_pow(x: float, y: float) -> float:
+    if x < 0 and y != python_math.floor(y):
+        return python_math.nan
+    return _infinite(x) if y % 2 == 1 else python_math.inf
+
+
+def _limit_of_quotient(a: float, b: float) -> float:
+    return _infinite(a) * python_math.copysign(1.0, b) if a and a == a else python_math.nan
+
+
+LIMITS: dict[str, Callable[..., float]] = {
+    **dict.fromkeys(("ceil", "floor", "rint", "round", "trunc"), float),
+    **dict.fromkeys(("ldexp", "sinh"), _infinite),
+    **dict.fromkeys(("log", "log2", "log10"), lambda x: python_math.nan if x else -python_math.inf),
+    "log1p": lambda x: -python_math.inf if x == -1 else python_math.nan,
+    "atanh": lambda x: _infinite(x) if abs(x) == 1 else python_math.nan,
+    "lgamma": lambda x: python_math.inf,
+    "tgamma": lambda x: _infinite(x) if x > -1 else python_math.nan,
+    "pow": _limit_of_pow,
+    "divide": _limit_of_quotient,
+}
+"""What functions have where Python raises; others have +inf beyond the range, and NaN."""

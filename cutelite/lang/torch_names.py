@@ -11,12 +11,13 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial, reduce
+from math import inf
 from typing import Any
 
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake, wrap
-from cutelite.lang.promotion import LARGEST, as_value, dtype_of, is_tensor, literal
+from cutelite.lang.promotion import LARGEST, as_value, differentiable, dtype_of, is_tensor, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -122,6 +123,18 @@ def _divided(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return math.trunc(x / other) if rounding_mode == "trunc" else x / other
 
 
+def _in_f32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function computed in f32 for integers, f16 and bf16, as torch does, and rounded once."""
+
+    def computed(*xs: Any, **how: Any) -> Any:
+        dtypes = {x.dtype for x in xs if hasattr(x, "dtype")}
+        wide = [x.to(f32) if hasattr(x, "dtype") and x.dtype not in (f32, f64) else x for x in xs]
+        found = function(*wide, **how)
+        return found.to(dtypes.pop()) if dtypes == {f16} or dtypes == {bf16} else found
+
+    return computed
+
+
 def _gelu(x: Any, approximate: str = "none") -> Any:
     if approximate == "tanh":
         return 0.5 * x * (1.0 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
@@ -129,12 +142,20 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def _sigmoid(x: Any) -> Any:
+    if (dual := differentiable(x)) is not None:  # the steps' derivatives are 0 * inf where exp(-x) is infinite
+        return dual.apply("sigmoid", _sigmoid, x)
     return 1.0 / (math.exp(-x) + 1.0)
+
+
+def _log_of_one_and_exp(x: Any) -> Any:
+    if (dual := differentiable(x)) is not None:
+        return dual.apply("softplus", _log_of_one_and_exp, x)
+    return math.log1p(math.exp(-abs(x))) + MAXIMUM(x, 0.0)
 
 
 def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     by = x if beta == 1 else x * beta
-    found = math.log1p(math.exp(-abs(by))) + MAXIMUM(by, 0.0)
+    found = _log_of_one_and_exp(by)
     found = found if beta == 1 else found / beta
     return values.where(by > float(threshold), x, found)
 
@@ -188,12 +209,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor_divide": operator.floordiv, "remainder": operator.mod, "fmod": math.fmod, "negative": operator.neg,
     "logical_and": _logical(operator.and_), "logical_or": _logical(operator.or_), "logical_xor": _logical(operator.xor),
     "logical_not": lambda x: _logical(operator.xor)(x, True), "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor, "bitwise_not": operator.invert, "greater": operator.gt, "less": operator.lt,
+    "bitwise_xor": operator.xor,
+    "bitwise_not": lambda x: x ^ True if x.dtype is boolean else ~x, "greater": operator.gt, "less": operator.lt,
     "greater_equal": operator.ge, "less_equal": operator.le, "not_equal": operator.ne,
     "zeros_like": lambda x, **how: _new(0)(x, (), **how), "ones_like": lambda x, **how: _new(1)(x, (), **how),
     "full_like": lambda x, fill_value, **how: _new(fill_value)(x, (), **how),
-    "sign": lambda x: values.where(x > 0, 1.0, values.where(x < 0, -1.0, x)) if x.dtype.is_float
-    else (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
+    "sign": lambda x: (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
     "softplus": _softplus, "nan_to_num": _known,
     "elu": lambda x, alpha=1.0, inplace=False: values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0))),
     "rsub": lambda x, other, *, alpha=1: other - x * alpha,
@@ -205,11 +226,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mish": lambda x, inplace=False: x * math.tanh(_softplus(x)), "softsign": lambda x: x / (abs(x) + 1.0),
     "tanhshrink": lambda x: x - math.tanh(x),
     "logaddexp": _sum_of_powers(math.exp, math.log1p, 0.6931471805599453),
-    "logaddexp2": _sum_of_powers(math.exp2, lambda x: math.log2(1.0 + x), 1.0),
+    "logaddexp2": _sum_of_powers(math.exp2, lambda x: math.log1p(x) * 1.4426950408889634, 1.0),
     "addcmul": lambda x, a, b, *, value=1: x + (a * b if value == 1 else a * b * value),
     "addcdiv": lambda x, a, b, *, value=1: x + (a / b if value == 1 else a / b * value),
     "heaviside": lambda x, values_at_0: values.where(x == 0.0, values_at_0, values.where(x > 0.0, 1.0, 0.0)),
-    "xlogy": lambda x, other: values.where((x == 0.0) & (other == other), 0.0, x * math.log(other)),
+    "xlogy": lambda x, other: x * values.where((x == 0.0) & ((other <= 0.0) | (other == inf)), 0.0, math.log(other)),
     "frac": lambda x: x - math.trunc(x), "fix": math.trunc, "threshold": _threshold, "_threshold": _threshold,
     "hardshrink": lambda x, lambd=0.5: values.where(abs(x) > float(lambd), x, x * 0.0),
     "softshrink": lambda x, lambd=0.5: values.where(x > float(lambd), x - float(lambd),
@@ -219,6 +240,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bitwise_left_shift": operator.lshift, "bitwise_right_shift": operator.rshift,
 }  # fmt: skip
 """Functions of torch by their names."""
+
+COMPUTED = """
+    addcdiv addcmul celu elu gelu hardsigmoid hardswish lerp log_sigmoid logaddexp logaddexp2 mish reciprocal selu
+    sigmoid silu softplus xlogy
+"""
+"""Functions of several steps, of which torch rounds the result alone."""
+FUNCTIONS |= {name: _in_f32(FUNCTIONS[name]) for name in COMPUTED.split()}
 
 OTHERWISE = {
     **{f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")},
