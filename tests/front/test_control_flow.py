@@ -15,19 +15,6 @@ from cutelite.diag import CompileError
 from tests.front.differential import array, compiled, i32, pairs, run, same, singles
 
 
-def test_if_elif_else():
-    def f(a, b):
-        if a < b:
-            r = 1
-        elif a == b:
-            r = 2
-        else:
-            r = 3
-        return r
-
-    same(f, *pairs())
-
-
 def test_nested_ifs_with_values_of_the_outer_scope():
     def f(a, b):
         r = 10
@@ -51,27 +38,6 @@ def test_name_bound_first_in_both_branches():
         else:
             big, small = b, a
         return big * 10 + small
-
-    same(f, *pairs())
-
-
-def test_early_return():
-    def f(a, b):
-        if a < 0:
-            return -1
-        if b < 0:
-            return a
-        for i in range(a):
-            if i == b:
-                return i * 100
-        return b
-
-    same(f, *pairs())
-
-
-def test_ternary_nested():
-    def f(a, b):
-        return (a if a > b else b) - (1 if a else 2 if b else 3)
 
     same(f, *pairs())
 
@@ -175,65 +141,6 @@ def test_chained_comparison_evaluates_the_middle_once():
         n = 0
         r = -1 < (n := n + a) < b
         return n, r
-
-    same(f, *pairs())
-
-
-def test_while():
-    def f(a, b):
-        n = 0
-        while a > 0 and n < 20:
-            a -= 2
-            n += b
-            if n < -50:
-                break
-        return a, n
-
-    same(f, *pairs())
-
-
-def test_while_true_with_break():
-    def f(a, b):
-        n = 0
-        while True:
-            n += 1
-            if n > a:
-                break
-            if n == b:
-                n += 100
-                break
-        return n
-
-    same(f, *pairs())
-
-
-def test_while_else():
-    def f(a, b):
-        i = 0
-        while i < a:
-            if i == b:
-                r = 1
-                break
-            i += 1
-        else:
-            r = 2
-        return r, i
-
-    same(f, *pairs())
-
-
-def test_for_else_with_break_and_continue():
-    def f(a, b):
-        s = 0
-        for i in range(a):
-            if i % 2:
-                continue
-            if i == b:
-                break
-            s += i
-        else:
-            s += 1000
-        return s
 
     same(f, *pairs())
 
@@ -623,22 +530,6 @@ def test_while_that_changes_a_list_before_it_becomes_run_time():
     same(f, *singles())
 
 
-def test_match_on_run_time_integers():
-    def f(a, b):
-        match a:
-            case 0:
-                return 100
-            case 1 | 2:
-                r = 5
-            case n if n > b:
-                r = n * 2
-            case _:
-                r = -1
-        return r + a
-
-    same(f, *pairs())
-
-
 def test_match_on_structures():
     def f(a, b):
         out = 0
@@ -701,16 +592,6 @@ def test_loop_without_a_way_back():
         return 0
 
     same(f, *singles())
-
-
-def test_values_swapped_in_a_loop():
-    def f(a):
-        x, y = 0, 1
-        for _ in range(a):
-            x, y = y, x + y
-        return x
-
-    same(f, *singles(0, 1, 2, 10))
 
 
 def test_a_value_that_is_the_same_in_every_iteration_stays_known():

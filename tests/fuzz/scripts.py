@@ -2,10 +2,11 @@
 
 python -m tests.fuzz.cases --python --count 2000 --jobs 16      # as tests.fuzz.cases, with CPython for NumPy
 
-A function has variables of fixed types, changes them under all kinds of control flow, and returns them; it may call
-others like it, which return early, and keep numbers in named tuples, dataclasses and lists. It is written twice, line
-by line alike. The kernel has Python's operators; for CPython, which knows neither widths nor divisions by zero, what
-must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
+A function has variables of fixed types, changes them under all kinds of control flow, and returns them. It may call
+others like it, which return early, define one, and keep numbers in named tuples, dataclasses and lists. Some of what it
+branches on is known when the kernel is compiled, until it is changed under a condition that is not. It is written
+twice, line by line alike. The kernel has Python's operators; for CPython, which knows neither widths nor divisions by
+zero, what must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
 """
 
 import math
@@ -78,10 +79,22 @@ HELPERS: dict[str, Any] = {
 
 
 STRUCTURES = """\
-from collections import namedtuple
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-Pair = namedtuple("Pair", "one two")
+
+class Pair(NamedTuple):
+    one: object
+    two: object
+
+    def bent(self, when):
+        if when:
+            return self._replace(one=self.low)
+        return Pair(self.one ^ 3, self.two)
+
+    @property
+    def low(self):
+        return self.one & 7 if self.one > 7 else 7
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,8 @@ class Draw:
         self.lines: list[tuple[int, Text]] = []
 
     def draw(self, least: int = 4) -> list[Text]:
+        self.line(1, f"known, size = {self.random.choice(['True', 'False'])}, {self.random.randrange(8)}")
+        self.types["known"] = "bool"
         self.block(1, self.random.randint(least, 2 * least), 3)
         return [Text("    " * depth + line.kernel, "    " * depth + line.python) for depth, line in self.lines]
 
@@ -116,8 +131,9 @@ class Draw:
     def block(self, depth: int, count: int, nested: int) -> None:
         known = dict(self.types)
         for _ in range(count):
-            kinds = ["assign"] * 5 + ["divmod", "structure", "several"] + ["call"] * bool(self.helpers)
+            kinds = ["assign"] * 5 + ["divmod", "structure", "several", "known"] + ["call"] * bool(self.helpers)
             kinds += ["if", "if", "for", "while", "match", "for_else", "unrolled", "first"] * (nested > 0)
+            kinds += ["forever", "closure"] * (nested > 0)
             getattr(self, f"_{self.random.choice(kinds)}")(depth, nested - 1)
         roll = self.random.random()
         if self.loops and roll < 0.25:
@@ -138,6 +154,12 @@ class Draw:
             self.line(depth, f"{name} ^= {{0}}", value)
         else:
             self.line(depth, f"{name} = {{0}}", value)
+
+    def _known(self, depth: int, _: int) -> None:
+        """Change what is known when the kernel is compiled, until a condition or a loop around it is not."""
+        self.line(depth, self.random.choice([
+            "known = not known", "known = size > 3", "known = {0}", "size = 2", "size = (size + 3) & 7", "size = 0",
+        ]), self.truth(1))  # fmt: skip
 
     def _divmod(self, depth: int, _: int) -> None:
         first, second = self.random.choice([("a", "b"), ("p", "q"), ("x", "y"), ("u", "v")])
@@ -166,6 +188,8 @@ class Draw:
         self.line(depth, "if {0}:", self.truth(2))
         given = "" if kind == "Pair" else f"{name}, "
         self.line(depth + 1, f"{name} = {change.format(name)}({given}one={{0}})", self.of(t, 2))
+        if kind == "Pair":
+            self.line(depth, f"[*{name}_, {name}], _ = [{first}, {name}.bent({{0}})], {second}", self.truth(1))
         if self.random.random() < 0.5:
             self.line(depth, "for _ in range({0} & 3):", self.of("i32", 0))
             self.line(depth + 1, f"{name} = {kind}({name}.one ^ {{0}}, {{1}})", self.of(t, 1), self.of(u, 1))
@@ -176,7 +200,7 @@ class Draw:
         name = self.variable("i32", "i64")
         t = VARIABLES[name]
         k, parts = self.counter(), (self.of(t, 1), self.of(t, 1), self.of(t, 1))
-        match self.random.randrange(4):
+        match self.random.randrange(5):
             case 0:
                 template = f"sum([{k} ^ {{0}} for {k} in ({{1}}, {{2}})])"
                 self.line(depth, f"{name} = {template}", *parts, python=f"{name} = {INTS[t]}({template})")
@@ -188,6 +212,21 @@ class Draw:
             case 3:
                 self.line(depth, f"*{k}, {name} = {{0}}, {{1}}, {{2}}", *parts)
                 self.line(depth, f"{name} ^= {k}[{self.random.choice([0, 1, -1])}]")
+            case 4:
+                last = self.counter()
+                template = f"sum([({last} := {k} ^ {{0}}) & 7 for {k} in ({{1}}, {{2}})]) - {last}"
+                self.line(depth, f"{name} = {template}", *parts, python=f"{name} = {INTS[t]}({template})")
+
+    def _closure(self, depth: int, _: int) -> None:
+        """A function of the function, which reads variables that change before it is called."""
+        function, name = self.counter(), self.variable("i32", "i64")
+        t = VARIABLES[name]
+        self.line(depth, f"def {function}(n):")
+        self.line(depth + 1, "if {0}:", self.truth(2))
+        self.line(depth + 2, "return {0}", self.of(t, 1))
+        self.line(depth + 1, "return n ^ {0}", self.of(t, 2))
+        self.block(depth, 1, 0)
+        self.line(depth, f"{name} = {function}({{0}})", self.of(t, 1))
 
     def _unrolled(self, depth: int, nested: int) -> None:
         k, bounds = self.counter(), self.random.choice(["3", "2, 0, -1", "1, 7, 4", "0"])
@@ -224,7 +263,7 @@ class Draw:
         if roll < 0.3:
             t, bounds, after = "i32", text(str(self.random.randint(1, 4))), True
         elif roll < 0.5:
-            t, bounds = "i32", small
+            t, bounds = "i32", self.random.choice([small, text("size")])
         elif roll < 0.75:
             step = self.random.choice([-3, -2, -1, 2, 3])
             t, bounds = "i32", text(f"{{0}}, {{1}}, {step}", start, text("({0} % 7)", self.of("i32", 1)))
@@ -234,7 +273,8 @@ class Draw:
                 "i64",
                 text(f"{{0}} + {base}, {base + 4}, {self.random.randint(1, 2)}", text("({0} & 1)", self.of("i64", 1))),
             )
-        self.line(depth, f"for {k} in range({{0}}):", bounds)
+        counted = self.random.choice(["range({0})", "range({0})", "cl.range({0}, unroll=2)", "cl.range({0}, unroll=3)"])
+        self.line(depth, f"for {k} in {counted}:", bounds, python=f"for {k} in range({{0}}):")
         self.loop(depth, nested, k, t, True)
         if not after:
             del self.types[k]
@@ -253,6 +293,14 @@ class Draw:
         if self.random.random() < 0.3:
             self.line(depth, "else:")
             self.block(depth + 1, 1, nested - 1)
+
+    def _forever(self, depth: int, nested: int) -> None:
+        k = self.counter()
+        self.line(depth, f"{k} = cl.i32(0)", python=f"{k} = 0")
+        self.line(depth, "while True:")
+        self.line(depth + 1, f"{k} += 1")
+        self.line(depth + 1, f"if {k} > ({{0}} & 3):\n{'    ' * (depth + 2)}break", self.of("i32", 1))
+        self.loop(depth, nested, k, "i32", False)
 
     def _first(self, depth: int, nested: int) -> None:
         """A variable that begins as a literal, and one that a loop binds first; both are read behind it."""
@@ -361,7 +409,7 @@ class Draw:
     def truth(self, depth: int) -> Text:
         if depth <= 0:
             return self.leaf("bool")
-        form = self.random.randrange(8)
+        form = self.random.randrange(9)
         t = self.random.choice(["i32", "i64", "f32", "f64"])
         if form <= 3:
             sign = self.random.choice(["<", "<=", ">", ">=", "==", "!="])
@@ -371,6 +419,8 @@ class Draw:
             return text(template, *(self.of(t, depth - 1) for _ in range(3)))
         if form == 5:
             return text("(not {0})", self.of(self.random.choice([t, "bool"]), depth - 1))
+        if form == 6:
+            return text(self.random.choice(["(size < {0})", "(size == {0})", "(size > 2)"]), self.of("i32", depth - 1))
         return text(
             self.random.choice(["({0} and {1})", "({0} or {1})", "({0} != {1})"]),
             *(self.truth(depth - 1) for _ in range(2)),

@@ -79,7 +79,7 @@ def test_random_expressions_on_a_gpu(seed: int) -> None:
 PYTHON = cases.Way(python=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_functions_are_what_cpython_makes_of_them(seed: int) -> None:
     assert not cases.mistakes(seed, PYTHON)
 
