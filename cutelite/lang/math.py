@@ -644,13 +644,13 @@ def _python_erfcx(x: float) -> float:
 
 
 def _python_sincospi(x: float) -> tuple[float, float]:
+    """By the quarter of a turn that is nearest: what is left is exact, and no result loses bits near 0."""
     rest = python_math.remainder(x, 2.0)
-    half = rest * 2 == builtins.round(rest * 2)
-    sine, cosine = python_math.sin(python_math.pi * rest), python_math.cos(python_math.pi * rest)
-    if half:
-        sine = python_math.copysign(0.0, x) if rest == builtins.round(rest) else builtins.round(sine) * 1.0
-        cosine = builtins.round(cosine) * 1.0
-    return sine, cosine
+    quarter = builtins.round(rest * 2)
+    angle = python_math.pi * (rest - quarter / 2)
+    s, c = python_math.sin(angle), python_math.cos(angle)
+    sine, cosine = ((s, c), (c, -s), (-s, -c), (-c, s))[quarter % 4]
+    return sine or python_math.copysign(0.0, x), cosine + 0.0
 
 
 def _python_ilogb(x: float) -> int:

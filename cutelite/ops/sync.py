@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from cutelite.ir.contract import Effect, Problem, Ptx
+from cutelite.ir.contract import Effect, Problem, Ptx, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Type, boolean, i32, u32
@@ -121,7 +121,7 @@ class BarRed(CtaBarrier):
     def simulate(self, lanes: Lanes) -> Iterator[Wait]:
         barriers, a = lanes.machine.barriers, lanes.get(self.a)
         outcome = yield from barriers.reduce(lanes, self.identity(lanes), self.count or None, self.operation, a)
-        lanes.define(outcome)
+        lanes.define(outcome.astype(numpy_dtype(self.result.type)))
 
 
 FENCES = ("sc", "acq_rel", "acquire", "release")

@@ -14,7 +14,7 @@ actors.py     threads and asynchronous work, which make accesses
 events.py     events for observers                               checker/  trace.py (a timeline, for Perfetto)
 error.py      mistakes of the kernel                             report.py
 tmem.py       tensor memory of Blackwell   descriptors.py  TMA descriptors in memory    marks.py  `cl.profile`
-tally.py      work, counted                stops.py        breakpoints                  typecheck.py  values by types
+tally.py      work, counted                stops.py        breakpoints
 """
 
 from cutelite.sim.checker import CheckFailed, CheckReport, Finding, check

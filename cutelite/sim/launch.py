@@ -58,7 +58,6 @@ class SimLaunch:
         dims: Mapping[str, int],
         smem_dynamic: int,
         seed: int,
-        strict: bool,
         observer: Observer | None,
         sm_count: int,
         max_ops: int,
@@ -78,7 +77,7 @@ class SimLaunch:
         if self.threads > MOST_THREADS:
             raise ValueError(f"a block of {self.block} has {self.threads} threads; it can have {MOST_THREADS}")
         self.smem_dynamic = smem_dynamic
-        self.strict, self.observer, self.sm_count = strict, observer, sm_count
+        self.observer, self.sm_count = observer, sm_count
         self.max_ops = max_ops
         self.sample = sample
         total = self.grid[0] * self.grid[1] * self.grid[2]

@@ -30,7 +30,6 @@ def run(
     smem_dynamic: int = 0,
     seed: int = 0,
     max_ops: int = MAX_OPS,
-    strict: bool = False,
     observer: Observer | None = None,
     stdout: TextIO | None = None,
     sm_count: int = 132,
@@ -47,7 +46,6 @@ def run(
     smem_dynamic  bytes of dynamic shared memory
     seed          the schedule (see `sim.policy`): the same seed always gives the same run
     max_ops       stop a kernel that executes more; an op counts once for all threads that execute it together
-    strict        check the results of every op against their types: for tests of ops
     sample        execute only about this number of blocks, whole clusters of the grid drawn from the seed; None: all
     observer      is called for every memory access, and every event that orders accesses
     stdout        the output of printf goes here when the kernel has ended; None: standard output
@@ -61,7 +59,7 @@ def run(
     program = function if isinstance(function, Program) else Program(function, step)
     launch = SimLaunch(
         program, grid, args, block=block, cluster=cluster, dims=dims or {}, smem_dynamic=smem_dynamic, seed=seed,
-        strict=strict, observer=observer, sm_count=sm_count, max_ops=max_ops, sample=sample,
+        observer=observer, sm_count=sm_count, max_ops=max_ops, sample=sample,
     )  # fmt: skip
     scheduler = Scheduler(launch)
     try:

@@ -29,7 +29,6 @@ from cutelite.sim.report import check_convergence, deadlock, endless, spinning
 from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, REPLACED, RUNNABLE, Join, Strand, merge
 from cutelite.sim.task import Task
-from cutelite.sim.typecheck import check_results
 from cutelite.sim.values import Values
 from cutelite.target.targets import WARP, WARPGROUP
 
@@ -259,7 +258,6 @@ class Scheduler:
     def _advance(self, strand: Strand, budget: int) -> None:
         """Execute steps of `strand` until it cannot go on, or has executed `budget` of them."""
         launch = self.launch
-        strict = launch.strict
         while budget > 0 and strand.state == RUNNABLE:
             steps = strand.code.steps
             pc = begin = strand.pc
@@ -279,12 +277,8 @@ class Scheduler:
                     else:
                         simulate(strand)
                         held[same] = regs[same]
-                    if strict:
-                        check_results([strand], op)
                     continue
                 wait = simulate(strand)
-                if strict:
-                    check_results([strand], op)
                 if wait is not None:
                     strand.blocked = Blocked.whole(op, wait, len(strand.tid))
                     strand.state = BLOCKED
@@ -312,8 +306,6 @@ class Scheduler:
             outcome = collective.arrive(strand, step, self.parked[strand.machine])
         else:
             outcome = collective.execute(step, [strand], strand.unit_ids(step.unit))
-        if self.launch.strict:
-            check_results((s for s in outcome.strands if s.state != IN_TASK), step.op)
         if outcome.strands and step.unit == WARPGROUP and not self.policy.gang:
             outcome.strands = self._regrouped(outcome.strands)
         self._take_up(outcome, strand)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cutelite import passes, sim
+from cutelite import passes
 from cutelite.diag.progress import Progress
 from cutelite.dispatch import Kernel, Launch
 from cutelite.dispatch.simulating import simulation
@@ -44,6 +44,7 @@ from tests.fuzz.program import (
     written,
 )
 from tests.places import gpu
+from tests.sim import strict
 from tests.vocabulary.numbers import HELD, Array
 
 BATCH = 8  # kernels that a process takes at once
@@ -106,7 +107,7 @@ def simulated(seed: int, after_passes: bool, shape: tuple[int, int] = (BLOCKS, T
         function, values, dims = simulation(kernel, checked.spec, checked.bound)
         if after_passes:
             function = passes.run(passes.PIPELINE, function, passes.Context(Target.parse("sm_90a")))
-        sim.run(function, shape[0], values, dims=dims, seed=seed, strict=True)
+        strict.run(function, shape[0], values, dims=dims, seed=seed)
 
     return run
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import cutelite.lang.tensor  # noqa: F401  # by which tensors are wrapped
 import cutelite_rt as rt
-from cutelite import lower, passes, sim, toolchain
+from cutelite import lower, passes, toolchain
 from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
@@ -19,6 +19,7 @@ from cutelite.ops.control import Ret
 from cutelite.ops.parameters import kinds
 from cutelite.target import Target
 from tests.places import on_device
+from tests.sim import strict
 
 HOPPER = Target.parse("sm_90a")
 
@@ -55,7 +56,7 @@ def run(
     """Execute `body` for every thread, on the arrays in place. What it printed."""
     out = io.StringIO()
     function = build(body, arrays, block, cluster=cluster)
-    sim.run(function, grid, arrays, seed=seed, strict=True, stdout=out)
+    strict.run(function, grid, arrays, seed=seed, stdout=out)
     return out.getvalue()
 
 

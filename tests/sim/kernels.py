@@ -24,6 +24,7 @@ from cutelite.sim import SimError
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
 from cutelite.sim.program import Program
+from tests.sim import strict
 
 SEEDS = range(8)
 
@@ -69,7 +70,7 @@ def kernel(body: str, params: str = OUT, *, block: int = 64, name: str = "kernel
 def outputs(function: Function, grid: int = 1, *, seed: int = 0, **options: Any) -> np.ndarray[Any, Any]:
     """What a kernel with the one parameter `OUT` writes: -1 where it wrote nothing."""
     out = np.full(4096, -1, np.int32)
-    sim.run(function, grid, [out], seed=seed, strict=True, **options)
+    strict.run(function, grid, [out], seed=seed, **options)
     threads = grid * int(np.prod(function.attrs["block"]))
     assert (out[threads:] == -1).all()
     return out[:threads]
@@ -106,7 +107,7 @@ def failure(
 def machine_of(function: Function, **options: Any) -> Machine:
     """The first CTA of a launch that has not begun, with an output array for each parameter."""
     facts: dict[str, Any] = {"block": None, "cluster": None, "dims": {}, "smem_dynamic": 0, "seed": 0}
-    facts |= {"strict": True, "observer": None, "sm_count": 132, "max_ops": 10**6, "sample": None, **options}
+    facts |= {"observer": None, "sm_count": 132, "max_ops": 10**6, "sample": None, **options}
     launch = SimLaunch(
         Program(function), facts.pop("grid", 1), [np.zeros(4096, np.int32) for _ in function.params], **facts
     )

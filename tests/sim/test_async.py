@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import i32, sim
+from cutelite import i32
 from cutelite.ir.function import Function
 from cutelite.sim import SimError
+from tests.sim import strict
 from tests.sim.kernels import SEEDS, ints, traced
 
 
 def run(function: Function, seed: int, grid: int = 1, **options: Any) -> np.ndarray[Any, Any]:
     """`b`, after a kernel of the parameters `a` and `b` was run with a = 0, 1, 2, ..."""
     a, b = np.arange(1024, dtype=np.int32), np.full(1024, -1, np.int32)
-    sim.run(function, grid, [a, b], seed=seed, strict=True, **options)
+    strict.run(function, grid, [a, b], seed=seed, **options)
     return b
 
 

@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import i32, sim
 from cutelite.ir.function import Function
 from cutelite.sim import SimError
+from tests.sim import strict
 from tests.sim.kernels import SEEDS, each_seed, errors, failure, ints, kernel, traced
 
 
@@ -131,7 +132,7 @@ def test_multicast() -> None:
     function, a = multicast(0b11), np.arange(64, dtype=np.int32) * 7
     for seed in SEEDS:
         out = np.full(4096, -1, np.int32)
-        sim.run(function, 4, [out, a], seed=seed, strict=True)
+        strict.run(function, 4, [out, a], seed=seed)
         np.testing.assert_array_equal(out[:256], np.tile(a, 4))
 
 
@@ -153,7 +154,7 @@ def test_special_registers() -> None:
     function = traced(body, block=1)
     function.attrs["cluster"] = (2, 2, 1)
     out = np.full(4096, -1, np.int32)
-    sim.run(function, (4, 4), [out], strict=True)
+    strict.run(function, (4, 4), [out])
     expected = [
         (y // 2) * 10**5 + (x // 2) * 10**4 + (y % 2) * 1000 + (x % 2) * 100 + (x % 2 + 2 * (y % 2)) * 10 + 4
         for y in range(4)

@@ -6,6 +6,7 @@ import numpy as np
 
 import cutelite as cl
 from cutelite import sim
+from tests.sim import strict
 from tests.sim.kernels import each_seed, ints, traced
 
 T = np.arange(64)
@@ -94,7 +95,7 @@ def test_a_spinning_thread_lets_the_others_run() -> None:
     function = traced(body, lock=ints(2))
     for seed in range(3):
         out, lock = np.full(4096, -1, np.int32), np.zeros(2, np.int32)
-        sim.run(function, 1, [out, lock], seed=seed, strict=True)
+        strict.run(function, 1, [out, lock], seed=seed)
         assert sorted(out[:64].tolist()) == list(range(64))
         assert lock.tolist() == [0, 64]
 

@@ -13,6 +13,7 @@ import cutelite as cl
 from cutelite import i32, sim
 from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
+from tests.sim import strict
 from tests.sim.kernels import each_seed, errors, failure, kernel, outputs, traced
 
 TWO = "%a: tensor<f32,gmem,64:1,4>, %b: tensor<f32,gmem,64:1,4>"
@@ -31,7 +32,7 @@ COPY = """
 
 def test_copy() -> None:
     a, b = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    sim.run(kernel(COPY, TWO), 1, [a, b], strict=True)
+    strict.run(kernel(COPY, TWO), 1, [a, b])
     np.testing.assert_array_equal(a, b)
 
 
@@ -54,7 +55,7 @@ def test_every_element_type(dtype: Any, name: str) -> None:
     )
     a = np.random.default_rng(0).integers(0, 2, 64).astype(dtype)
     b = np.zeros(64, dtype)
-    sim.run(function, 1, [a, b], strict=True)
+    strict.run(function, 1, [a, b])
     assert (a == b).all()
 
 
@@ -76,7 +77,7 @@ def test_vector_access() -> None:
     )
     a = np.arange(256).astype(ml_dtypes.bfloat16)
     b = np.zeros_like(a)
-    sim.run(function, 1, [a, b], strict=True)
+    strict.run(function, 1, [a, b])
     assert (a == b).all()
 
 
@@ -315,7 +316,7 @@ def test_dims() -> None:
     """
     function = parse_function(text)
     out = np.zeros(2, np.int32)
-    sim.run(function, 1, [np.arange(7, dtype=np.int32), out], dims={"N": 7}, strict=True)
+    strict.run(function, 1, [np.arange(7, dtype=np.int32), out], dims={"N": 7})
     assert out.tolist() == [4, 6]
     with pytest.raises(TypeError, match="dim N"):
         sim.run(function, 1, [np.arange(7, dtype=np.int32), out])

@@ -15,6 +15,7 @@ from cutelite.ir.parser import parse_function
 from cutelite.sim import SimError
 from cutelite.sim.report import threads_text
 from cutelite.sim.schedule import Scheduler
+from tests.sim import strict
 from tests.sim.kernels import kernel, outputs
 
 
@@ -157,7 +158,7 @@ def test_a_mistake_of_an_op_is_an_internal_error(monkeypatch: pytest.MonkeyPatch
         sim.run(function, 1, [np.zeros(4096, np.int32)])
     monkeypatch.setattr(add, "simulate", lambda self, lanes: lanes.define(lanes.get(self.a).astype(np.int64)))
     with pytest.raises(InternalError, match="is of int64, not int32"):
-        sim.run(function, 1, [np.zeros(4096, np.int32)], strict=True)
+        strict.run(function, 1, [np.zeros(4096, np.int32)])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutelite import sim
 from cutelite.ir.parser import parse_type
 from cutelite.ir.types import SCALARS, TensorMap
 from cutelite.layout import Dim, Layout
@@ -18,6 +17,7 @@ from cutelite.sim.buffers import Buffers
 from cutelite.sim.machine import Agent
 from cutelite.sim.memory import Space
 from cutelite.target.targets import RESERVED_SMEM
+from tests.sim import strict
 from tests.sim.kernels import SEEDS, kernel, machine_of
 
 SMEM = "  %tile = smem.alloc type=tensor<u8,smem,65536:1,1024>\n  ret\n"
@@ -195,7 +195,7 @@ def test_a_kernel_reads_a_swizzled_tile_through_its_layout() -> None:
     a = np.arange(256, dtype=np.float32).reshape(8, 32)
     for seed in SEEDS:
         b = np.full((8, 32), -1, np.float32)
-        sim.run(function, 1, [a, b], seed=seed, strict=True)
+        strict.run(function, 1, [a, b], seed=seed)
         np.testing.assert_array_equal(b, np.concatenate([a[3:], np.zeros((3, 32), np.float32)]))
 
 
