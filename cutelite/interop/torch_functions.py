@@ -160,7 +160,9 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
 
 def _guarded(x: Any) -> tuple[Any, ...]:
     """Return what a constant is, for which alone the graph is then: it may have been a symbol. It is traced."""
-    if isinstance(x, int) and not isinstance(x, bool):
+    if isinstance(x, bool | torch.SymBool):
+        return ("value", True) if x else ("value", False)  # not bool(x), which may be a symbol again
+    if isinstance(x, int):
         return "int", operator.index(x)  # a kind of its own: 1 and True are equal
     return ("float", x.hex()) if isinstance(x, float) else ("value", x)
 

@@ -179,6 +179,27 @@ def test_block_masks_sinks_and_sequences() -> None:
         alike(call, compiled, [*operands(), torch.tensor([0.5, 1.0])])
 
 
+def test_block_masks_of_torch() -> None:
+    """Of a function, of lists alone, and of both, where the lists show more than the function."""
+    from torch.nn.attention.flex_attention import BlockMask
+    from torch.nn.attention.flex_attention import create_block_mask as create_theirs
+
+    def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        return attention(q, k, v, block_mask=mask)
+
+    mask = create_theirs(causal, None, None, 200, 200, device="cpu", BLOCK_SIZE=64)
+    lists = mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks, mask.full_kv_indices
+    near = create_theirs(lambda b, h, q_idx, kv_idx: q_idx - kv_idx < 70, 1, 2, 200, 200, device="cpu", BLOCK_SIZE=64)
+    compiled, graphs = made("aot_eager", masked)
+    for each in (
+        mask, near,
+        BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=64),
+        BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=64, mask_mod=lambda b, h, q_idx, kv_idx: q_idx == kv_idx),
+    ):  # fmt: skip
+        alike(masked, compiled, operands(200), each)
+    assert len(graphs) == 4
+
+
 def test_what_cannot_be_in_the_graph_breaks_it() -> None:
     def call(q: Any, k: Any, v: Any, slopes: Any) -> Any:
         own = slopes * 2

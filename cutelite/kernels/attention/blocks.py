@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import cutelite as cl
@@ -166,7 +166,7 @@ def kept_for(mask: Any, key: tuple[int, ...], make: Callable[[], BlockMask]) -> 
     name = id(mask), *key
     known = _kept.get(name)
     if known is None or known[0]() is not mask:
-        known = weakref.ref(mask, lambda _: _kept.pop(name, None)), make()
+        known = weakref.ref(mask, lambda _, kept=_kept: kept.pop(name, None)), make()  # also while Python ends
         _kept[name] = known
     return known[1]
 
@@ -176,13 +176,17 @@ _kept: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}
 
 def by_kinds(kinds: Any, block: tuple[int, int], mask_mod: Any) -> Callable[..., Any]:
     """Return a `mask_mod` for blocks of these kinds; of one that is seen in part another decides, or None."""
-    (rows, columns), (batched, headed) = block, (kinds.shape[0] > 1, kinds.shape[1] > 1)
+    apart = kinds.shape[0] > 1, kinds.shape[1] > 1
+    return partial(seen_by, kinds=kinds, apart=apart, block=block, mask_mod=mask_mod)
 
-    def seen(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-        kind = kinds[b if batched else 0, h if headed else 0, q_idx // rows, kv_idx // columns]
-        return kind > 0 if mask_mod is None else (kind == FULL) | ((kind > 0) & mask_mod(b, h, q_idx, kv_idx))
 
-    return seen
+def seen_by(
+    b: Any, h: Any, q_idx: Any, kv_idx: Any, *, kinds: Any, apart: tuple[bool, bool], block: tuple[int, int],
+    mask_mod: Any,
+) -> Any:  # fmt: skip
+    """Tell what `by_kinds` says; `apart`: whether sequences, and heads, have kinds of their own."""
+    kind = kinds[b if apart[0] else 0, h if apart[1] else 0, q_idx // block[0], kv_idx // block[1]]
+    return kind > 0 if mask_mod is None else (kind == FULL) | ((kind > 0) & mask_mod(b, h, q_idx, kv_idx))
 
 
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
@@ -234,12 +238,35 @@ def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours, which is kept as long as torch's. Errors: `Misfit`."""
     if isinstance(mask, BlockMask):
         return mask
-    if not (hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")):
+    if not is_of_torch(mask):
         raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
     return kept_for(mask, lengths, lambda: _of_torch(mask, *lengths))
 
 
+def is_of_torch(mask: Any) -> bool:
+    """Tell whether it is a `BlockMask` of torch's FlexAttention."""
+    return hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")
+
+
 def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
+    kinds = kinds_of_torch(mask, sq, sk)
+    return replace(of_blocks(kinds, tuple(mask.BLOCK_SIZE), own_function(mask), (sq, sk)), listed=True)
+
+
+def in_graph_of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
+    """Return torch's mask as ours, where it is traced: its function looks at kinds, for nobody can compare these."""
+    kinds, block = kinds_of_torch(mask, sq, sk), tuple(mask.BLOCK_SIZE)
+    return of_blocks(kinds, block, by_kinds(kinds, block, own_function(mask)), (sq, sk))
+
+
+def own_function(mask: Any) -> Any:
+    """Return the function of a mask of torch; None for what torch gives one that is of blocks alone."""
+    noop = sys.modules[type(mask).__module__].noop_mask
+    return None if mask.mask_mod is noop else mask.mask_mod
+
+
+def kinds_of_torch(mask: Any, sq: int, sk: int) -> Any:
+    """Return the kind of each block of torch's mask. Errors: `Misfit`."""
     torch = sys.modules["torch"]
     block = tuple(mask.BLOCK_SIZE)
     checked(block)
@@ -258,9 +285,7 @@ def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
     kinds = kinds[..., :columns]
     if sk % block[1]:  # keys behind the last one have to be masked
         kinds[..., -1].clamp_(max=PARTIAL)
-    noop = sys.modules[type(mask).__module__].noop_mask  # what torch gives a mask that is of blocks alone
-    mod = None if mask.mask_mod is noop else mask.mask_mod
-    return replace(of_blocks(kinds.contiguous(), block, mod, (sq, sk)), listed=True)
+    return kinds.contiguous()
 
 
 @lru_cache(maxsize=256)

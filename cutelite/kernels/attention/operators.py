@@ -31,7 +31,7 @@ from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
-from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, by_function
+from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, by_function, in_graph_of_torch, is_of_torch
 from cutelite.kernels.functions import check_detached, detached
 from cutelite.tuples import NamedTuple
 
@@ -105,16 +105,18 @@ def attend(
             return operator(*given)
         operator.into(*given, out)
         return out, None
+    (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
     if torch.compiler.is_dynamo_compiling():
         (q, k, v, *starts), mask = tensors, None
         if block_mask is not None:
+            if is_of_torch(block_mask):
+                block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
             mask = tuple(getattr(block_mask, name) for name in OF_MASK)
         number, captured = numbered((*mods, mask))
         for x in captured:
             detached(x)
         return attention_with(q, k, v, sinks, starts, captured, number, *how)
     if block_mask is not None:
-        (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
         mods = mods[0], by_function(block_mask_of(block_mask, shape)).mask_mod
     for mod in mods:
