@@ -179,6 +179,20 @@ def test_block_masks_sinks_and_sequences() -> None:
         alike(call, compiled, [*operands(), torch.tensor([0.5, 1.0])])
 
 
+def test_outputs_of_the_caller() -> None:
+    def into(q: Any, k: Any, v: Any) -> Any:
+        out = torch.empty_like(q)
+        attention(q, k, v, out, score_mod=by_global)
+        return out * 2
+
+    compiled, graphs = made("aot_eager", into)
+    assert torch.equal(compiled(*operands()), into(*operands()))
+    assert "cutelite.attention_with.out" in graphs[0]
+    needy = [x.requires_grad_() for x in operands()]
+    with pytest.raises(ValueError, match="out= has no derivative, and q needs a gradient"):
+        torch.compile(into, backend="aot_eager")(*needy)
+
+
 def test_block_masks_of_torch() -> None:
     """Of a function, of lists alone, and of both, where the lists show more than the function."""
     from torch.nn.attention.flex_attention import BlockMask

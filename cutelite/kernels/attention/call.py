@@ -20,6 +20,7 @@ from cutelite.kernels.arguments import (
     in_words_of_caller,
     instance,
     is_torch,
+    needs_gradient,
     one_of,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
@@ -50,14 +51,17 @@ ALIKE_IN_L2 = 4 * 2**20
 
 
 def in_graph(given: dict[str, Any]) -> bool:
-    """Tell, where it is traced, whether an operator takes a call with functions. None has `out`, or is exported."""
+    """Tell, where it is traced, whether an operator takes a call with functions, of its arguments by name."""
     mask, mask_mod = given.get("block_mask"), given.get("mask_mod")
     if mask is not None:
         if not is_of_torch(mask) and (not isinstance(mask, BlockMask) or mask.listed or not is_torch(mask.order)):
             return False
         mask_mod = mask.mask_mod
     functions = (given.get("score_mod"), len(SCORE_MOD)), (mask_mod, len(MASK_MOD))
-    return given.get("out") is None and fit_graph(*functions)
+    operands = (given.get(name) for name in ("q", "k", "v", "sinks"))
+    if given.get("out") is not None and (given.get("return_lse") or needs_gradient(*operands)):
+        return False
+    return fit_graph(*functions)
 
 
 @in_words_of_caller

@@ -97,17 +97,13 @@ def attend(
 
     tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
     """
+    (q, k, v, *starts), (along, across) = tensors, (1, 2) if how.layout == "bshd" else (2, 1)
+    operator: Any = None
     if mods == (None, None) and block_mask is None:
-        (q, k, v, *starts), ragged = tensors, len(tensors) > 3
-        operator = attention_varlen if ragged else attention
-        given = q, k, v, sinks, *starts, *how[: -1 if ragged else None]
-        if out is None:
-            return operator(*given)
-        operator.into(*given, out)
-        return out, None
-    (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
-    if torch.compiler.is_dynamo_compiling():
-        (q, k, v, *starts), mask = tensors, None
+        operator = attention_varlen if starts else attention
+        given: tuple[Any, ...] = q, k, v, sinks, *starts, *how[: -1 if starts else None]
+    elif torch.compiler.is_dynamo_compiling():
+        mask = None
         if block_mask is not None:
             if is_of_torch(block_mask):
                 block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
@@ -115,7 +111,12 @@ def attend(
         number, captured = numbered((*mods, mask))
         for x in captured:
             detached(x)
-        return attention_with(q, k, v, sinks, starts, captured, number, *how)
+        operator, given = attention_with, (q, k, v, sinks, starts, captured, number, *how)
+    if operator is not None:
+        if out is None:
+            return operator(*given)  # type: ignore[no-any-return]
+        operator.into(*given, out)
+        return out, None
     if block_mask is not None:
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
         mods = mods[0], by_function(block_mask_of(block_mask, shape)).mask_mod
@@ -219,16 +220,16 @@ def attention_fp8(
     )  # fmt: skip
 
 
-@library_op("cutelite::attention_with", results=lambda q, k, v, *how: attended(q, v, how[-1]))
+@library_op("cutelite::attention_with", results=lambda q, k, v, *how: attended(q, v, how[-1]), out=("out",))
 def attention_with(
     q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, starts: Sequence[Tensor], captured: Sequence[Tensor],
     functions: int, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
-    layout: str,
+    layout: str, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`attention`, or with starts `attention_varlen`, with functions (`numbered`) that captured these tensors."""
     mods, mask = functions_of(functions, captured)
     how = How(causal, left, right, softcap, scale, layout)
-    return forward((q, k, v, *starts), how, mods, None, sinks, mask)
+    return forward((q, k, v, *starts), how, mods, out, sinks, mask)
 
 
 @library_op("cutelite::attention_with_backward", results=("q", "k", "v"))
