@@ -61,12 +61,14 @@ def greatest(piece: Any, bias: Any, most: Any) -> None:
 def test_activations_are_differentiated() -> None:
     """Gradients are those of float64, and in graphs the same bits."""
     given = [random(ROWS, DEPTH), random(DEPTH, COLUMNS), random(ROWS, COLUMNS), random(COLUMNS)]
-    theirs = {power(0.25): lambda x: x * x * 0.25, partial(swish, slope=2.0): lambda x: x * torch.sigmoid(2 * x)}
+    theirs: dict[Callable[..., Any], Callable[[Any], Any]] = {
+        power(0.25): lambda x: x * x * 0.25, partial(swish, slope=2.0): lambda x: x * torch.sigmoid(2 * x)
+    }  # fmt: skip
     compiled, graphs = made("aot_eager", biased)
     for ours, its in theirs.items():
         leaves, exact = ([x.detach().to(dtype).requires_grad_() for x in given] for dtype in (None, torch.float64))
         a, b, c, bias = exact
-        found, right = biased(*leaves, ours), its(0.5 * (a @ b) + 2 * c + bias)
+        found, right = biased(*leaves, activation=ours), its(0.5 * (a @ b) + 2 * c + bias)
         assert off(found, right) < 6e-3
         grad = random(ROWS, COLUMNS)
         for x, y in zip(
@@ -202,7 +204,17 @@ def test_operators() -> None:
     a, b, bias = random(ROWS, DEPTH), random(DEPTH, COLUMNS), random(COLUMNS, dtype=torch.float32)
     out, most = random(ROWS, COLUMNS), random(ROWS, 2, dtype=torch.float32)
     number, captured = torch_functions.numbered((swish, None, None))
-    given = a.clone().requires_grad_(), b, None, bias.clone().requires_grad_(), None, None, [], captured, number
+    given: tuple[Any, ...] = (
+        a.clone().requires_grad_(),
+        b,
+        None,
+        bias.clone().requires_grad_(),
+        None,
+        None,
+        [],
+        captured,
+        number,
+    )
     torch.library.opcheck(operators.gemm_with._opoverload, (*given, 1.0, 0.0, None))
     torch.library.opcheck(operators.slope._opoverload, (out, out, captured, number))
     parts = greatest, None, 64, False, False, 0

@@ -166,7 +166,8 @@ def kept_for(mask: Any, key: tuple[int, ...], make: Callable[[], BlockMask]) -> 
     name = id(mask), *key
     known = _kept.get(name)
     if known is None or known[0]() is not mask:
-        known = weakref.ref(mask, lambda _, kept=_kept: kept.pop(name, None)), make()  # also while Python ends
+        forget = partial(_kept.pop, name, None)  # also while Python ends, when the module's names are gone
+        known = weakref.ref(mask, lambda _: forget()), make()
         _kept[name] = known
     return known[1]
 

@@ -114,7 +114,7 @@ def attend(
         operator, given = attention_with, (q, k, v, sinks, starts, captured, number, *how)
     if operator is not None:
         if out is None:
-            return operator(*given)  # type: ignore[no-any-return]
+            return operator(*given)
         operator.into(*given, out)
         return out, None
     if block_mask is not None:
