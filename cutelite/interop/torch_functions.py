@@ -20,6 +20,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -123,7 +124,10 @@ def exporting() -> bool:
 
 
 def numbered(functions: tuple[Any, ...]) -> tuple[int, list[Tensor]]:
-    """Return, where it is traced, the number of some functions, and the tensors that they hold."""
+    """Return, where it is traced, the number of some functions, and the tensors that they hold.
+
+    They may be in tuples, lists and dataclasses, with what else there is in these.
+    """
     tensors: list[Tensor] = []
     form = _form(functions, tensors)
     return _number(form), tensors
@@ -144,6 +148,8 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
         return "partial", _form(x.func, tensors), tuple(_form(each, tensors) for each in x.args), named
     if type(x) in (tuple, list):
         return "tuple" if type(x) is tuple else "list", tuple(_form(each, tensors) for each in x)
+    if hasattr(type(x), "__dataclass_fields__"):
+        return "record", type(x), tuple(_form(getattr(x, name), tensors) for name in _fields(type(x)))
     if isinstance(x, FunctionType):
         number, paths = _keep(x)
         for kind, path in paths:
@@ -156,6 +162,11 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
                 _guarded(found)
         return "kept", number
     return _guarded(x)
+
+
+@torch.compiler.assume_constant_result
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 def _guarded(x: Any) -> tuple[Any, ...]:
@@ -278,6 +289,8 @@ def _made(form: tuple[Any, ...], tensors: Iterator[Tensor]) -> Any:
         return partial(function, *(_made(each, tensors) for each in parts[1]), **named)
     if kind in ("tuple", "list"):
         return (tuple if kind == "tuple" else list)([_made(each, tensors) for each in parts[0]])
+    if kind == "record":
+        return parts[0](*(_made(each, tensors) for each in parts[1]))
     if kind == "float":
         return float.fromhex(parts[0])
     if kind in ("int", "value"):

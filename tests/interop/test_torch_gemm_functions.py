@@ -212,15 +212,13 @@ def test_operators() -> None:
         bias.clone().requires_grad_(),
         None,
         None,
-        [],
         captured,
         number,
     )
     torch.library.opcheck(operators.gemm_with._opoverload, (*given, 1.0, 0.0, None))
     torch.library.opcheck(operators.slope._opoverload, (out, out, captured, number))
-    parts = greatest, None, 64, False, False, 0
-    number, captured = torch_functions.numbered((parts, None))
-    given = a, b, None, out, [bias, most], [], captured, number, False, 1.0, None
+    number, captured = torch_functions.numbered((Finish(greatest), None))
+    given = a, b, None, out, [bias, most], captured, number, False, 1.0, None
     torch.library.opcheck(operators.gemm_finish._opoverload, given)
     number, captured = torch_functions.numbered((power(2.0),))
     x = random(5, 72)

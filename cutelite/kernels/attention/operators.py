@@ -37,8 +37,6 @@ from cutelite.tuples import NamedTuple
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
-OF_MASK = "order", "counts", "spans", "block", "mask_mod", "lengths"
-"""What makes a `BlockMask`."""
 
 
 class How(NamedTuple):
@@ -103,12 +101,9 @@ def attend(
         operator = attention_varlen if starts else attention
         given: tuple[Any, ...] = q, k, v, sinks, *starts, *how[: -1 if starts else None]
     elif torch.compiler.is_dynamo_compiling():
-        mask = None
-        if block_mask is not None:
-            if is_of_torch(block_mask):
-                block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
-            mask = tuple(getattr(block_mask, name) for name in OF_MASK)
-        number, captured = numbered((*mods, mask))
+        if is_of_torch(block_mask):
+            block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
+        number, captured = numbered((*mods, block_mask))
         for x in captured:
             detached(x)
         operator, given = attention_with, (q, k, v, sinks, starts, captured, number, *how)
@@ -247,7 +242,7 @@ def attention_with_backward(
 def functions_of(number: int, captured: Sequence[Tensor]) -> tuple[Mods, BlockMask | None]:
     """Return the functions and the block mask of an operator."""
     *mods, mask = restored(number, captured)
-    return tuple(mods), None if mask is None else BlockMask(*mask)
+    return tuple(mods), mask
 
 
 def forward(

@@ -100,13 +100,10 @@ def multiply(
             raise Misfit("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
         made = _finished(a, b, finish, prepare) if out is None else out
         return finish_by_operator(a, b, None, made, finish, False, how, prepare)
-    plain = prepare is None and not callable(how.activation) and not callable(how.gate)
-    if plain:
+    if prepare is None and not callable(how.activation) and not callable(how.gate):
         return called(gemm, out, (a, b), how)
-    parts = None if prepare is None else (prepare.function, prepare.within)
-    number, captured = numbered((how.activation, how.gate, parts))
-    beside = [] if prepare is None else list(prepare.tensors)
-    return called(gemm_with, out, (a, b, *how[:4], beside, captured, number, how.alpha, how.beta, how.precision))
+    number, captured = numbered((how.activation, how.gate, prepare))
+    return called(gemm_with, out, (a, b, *how[:4], captured, number, how.alpha, how.beta, how.precision))
 
 
 def finish_by_operator(
@@ -117,11 +114,8 @@ def finish_by_operator(
 
     places  `ends` of groups, or `counts` of `padded` ones
     """
-    parts = finish.function, finish.ahead, finish.columns, finish.paired, finish.halves, finish.apart
-    number, captured = numbered((parts, None if prepare is None else (prepare.function, prepare.within)))
-    beside, how = [] if prepare is None else list(prepare.tensors), how or How()
-    tensors = list(finish.tensors)
-    gemm_finish(a, b, places, out, tensors, beside, captured, number, padded, how.alpha, how.precision)
+    (number, captured), how = numbered((replace(finish, tensors=()), prepare)), how or How()
+    gemm_finish(a, b, places, out, list(finish.tensors), captured, number, padded, how.alpha, how.precision)
     return out
 
 
@@ -160,23 +154,19 @@ def gemm(
 
 
 def _of_functions(a: Tensor, b: Tensor, *more: Any) -> Tensor:
-    _, gate, prepared = restored(more[6], more[5])
-    return _product(a, b, gate is not None, None if prepared is not None else DEFAULTS.get(code_of(a)))
+    _, gate, prepare = restored(more[5], more[4])
+    return _product(a, b, gate is not None, None if prepare is not None else DEFAULTS.get(code_of(a)))
 
 
 @library_op("cutelite::gemm_with", results=_of_functions, out=("out",), flops=flops_of)
 def gemm_with(
     a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None, scale_a: Tensor | None, scale_b: Tensor | None,
-    beside: Sequence[Tensor], captured: Sequence[Tensor], functions: int, alpha: float, beta: float | None,
-    precision: str | None, out: Any = None,
+    captured: Sequence[Tensor], functions: int, alpha: float, beta: float | None, precision: str | None,
+    out: Any = None,
 ) -> Tensor:  # fmt: skip
-    """`gemm` with functions for activation, gate and `prepare` (`numbered`).
-
-    beside  the tensors of `prepare`; `captured`: those that functions hold
-    """
-    activation, gate, prepared = restored(functions, captured)
+    """`gemm` with functions for activation, gate and `prepare`, by number, which hold these tensors (`numbered`)."""
+    activation, gate, prepare = restored(functions, captured)
     fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    prepare = None if prepared is None else cl.Prepare(prepared[0], tuple(beside), prepared[1])
     result: Tensor = call.multiply(a, b, out, fused, precision, gate=gate, prepare=prepare)
     return result
 
@@ -187,18 +177,16 @@ def _flops_of_finish(a: Tensor, b: Tensor, places: Tensor | None, *_: Any) -> in
 
 @library_op("cutelite::gemm_finish", mutates_args={"out", "tensors"}, results=None, flops=_flops_of_finish)
 def gemm_finish(
-    a: Tensor, b: Tensor, places: Tensor | None, out: Tensor, tensors: Sequence[Tensor], beside: Sequence[Tensor],
-    captured: Sequence[Tensor], functions: int, padded: bool, alpha: float, precision: str | None,
+    a: Tensor, b: Tensor, places: Tensor | None, out: Tensor, tensors: Sequence[Tensor], captured: Sequence[Tensor],
+    functions: int, padded: bool, alpha: float, precision: str | None,
 ) -> None:  # fmt: skip
     """A GEMM whose results a function makes (`numbered`), which reads and writes `tensors`; also of groups.
 
     places  `ends` of groups, or `counts` of `padded` ones
     """
-    parts, prepared = restored(functions, captured)
-    named = dict(zip(("function", "ahead", "columns", "paired", "halves", "apart"), parts, strict=True))
-    finish = cl.Finish(tensors=tuple(tensors), **named)
+    finish, prepare = restored(functions, captured)
+    finish = replace(finish, tensors=tuple(tensors))
     if places is None:
-        prepare = None if prepared is None else cl.Prepare(prepared[0], tuple(beside), prepared[1])
         call.multiply(a, b, out, replace(call.fused_of(alpha=alpha), finish=finish), precision, prepare=prepare)
     elif padded:
         grouped.padded_groups(a, b, places, out, finish)
@@ -292,9 +280,9 @@ def summed(gradient: Tensor, operand: Tensor) -> Tensor:
 
 
 def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, c, bias, scale_a, scale_b, _, captured, functions, alpha, beta, precision = inputs
-    _, gate, prepared = restored(functions, captured)
-    if prepared is not None:
+    a, b, c, bias, scale_a, scale_b, captured, functions, alpha, beta, precision = inputs
+    _, gate, prepare = restored(functions, captured)
+    if prepare is not None:
         raise Misfit("prepare= has no derivative: detach what needs a gradient")
     _remember_how(ctx, How(c, bias, scale_a, scale_b, alpha, beta, precision=precision))
     ctx.functions, ctx.kept = functions, (c is not None, bias is not None)
@@ -308,7 +296,7 @@ def _backward_with(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     captured = list(beside)
     product = call.gemm(a, b, c=c, bias=bias, alpha=how.alpha, beta=how.beta, precision=how.precision)
     found = gradients(ctx, slope(grad.contiguous(), product, captured, ctx.functions), a, b)
-    return *found, None, None, [], [None] * len(captured), *(None,) * 4
+    return *found, None, None, [None] * len(captured), *(None,) * 4
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
