@@ -9,7 +9,8 @@ annotations  annotations of a kernel's parameters, and the types that they becom
 tensor       memory seen through a layout; `coord`, `shaped`, `algebra`, `whole`, `storage` and `address` go with it
 index        indices of threads, blocks, clusters; `warp`, `words`, `sync`, `registers` and `cluster`: how they
              cooperate
-math         mathematics; `fastmath`, `libm` and `libm_tables` say how; `bits`, `convert` for bits and conversions
+math         mathematics; `fastmath`, `libm` and `libm_tables` say how, `straight` computes it of literals; `bits` and
+             `convert` for bits and conversions
 mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm`: atomics, prints and traps, inline PTX
 copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`

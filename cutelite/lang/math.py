@@ -1,7 +1,7 @@
 """Mathematics for kernels, on run-time scalars and, element by element, on vectors; literals go to Python's `math`.
 
 Types     f32 and f64 are computed in their own type, f16 and bf16 in f32 and then rounded; integers become f32, or f64
-          if they have 64 bits
+          if they have 64 bits; literals of functions that Python's `math` lacks are f64
 Accurate  by default, from IEEE operations only (`lang.libm`), without libdevice: the same bits on every GPU and in the
           simulator; subnormals, infinities, NaN and signed zeros as in C
 fast      lets f32, f16 and bf16 use the hardware's approximate instructions, which take subnormals as 0; f64 has none
@@ -11,17 +11,18 @@ Error     in units in the last place (ulp) of the result, rounded up from the la
 
 from __future__ import annotations
 
-import builtins
 import functools
 import math as python_math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cutelite.ir.contract import np
 from cutelite.ir.types import Vec, boolean, f16, f32, f64, i16, i32, i64
 from cutelite.lang import fastmath, libm
 from cutelite.lang.convert import bitcast
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
+from cutelite.lang.straight import evaluate
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, where
 from cutelite.lang.values import maximum as larger
 from cutelite.lang.values import minimum as smaller
@@ -37,15 +38,13 @@ def _literal(*xs: Any) -> bool:
     return all(isinstance(x, int | float) for x in xs)
 
 
-def _by_python(name: str, *xs: Any) -> Any:
-    """Compute a function of literals by Python; where Python raises, return the infinity or NaN of IEEE 754."""
-    function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
+def _known(name: str, function: Callable[..., Any], x: float, *more: float) -> Any:
+    """Compute a function of literals: by Python's `math`, or, if that has none or raises, as of a run-time f64."""
     try:
-        return function(*xs)
-    except (ArithmeticError, ValueError) as error:
-        if name in LIMITS:
-            return LIMITS[name](*xs)
-        return python_math.inf if isinstance(error, OverflowError) else python_math.nan
+        return getattr(python_math, {"tgamma": "gamma"}.get(name, name))(x, *more)
+    except (AttributeError, ArithmeticError, ValueError):
+        found = evaluate(lambda a: function(a, *more), (f64,), np.array([x], np.float64))
+        return tuple(y.item() for y in found) if isinstance(found, tuple) else found.item()
 
 
 def _floats(*xs: Any) -> tuple[Any, ...]:
@@ -70,7 +69,7 @@ def _float(x: Any) -> Any:
 def _call(name: str, x: N, *more: N, fast: bool = False) -> N:
     """Apply the function called `name` of `libm`, or of `fastmath`."""
     if _literal(x, *more):
-        return _by_python(name, x, *more)  # type: ignore[no-any-return]
+        return _known(name, functools.partial(_call, name), x, *more)  # type: ignore[no-any-return]
     if (dual := differentiable(x, *more)) is not None:
         return dual.apply(name, lambda *xs: _call(name, *xs, fast=fast), x, *more)  # type: ignore[no-any-return]
     xs = _floats(x, *more)
@@ -96,7 +95,7 @@ def _exactly(function: Callable[..., Any], *xs: Any) -> Any:
 def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
     """Apply an op that every float type has; literals go to Python's function."""
     if _literal(x, *more):
-        return _by_python(name, x, *more)  # type: ignore[no-any-return]
+        return _known(name, functools.partial(_emit, op, name), x, *more)  # type: ignore[no-any-return]
     if (dual := differentiable(x, *more)) is not None:
         return dual.apply(name, lambda *xs: _emit(op, name, *xs), x, *more)  # type: ignore[no-any-return]
     return emit(op(*(y.value for y in _floats(x, *more))))  # type: ignore[no-any-return]
@@ -166,7 +165,7 @@ def rhypot(x: N, y: N, *more: N) -> N:
 def fma(a: N, b: N, c: N) -> N:
     """Return ``a * b + c``, rounded once. Error: 0.5 ulp (fma.rn)."""
     if _literal(a, b, c):
-        return a * b + c  # type: ignore[no-any-return]
+        return _known("fma", fma, a, b, c)  # type: ignore[no-any-return]
     if (dual := differentiable(a, b, c)) is not None:
         return dual.apply("fma", fma, a, b, c)  # type: ignore[no-any-return]
     x, y = _floats(a, b) if not _literal(a, b) else (a, b)
@@ -255,7 +254,7 @@ def pow(x: N, y: N, *, fast: bool = False) -> N:
 def ldexp(x: N, n: Any) -> N:
     """Return ``x * 2**n`` for an integer `n`. Error: 0.5 ulp."""
     if _literal(x, n):
-        return _by_python("ldexp", x, n)  # type: ignore[no-any-return]
+        return _known("ldexp", ldexp, x, n)  # type: ignore[no-any-return]
     if (dual := differentiable(x)) is not None:
         return dual.apply("ldexp", ldexp, x, n)  # type: ignore[no-any-return]
     if _literal(x):
@@ -497,7 +496,7 @@ def remainder(a: N, b: N) -> N:
 def remquo(a: N, b: N) -> tuple[N, Any]:
     """Return `remainder`, and the nearest quotient modulo 8, an i32 with its sign. Exact; slow for large a/b."""
     if _literal(a, b):
-        return _by_python("remquo", a, b)  # type: ignore[no-any-return]
+        return _known("remquo", remquo, a, b)  # type: ignore[no-any-return]
     found: Any = _call("remquo", a, b)
     rest, quotient = found
     return rest, to_dtype(quotient, i32)
@@ -517,7 +516,7 @@ def frexp(x: N) -> tuple[N, Any]:
     For 0, infinities and NaN the fraction is `x` and n is 0.
     """
     if _literal(x):
-        return _by_python("frexp", x)  # type: ignore[no-any-return]
+        return _known("frexp", frexp, x)  # type: ignore[no-any-return]
     found: Any = _call("frexp", x)
     fraction, n = found
     return fraction, to_dtype(n, i32)
@@ -536,7 +535,7 @@ def logb(x: N) -> N:
 def ilogb(x: Any) -> Any:
     """Return the exponent of `x`, an i32: its least for 0 and NaN, its greatest for infinities, as in CUDA. Exact."""
     if _literal(x):
-        return _by_python("ilogb", x)
+        return _known("ilogb", ilogb, x)
     exponent = _call("logb", x)
     return where(exponent != exponent, I32_MIN, to_dtype(where(exponent != exponent, 0.0, exponent), i32))
 
@@ -544,7 +543,7 @@ def ilogb(x: Any) -> Any:
 def nextafter(x: Any, y: Any) -> Any:
     """Return the next number of its type after `x` in the direction of `y`; `y` if they are equal. Exact."""
     if _literal(x, y):
-        return _by_python("nextafter", x, y)
+        return _known("nextafter", nextafter, x, y)
     if _literal(x):
         raise mistake(
             "nextafter", "the first argument of nextafter is a literal: its type is not known", help="cl.f32(x)"
@@ -625,124 +624,3 @@ def isnormal(x: Any) -> Any:
 def signbit(x: Any) -> Any:
     """Return whether the sign of `x` is minus, also that of -0 and of NaN."""
     return copysign(1.0, x) < 0.0 if _literal(x) else _emit(ops.CopySign, "copysign", 1.0, x) < 0.0
-
-
-def _python_normcdfinv(p: float) -> float:
-    from statistics import NormalDist  # 5 ms, which few kernels need
-
-    if p in (0, 1):
-        return python_math.copysign(python_math.inf, p - 0.5)
-    return NormalDist().inv_cdf(p) if 0 < p < 1 else python_math.nan
-
-
-def _python_erfcx(x: float) -> float:
-    if x < 25:
-        return python_math.exp(x * x) * python_math.erfc(x)
-    inverse = 1 / (x * x)
-    total = sum(c * inverse ** (i + 1) for i, c in enumerate(libm.FAR))
-    return (1 + total) / x / python_math.sqrt(python_math.pi)
-
-
-def _python_sincospi(x: float) -> tuple[float, float]:
-    """By the quarter of a turn that is nearest: what is left is exact, and no result loses bits near 0."""
-    rest = python_math.remainder(x, 2.0)
-    quarter = builtins.round(rest * 2)
-    angle = python_math.pi * (rest - quarter / 2)
-    s, c = python_math.sin(angle), python_math.cos(angle)
-    sine, cosine = ((s, c), (c, -s), (-s, -c), (-c, s))[quarter % 4]
-    return sine or python_math.copysign(0.0, x), cosine + 0.0
-
-
-def _python_ilogb(x: float) -> int:
-    if x != x or x == 0:
-        return I32_MIN
-    return ~I32_MIN if abs(x) == python_math.inf else python_math.frexp(x)[1] - 1
-
-
-def _python_remquo(x: float, y: float) -> tuple[float, int]:
-    rest = python_math.remainder(x, y)
-    more = python_math.fmod(x, abs(y) * 8) if abs(y) * 8 < python_math.inf else x
-    quotient = int(python_math.copysign(builtins.round(more / abs(y) - rest / abs(y)), 1.0))
-    return rest, int(python_math.copysign(1, x) * python_math.copysign(1, y)) * (quotient % 8)
-
-
-def _python_round(x: float) -> float:
-    whole = python_math.trunc(abs(x))
-    return python_math.copysign(whole + (abs(x) - whole >= 0.5), x)
-
-
-def _nan_or(choose: Callable[[float, float], float]) -> Callable[[float, float], float]:
-    return lambda a, b: python_math.nan if a != a or b != b else choose(a, b)
-
-
-def _python_digamma(x: float) -> float:
-    if x <= 0.0:
-        sine, cosine = _python_sincospi(x)
-        if sine:
-            return _python_digamma(1.0 - x) - python_math.pi * cosine / sine
-        return python_math.nan if x else python_math.copysign(python_math.inf, -float(x))
-    if not x < 50.0:
-        square = 1.0 / x**2 if x < 1e100 else 0.0
-        return python_math.log(x) - (0.5 / x + square * (1 / 12 - square * (1 / 120 - square / 252)))
-    return _python_digamma(x + 50) - python_math.fsum(1.0 / (x + k) for k in builtins.range(50))
-
-
-PYTHON: dict[str, Callable[..., Any]] = {
-    "rcp": lambda x: 1.0 / x if x else python_math.copysign(python_math.inf, x),
-    "rsqrt": lambda x: 1.0 / python_math.sqrt(x) if x else python_math.copysign(python_math.inf, x),
-    "divide": lambda a, b: a / b,
-    "sincos": lambda x: (python_math.sin(x), python_math.cos(x)),
-    "rcbrt": lambda x: 1.0 / python_math.cbrt(x) if x else python_math.copysign(python_math.inf, x),
-    "rhypot": lambda *xs: 1.0 / python_math.hypot(*xs) if any(xs) else python_math.inf,
-    "exp10": lambda x: 10.0**x,
-    "sinpi": lambda x: _python_sincospi(x)[0],
-    "cospi": lambda x: _python_sincospi(x)[1],
-    "sincospi": _python_sincospi,
-    "erfcx": _python_erfcx,
-    "erfcinv": lambda y: _python_normcdfinv(y / 2) / -python_math.sqrt(2),
-    "normcdf": lambda x: python_math.erfc(-x / python_math.sqrt(2)) / 2,
-    "normcdfinv": _python_normcdfinv,
-    "fdim": lambda x, y: python_math.nan if x != x or y != y else max(x - y, 0.0) if x > y else 0.0,
-    "logb": lambda x: (
-        abs(x) if x != x or abs(x) == python_math.inf else _python_ilogb(x) * 1.0 if x else -python_math.inf
-    ),
-    "ilogb": _python_ilogb,
-    "remquo": _python_remquo,
-    "rint": lambda x: float(builtins.round(x)),
-    "tgamma": python_math.gamma,
-    "digamma": _python_digamma,
-    "erfinv": lambda y: _python_normcdfinv((y + 1) / 2) / python_math.sqrt(2),
-    "round": _python_round,
-    "minimum": _nan_or(min),
-    "maximum": _nan_or(max),
-    "saturate": lambda x: min(max(0.0, x), 1.0) if x == x else 0.0,
-}
-"""Functions that Python's `math` lacks, or that differ there."""
-
-
-def _infinite(x: float, *_: Any) -> float:
-    return python_math.copysign(python_math.inf, x)
-
-
-def _limit_of_pow(x: float, y: float) -> float:
-    if x < 0 and y != python_math.floor(y):
-        return python_math.nan
-    return _infinite(x) if y % 2 == 1 else python_math.inf
-
-
-def _limit_of_quotient(a: float, b: float) -> float:
-    return _infinite(a) * python_math.copysign(1.0, b) if a and a == a else python_math.nan
-
-
-LIMITS: dict[str, Callable[..., float]] = {
-    **dict.fromkeys(("ceil", "floor", "rint", "round", "trunc"), float),
-    **dict.fromkeys(("ldexp", "sinh"), _infinite),
-    **dict.fromkeys(("log", "log2", "log10"), lambda x: python_math.nan if x else -python_math.inf),
-    "log1p": lambda x: -python_math.inf if x == -1 else python_math.nan,
-    "atanh": lambda x: _infinite(x) if abs(x) == 1 else python_math.nan,
-    "lgamma": lambda x: python_math.inf,
-    "tgamma": lambda x: _infinite(x) if x > -1 else python_math.nan,
-    "pow": _limit_of_pow,
-    "divide": _limit_of_quotient,
-}
-"""What functions have where Python raises; others have +inf beyond the range, and NaN."""

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutelite.ir.types import SCALARS, i32
+from cutelite.lang.emit import emit as emit_here
+from cutelite.lang.straight import evaluate
 from cutelite.lower.constants import constant, float_bits
 from cutelite.ops.arith import Const
-from tests.ops.straight import emit_here, evaluate
 
 FORMATS = {
     "f16": (np.float16, np.uint16),

@@ -15,7 +15,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Vec, bf16, e4m3, f16, f32, f64, i32, i64, u8
 from cutelite.lang import math
-from tests.ops.straight import evaluate
+from cutelite.lang.straight import evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 RANDOM = np.random.default_rng(0)

@@ -31,10 +31,11 @@ from cutelite.ir.types import (
     u32,
 )
 from cutelite.lang.convert import bitcast, convert
+from cutelite.lang.emit import emit as emit_here
 from cutelite.lang.promotion import to_dtype
+from cutelite.lang.straight import evaluate
 from cutelite.ops.arith import VecMake
 from cutelite.ops.convert import Convert, modes, steps
-from tests.ops.straight import emit_here, evaluate
 from tests.vocabulary.numbers import samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN and infinities are what is tested

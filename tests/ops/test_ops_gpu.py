@@ -19,9 +19,10 @@ from cutelite.ir.types import (
 )
 from cutelite.lang import math
 from cutelite.lang.convert import convert
+from cutelite.lang.emit import emit as emit_here
+from cutelite.lang.straight import evaluate
 from cutelite.ops import math as math_ops
 from tests.ops.kernels import run_gpu
-from tests.ops.straight import emit_here, evaluate
 from tests.ops.test_lang_math import BINARY, UNARY
 
 pytestmark = [pytest.mark.sm(90), pytest.mark.filterwarnings("ignore::RuntimeWarning")]

@@ -8,9 +8,10 @@ import pytest
 
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64
+from cutelite.lang.emit import emit as emit_here
+from cutelite.lang.straight import evaluate
 from cutelite.ops import math as ops
 from cutelite.ops import trig
-from tests.ops.straight import emit_here, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 FLOATS = (f16, bf16, f32, f64)

@@ -14,6 +14,7 @@ from cutelite.ir.function import Jump
 from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64, i8, i32, i64, u32, u64
 from cutelite.lang import warp
 from cutelite.lang.emit import builder_here, wrap
+from cutelite.lang.emit import emit as emit_here
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where
@@ -22,7 +23,6 @@ from cutelite.ops.control import Br, CondBr
 from cutelite.sim.error import SimError
 from tests.ops.kernels import Runner
 from tests.ops.kernels import run as simulate
-from tests.ops.straight import emit_here
 
 RANDOM = np.random.default_rng(0)
 LANES = np.arange(32)

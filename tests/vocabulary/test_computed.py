@@ -11,10 +11,10 @@ import cutelite as cl
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS, Vec, u32
 from cutelite.lang.emit import emit
+from cutelite.lang.straight import evaluate
 from cutelite.lang.values import logical_not, maximum, minimum
 from cutelite.ops.arith import VecMake
 from tests.ops import kernels
-from tests.ops.straight import evaluate
 from tests.vocabulary import ROWS
 from tests.vocabulary.numbers import HELD, Array, samples
 from tests.vocabulary.row import Operation, Row

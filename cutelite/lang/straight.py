@@ -1,22 +1,21 @@
-"""Straight-line code of one thread, executed for any number of arguments at once: thread ops without a kernel."""
+"""Straight-line code of one thread, executed in NumPy while it is emitted: thread ops without memory and a kernel."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-import cutelite.lang.values  # noqa: F401  whose proxies `wrap` makes
 from cutelite.ir.builder import Builder
-from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Type, elem_of
-from cutelite.lang.emit import emit, wrap
+from cutelite.lang.emit import wrap
 from cutelite.target import Target
 
 
 class Arrays:
-    """As much of `ir.simulation.Lanes` as thread ops without memory need."""
+    """As much of `ir.simulation.Lanes` as such ops need."""
 
     def __init__(self, values: dict[int, Any], count: int) -> None:
         self.values = values
@@ -51,8 +50,3 @@ def evaluate(body: Callable[..., Any], types: tuple[Type, ...], *arrays: Any, ta
     if isinstance(results, tuple):
         return tuple(lanes.get(r.value) for r in results)
     return lanes.get(results.value)
-
-
-def emit_here(op: Op) -> Any:
-    """`op` in the code that is being built: its results as run-time values."""
-    return emit(op)
