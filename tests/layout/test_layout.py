@@ -318,15 +318,6 @@ def test_coalesce_and_filter(layout: Layout, swizzle: Swizzle) -> None:
 
 
 @USUAL
-@given(layouts(), swizzles(), st.integers(0, 20))
-def test_composed_layouts_apply_their_parts(layout: Layout, swizzle: Swizzle, offset: int) -> None:
-    composed = ComposedLayout(swizzle, offset, layout)
-    images = [composed(i) for i in range(size(layout))]
-    assert images == [swizzle(offset + v) for v in oracle.values(layout)]
-    assert max(images) < cosize(composed)
-
-
-@USUAL
 @given(swizzles(), st.integers(0, 10_000))
 def test_swizzles(swizzle: Swizzle, index: int) -> None:
     assert swizzle(swizzle(index)) == index
@@ -381,25 +372,6 @@ def test_static() -> None:
     assert not is_static(ComposedLayout(Swizzle(1, 0, 1), M, Layout(4)))
     assert not is_static(Layout(4, M * E(0)))
     assert substitute(Layout((M, K), (K, 1)), {M: 4, "K": 16}) == Layout((4, 16), (16, 1))
-
-
-@THOROUGH
-@given(layouts(128), st.sampled_from((2, 4, 3)))
-def test_recast(layout: Layout, n: int) -> None:
-    images = oracle.values(layout)
-    try:
-        narrow = recast_layout(8, 8 * n, layout)
-    except LayoutError as error:
-        assert "no mode of stride 1" in str(error)
-    else:
-        assert set(oracle.values(narrow)) == {n * v + part for v in images for part in range(n)}
-        assert set(oracle.values(recast_layout(8 * n, 8, narrow))) == set(images)
-    try:
-        wide = recast_layout(8 * n, 8, layout)
-    except LayoutError as error:
-        assert error.function == "recast_layout"
-    else:
-        assert set(oracle.values(wide)) == {v // n for v in images}
 
 
 def test_recast_of_swizzled_and_dynamic() -> None:
