@@ -11,6 +11,7 @@ import functools
 import itertools
 import math as python_math
 import operator
+import time
 import types
 from collections.abc import Callable
 from operator import index
@@ -445,6 +446,11 @@ def _refused(name: str, instead: str) -> Callable[..., Any]:
     return function
 
 
+_CLOCKS = (
+    *(time.time, time.perf_counter, time.monotonic, time.process_time),
+    *(time.time_ns, time.perf_counter_ns, time.monotonic_ns, time.process_time_ns),
+)
+
 for _function, _instead in {
     setattr: "make a new object: `dataclasses.replace(obj, ...)`",
     delattr: "make a new object without it",
@@ -452,6 +458,8 @@ for _function, _instead in {
     **dict.fromkeys((globals, locals, vars), "use the names themselves"),
     input: "do it before the launch",
     open: "read files before the launch, or in a function under `functools.cache`, which Python executes",
+    time.sleep: "`cl.nanosleep(ns)`",
+    **dict.fromkeys(_CLOCKS, "it would run once, while the kernel is compiled; when it runs, `cl.globaltimer()`"),
 }.items():
     special(_function)(_refused(_function.__name__, _instead))
 

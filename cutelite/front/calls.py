@@ -451,6 +451,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
             kwargs = {name: _evaluated(frame, arg) for name, arg in kwargs.items()}
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
+    _check_for_random_numbers(function)
     if ours:
         if getattr(function, "__name__", "") == "printf":
             args = filled(args)
@@ -464,6 +465,19 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return frame.native(function, *args, **kwargs)
     result = _watched(frame, function, args, kwargs)
     return _kept(frame, result, function, owner)
+
+
+def _check_for_random_numbers(function: Any) -> None:
+    """Refuse functions of the generators of random numbers that all of a process share."""
+    owner = getattr(function, "__self__", None)
+    for module, name in ("random", "_inst"), ("numpy.random.mtrand", "_rand"):
+        if owner is not None and owner is getattr(sys.modules.get(module), name, None):
+            raise mistake(
+                "builtin",
+                f"`{module.removesuffix('.mtrand')}.{function.__name__}()` cannot be used in a kernel",
+                help="it would run once, while the kernel is compiled, for all threads: pass an array of random "
+                "numbers, or hash an index; for constants make a generator of your own: `random.Random(seed)`",
+            )
 
 
 _MADE_BY = "`cl.shared`, `cl.make_rmem_tensor` and methods make them; a barrier is `cl.shared(cl.mbarrier, (n,))[i]`"

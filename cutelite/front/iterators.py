@@ -320,7 +320,7 @@ def iterate(r: Range) -> RangeIter | StaticIter:
     counter = count_along(r)
     if r.unroll == 1:
         return counter
-    if r.is_static and len(r.items) <= r.unroll:
+    if r.is_static and len(r.items[: r.unroll + 1]) <= r.unroll:
         return counter.one_by_one(r.prefetch)
     return _in_groups(r, counter)
 
@@ -368,7 +368,7 @@ def _onwards(r: Range) -> RangeIter:
     """Return the counter of a range from its first number on."""
     start, stop, step = r.start, r.stop, r.step
     if r.is_static:
-        return RangeIter(int(start), start + step * len(r.items), int(step))
+        return RangeIter(int(start), r.items[-1] + step if r.items else int(start), int(step))
     if (
         type(start) is int
         and isinstance(stop, DimExpr)

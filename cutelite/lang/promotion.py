@@ -237,18 +237,27 @@ def _literal(x: Number, elem: DType, type: Type | None) -> Value:
     if elem.is_int and isinstance(x, float) and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} does not fit {elem}", help=f"convert it: `cl.{elem}({x})`")
     if elem.is_int and not elem.range[0] <= int(x) <= elem.range[1]:
-        raise mistake("literal", f"the literal {x} does not fit {elem}, which holds {elem.range[0]} to {elem.range[1]}")
+        held = f"which holds {elem.range[0]} to {elem.range[1]}"
+        raise mistake("literal", f"the literal {_shown(x)} does not fit {elem}, {held}")
     if elem.kind == "bool" and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
     number = _as_float(x, elem) if elem.is_float else x if elem.kind == "bool" else int(x)
-    if elem.is_float and LARGEST.get(elem.name, math.inf) < abs(number) < math.inf:
-        raise mistake("literal", f"the literal {x} does not fit {elem}, whose largest number is {LARGEST[elem.name]:g}")
+    most = LARGEST.get(elem.name, sys.float_info.max)
+    if elem.is_float and abs(number) > most and abs(x) != math.inf:
+        raise mistake("literal", f"the literal {_shown(x)} does not fit {elem}, whose largest number is {most:g}")
     return _constant(number, elem, type)
+
+
+def _shown(x: Number) -> str:
+    return f"{x}" if isinstance(x, float) or abs(x) < 2**128 else f"of {int(x).bit_length()} bits"
 
 
 def _as_float(x: Number, elem: DType) -> float:
     """Return a number as f64, rounded to odd where it does not fit: so that rounding to `elem` next rounds once."""
-    found = float(x)
+    try:
+        found = float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
     error = x - int(found) if isinstance(x, int) and elem.bits < 64 else 0
     if not error or math.frexp(found)[0] * 2**53 % 2:
         return found

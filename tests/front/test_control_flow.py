@@ -11,8 +11,33 @@ import pytest
 
 import cutelite as cl
 from cutelite.diag import CompileError
+from cutelite.ir.types import i64
 
 from tests.front.differential import array, compiled, i32, pairs, run, same, singles
+
+
+def test_ranges_of_more_numbers_than_a_length_holds():
+    def f(a):
+        count = 0
+        for i in range(-(2**63), 2**63 - 1):
+            if i + 2**62 > a - 2**62:
+                break
+            count += 1
+        return count
+
+    same(f, (0,), (5,), dtype=i64)
+
+    def kernel(a, out):
+        for i in cl.range(2**70, unroll=4):
+            out[0] = a
+
+    def kernel_one(a, out):
+        for i in range(2**70):
+            out[0] = a
+
+    for one in kernel, kernel_one:
+        with pytest.raises(CompileError, match="the literal 1180591620717411303424 does not fit i64"):
+            compiled(one, a=i32, out=array(i32, 1))
 
 
 def test_nested_ifs_with_values_of_the_outer_scope():

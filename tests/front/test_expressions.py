@@ -149,6 +149,9 @@ def test_literals_take_the_type_of_what_they_meet():
     [
         ("a + 5_000_000_000", i32, "the literal 5000000000 does not fit i32"),
         ("a & 0x1_0000_0000", u32, "the literal 4294967296 does not fit u32"),
+        ("a + 10**400", f32, "the literal of 1329 bits does not fit f32, whose largest number is 3.40282e+38"),
+        ("10**400 if a > 0 else a", f64, "the literal of 1329 bits does not fit f64"),
+        ("a + 10**5000", i32, "the literal of 16610 bits does not fit i32"),
         ("a + 1e39", f32, "does not fit f32, whose largest number is 3.40282e+38"),
         ("a + 70000", f16, "the literal 70000 does not fit f16"),
         ("a % 0", u64, "a division by zero"),

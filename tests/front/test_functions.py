@@ -7,8 +7,11 @@ import functools
 import inspect
 import itertools
 import operator
+import random
+import time
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 import cutelite as cl
@@ -421,6 +424,9 @@ def cached_identity(x):
         ("functools.reduec(clamp, ())", "did you mean `reduce`?"),
         ("(lambda: undefined_name)()", "the name `undefined_name` is not defined"),
         ("eval('a')", "`eval()` cannot be used in a kernel"),
+        ("time.perf_counter()", "`perf_counter()` cannot be used in a kernel"),
+        ("random.randrange(9)", "`random.randrange()` cannot be used in a kernel"),
+        ("np.random.rand()", "`numpy.random.rand()` cannot be used in a kernel"),
         ("next(iter(()))", "next() of an iterator that yields nothing"),
         ("[k for k in (1, 2) if a > k]", "a comprehension would change a compile-time list under a run-time condition"),
     ],
