@@ -260,5 +260,5 @@ def test_casts(checked: Callable[[int], None]) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(cl.ArgumentError, match="in blocks of 128 or by row"):
+    with pytest.raises(cl.ArgumentError, match="e5m2, in blocks of 128 or by row"):
         Narrow(block=64)

@@ -26,7 +26,7 @@ class Narrow:
 
     def __post_init__(self) -> None:
         if getattr(self.dtype, "name", None) not in LARGEST or self.block not in (1, 128):
-            raise cl.ArgumentError(f"results are e4m3 or e5m2, in blocks of 128 or by row; not {self!r}")
+            raise cl.ArgumentError(f"results are cl.e4m3 or cl.e5m2, in blocks of 128 or by row (1); not {self!r}")
 
     def scales(self, x: Any) -> Any:
         """Return a new array of scales for the rows of `x`: (..., 1), or (..., blocks), column-major.
