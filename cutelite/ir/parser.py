@@ -18,13 +18,16 @@ span, so that a diagnostic points into it.
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from cutelite import layout
 from cutelite.diag import Span
 from cutelite.ir.function import Block, Function, Jump, Value
 from cutelite.ir.op import REGISTRY, Field, Op
 from cutelite.ir.types import SCALARS, InFlight, Ptr, Tensor, TensorMap, Type, Vec
+
+T = TypeVar("T")
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*)*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
@@ -98,15 +101,26 @@ class _Parser:
             self.fail("expected the end of the text")
 
     def match(self, pattern: re.Pattern[str], what: str) -> str:
-        found = pattern.match(self.text, self.at)
-        if found is None:
-            self.fail(f"expected {what}")
-        self.at = found.end()
-        self.skip()
-        return found.group()
+        found = self.take(pattern)
+        return self.fail(f"expected {what}") if found is None else found.group()
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        if found := pattern.match(self.text, self.at):
+            self.at = found.end()
+            self.skip()
+        return found
 
     def name(self, what: str = "a name") -> str:
         return self.match(_NAME, what)
+
+    def listed(self, item: Callable[[], T], end: str) -> list[T]:
+        """Read items between commas, and the `end` behind them."""
+        found: list[T] = []
+        while not self.accept(end):
+            found.append(item())
+            if not self.peek(end):
+                self.expect(",")
+        return found
 
     def enclosed(self, stop: str) -> tuple[str, int]:
         """Return the text up to the next character of `stop` outside any brackets, and where it begins."""
@@ -143,39 +157,30 @@ class _Parser:
         return self.name("the name of a type")
 
     def dims(self) -> dict[str, Value]:
-        dims: dict[str, Value] = {}
-        if self.accept("["):
-            self.expect("dims")
-            while not self.accept("]"):
-                at, name = self.at, self.name()
-                self.expect(":")
-                dims[name] = self.define(name, self.type(), at)
-                if not self.peek("]"):
-                    self.expect(",")
-        return dims
+        if not self.accept("["):
+            return {}
+        self.expect("dims")
+        return dict(self.listed(lambda: self.typed(self.name), "]"))
 
     def params(self) -> tuple[Value, ...]:
-        found: list[Value] = []
         self.expect("(")
-        while not self.accept(")"):
-            at, name = self.at, self.value_name()
-            self.expect(":")
-            found.append(self.define(name, self.type(), at))
-            if not self.peek(")"):
-                self.expect(",")
-        return tuple(found)
+        return tuple(value for _, value in self.listed(lambda: self.typed(self.value_name), ")"))
+
+    def typed(self, read: Callable[[], str]) -> tuple[str, Value]:
+        at, name = self.at, read()
+        self.expect(":")
+        return name, self.define(name, self.type(), at)
 
     def attrs(self) -> dict[str, Any]:
-        attrs: dict[str, Any] = {}
-        if self.accept("attrs"):
-            self.expect("{")
-            while not self.accept("}"):
-                name = self.name()
-                self.expect("=")
-                attrs[name] = self.held()
-                if not self.peek("}"):
-                    self.expect(",")
-        return attrs
+        if not self.accept("attrs"):
+            return {}
+        self.expect("{")
+        return dict(self.listed(self.attr, "}"))
+
+    def attr(self) -> tuple[str, Any]:
+        name = self.name()
+        self.expect("=")
+        return name, self.held()
 
     def body(self, function: Function, block: Block) -> None:
         while not self.accept("}"):
@@ -313,12 +318,7 @@ class _Parser:
         if self.peek("^"):
             return self.jump()
         if self.accept("("):
-            items: list[Any] = []
-            while not self.accept(")"):
-                items.append(self.held())
-                if not self.peek(")"):
-                    self.expect(",")
-            return tuple(items)
+            return tuple(self.listed(self.held, ")"))
         return self.constant()
 
     def jump(self) -> Jump:
@@ -328,22 +328,12 @@ class _Parser:
         if name not in self.blocks:
             self.blocks[name] = Block(label=name)
             self.unplaced[name] = at
-        args: list[Value] = []
-        if self.accept("("):
-            while not self.accept(")"):
-                args.append(self.use())
-                if not self.peek(")"):
-                    self.expect(",")
-        return Jump(self.blocks[name], tuple(args))
+        return Jump(self.blocks[name], tuple(self.listed(self.use, ")")) if self.accept("(") else ())
 
     def constant(self) -> Any:
-        if found := _STRING.match(self.text, self.at):
-            self.at = found.end()
-            self.skip()
+        if found := self.take(_STRING):
             return found[1].encode("ascii", "backslashreplace").decode("unicode_escape")
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            self.skip()
+        if found := self.take(_NUMBER):
             number = found.group()
             return int(number) if number.lstrip("+-").isdigit() else float(number)
         for word, read in _LAYOUTS.items():
@@ -351,9 +341,7 @@ class _Parser:
                 return self.read_layout(word, read)
         found = _NAME.match(self.text, self.at)
         if found and found.group() in _CONSTANTS:
-            self.at = found.end()
-            self.skip()
-            return _CONSTANTS[found.group()]
+            return _CONSTANTS[self.name()]
         return self.type()
 
     def read_layout(self, word: str, read: Any) -> Any:

@@ -8,6 +8,7 @@ from cutelite.diag.nearest import did_you_mean
 from cutelite.ir.types import SCALARS
 from cutelite.lang import math
 from cutelite.lang.mbarrier import Barrier
+from cutelite.ops.sync import SCOPES
 
 NAMES = {
     "ldg": 't.load(i, cache="nc")',
@@ -126,7 +127,7 @@ NAMES = {
     **{f"lanemask_{which}": f'cl.lanemask("{which}")' for which in ("eq", "lt", "le", "gt", "ge")},
     "cluster_arrive_relaxed": "cl.cluster_arrive(relaxed=True)",
     "fence_proxy": "cl.fence_proxy_async(space)",
-    **{f"fence_acq_rel_{scope}": f'cl.fence(scope="{scope}")' for scope in ("cta", "cluster", "gpu", "sys")},
+    **{f"fence_acq_rel_{scope}": f'cl.fence(scope="{scope}")' for scope in SCOPES},
     "mbarrier_init_fence": "cl.fence_mbarrier_init()",
     "setmaxregister_increase": "cl.setmaxnreg_inc(n)",
     "setmaxregister_decrease": "cl.setmaxnreg_dec(n)",
