@@ -18,19 +18,13 @@ import pytest
 
 from cutelite.diag import InternalError, Span
 from cutelite.front import bytecode
-from cutelite.front.cfg import Block, Cfg, build
+from cutelite.front.cfg import Cfg, build
 from cutelite.front.instructions import Instr
 from tests.front.test_bytecode import functions_of
 
 
 def graph_of(function: Any) -> Cfg:
     return build(bytecode.read(function))
-
-
-def block_at(graph: Cfg, line: int) -> Block:
-    """The first block with an instruction of the function's line `line`, counted from 0."""
-    start = graph.code.pycode.co_firstlineno
-    return next(b for b in graph.blocks if any(i.span.line == start + line for i in graph.instrs(b)))
 
 
 # ---------------------------------------------------------------- loops

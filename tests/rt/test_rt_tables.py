@@ -20,9 +20,7 @@ SIGNATURE = kinds.Signature(
     "f",
     (
         kinds.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided((N, 4)), 32),
-        kinds.Optional(
-            "b", kinds.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))
-        ),
+        kinds.Optional("b", MAPPED),
         kinds.Struct("s", "Pair", (kinds.Number("s.x", "i32"), kinds.Constant("s.y"))),
         kinds.Array("c", "", "f32", data.Nested("((2,2),2):((1,2),4)", 8)),
         kinds.Number("n", data.Variable("T")),
