@@ -26,10 +26,10 @@ class Exploration:
     def against(self, other: Exploration) -> Exploration:
         """Return a page that compares this kernel with another, or with another version of it."""
         kernels = [*self.data["kernels"], *other.data["kernels"]]
-        by_file = lambda kernel, _: f"{kernel['title']} ({Path(kernel['files'][0]['name']).name})"  # noqa: E731
-        for tell in (by_file, lambda kernel, number: f"{kernel['title']} {number}"):
-            if len({kernel["title"] for kernel in kernels}) < len(kernels):
-                kernels = [{**kernel, "title": tell(kernel, number)} for number, kernel in enumerate(kernels, 1)]
+        if len({kernel["title"] for kernel in kernels}) < len(kernels):
+            kernels = [{**x, "title": f"{x['title']} ({Path(x['files'][0]['name']).name})"} for x in kernels]
+        if len({kernel["title"] for kernel in kernels}) < len(kernels):
+            kernels = [{**x, "title": f"{x['title']} {number}"} for number, x in enumerate(kernels, 1)]
         return Exploration(*kernels)
 
     @property

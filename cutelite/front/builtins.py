@@ -451,7 +451,7 @@ _CLOCKS = (
     *(time.time_ns, time.perf_counter_ns, time.monotonic_ns, time.process_time_ns),
 )
 
-for _function, _instead in {
+_INSTEAD: dict[Any, str] = {
     setattr: "make a new object: `dataclasses.replace(obj, ...)`",
     delattr: "make a new object without it",
     **dict.fromkeys((eval, exec, compile), "write the code itself"),
@@ -460,7 +460,8 @@ for _function, _instead in {
     open: "read files before the launch, or in a function under `functools.cache`, which Python executes",
     time.sleep: "`cl.nanosleep(ns)`",
     **dict.fromkeys(_CLOCKS, "it would run once, while the kernel is compiled; when it runs, `cl.globaltimer()`"),
-}.items():
+}
+for _function, _instead in _INSTEAD.items():
     special(_function)(_refused(_function.__name__, _instead))
 
 

@@ -1,6 +1,7 @@
 """Functions of torch in kernels, and their derivatives, against torch: at numbers of all kinds, infinities, NaN."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,10 @@ SUBGRADIENTS = "max", "min", "clamp", "hardtanh", "relu6", "hardsigmoid", "hards
 def of_torch(name: str) -> Callable[..., Any] | None:
     found = getattr(torch, name, None) or getattr(torch.nn.functional, name, None)
     return found or getattr(torch.special, name.removeprefix("special_"), None)
+
+
+def slope_of(call: Callable[..., Any], x: Any) -> Any:
+    return torch.autograd.grad(call(x * 1.0).sum(), x)[0]
 
 
 def works(call: Callable[[], Any]) -> Any:
@@ -72,10 +77,11 @@ def test_functions(dtype: Any, count: int) -> None:
     numbers = {"i32": INTEGERS, "u8": [0, 1, 2, 7, 200, 255], "bool": [False, True]}.get(dtype.name, FLOATS[:24])
     x = torch.tensor(numbers, dtype=OF_TORCH[dtype.name])
     given = [x] if count == 1 else [x.repeat_interleave(len(x)), x.repeat(len(x))]
-    names, results = [], []
+    names: list[str] = []
+    results: list[Any] = []
     for name in FUNCTIONS:
         call = of_torch(name)
-        want = None if call is None else works(lambda call=call: call(*(v.clone() for v in given)))
+        want = None if call is None else works(partial(call, *(v.clone() for v in given)))
         if (
             want is not None and name not in UNLIKE and (name != "pow" or dtype.is_float)
         ):  # that of integers is an error
@@ -103,7 +109,7 @@ def test_derivatives() -> None:
     slopes = {}
     for name, call in functions.items():
         v = x.clone().requires_grad_()
-        slope = works(lambda call=call, v=v: torch.autograd.grad(call(v * 1.0).sum(), v)[0])
+        slope = works(partial(slope_of, call, v))
         if slope is not None and name not in UNLIKE:
             slopes[name] = slope
     calls = [lambda v, call=functions[name]: cl.value_and_derivative(call, v)[1] for name in slopes]

@@ -94,11 +94,11 @@ def test_objects_that_know_their_calls_and_what_tuning_asks_for() -> None:
 
 
 def test_gemms_are_tuned_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutelite.kernels.gemm import call
+    from cutelite.kernels.gemm import call, dense
 
     asked: list[str] = []
     for name in ("pick", "measured"):
-        monkeypatch.setattr(call.picks, name, lambda *_, n=name, **_how: asked.append(n))
+        monkeypatch.setattr(dense.picks, name, lambda *_, n=name, **_how: asked.append(n))
     monkeypatch.setattr(call, "run", lambda *_, **_how: None)
     a = np.ones((8, 8), np.float16)
     cl.warm(lambda: call.gemm(a, a), tune=True)
