@@ -185,11 +185,14 @@ def test_mistakes(text, dtype, message):
     assert message in str(caught.value)
 
 
-def test_numpy_numbers_are_literals():
-    import numpy as np
-
-    two, half = np.int64(2), np.float32(0.5)
-
+@pytest.mark.parametrize(
+    ("two", "half"),
+    [
+        *((np.int64(2), np.float32(0.5)), (np.array(2), np.array(0.5))),
+        *((ml_dtypes.int4(2), ml_dtypes.bfloat16(0.5)), (np.array(2, ml_dtypes.int4), ml_dtypes.float8_e5m2(0.5))),
+    ],
+)
+def test_numpy_numbers_are_literals(two, half):
     def kernel(out, a):
         out[0] = (a + two) * half - two * (half + a)
 
