@@ -100,9 +100,9 @@ def is_number(x: Any) -> bool:
 
 
 def holds_literal(x: Any) -> bool:
-    """Tell whether `x` is a scalar of NumPy or ml_dtypes, or a tensor of torch without modes: the literal it holds."""
+    """Tell whether `x` is a scalar of NumPy or ml_dtypes, or an array of JAX or torch without modes: a literal."""
     kind = type(x)
-    known = kind.__module__ in ("numpy", "ml_dtypes") or is_tensor(kind)
+    known = kind.__module__.partition(".")[0] in ("numpy", "ml_dtypes", "jaxlib") or is_tensor(kind)
     return known and getattr(x, "shape", None) == () and hasattr(x, "item")
 
 

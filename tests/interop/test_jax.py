@@ -213,3 +213,16 @@ def test_in_two_threads() -> None:
         thread.join()
     for i in range(4):
         np.testing.assert_array_equal(results[i], np.arange(SIZE) + i)
+
+
+def test_an_array_without_modes_is_a_literal_in_a_kernel() -> None:
+    half = jnp.float32(0.5)
+
+    @cl.kernel(block=1)
+    def scale(x: Tensor[f32, (2,)], y: Tensor[f32, (2,)]) -> None:
+        y[0] = half * x[0]
+        y[1] = max(x[1], half)
+
+    x, y = np.array([3.0, 0.25], np.float32), np.zeros(2, np.float32)
+    scale[1](x, y)
+    assert y.tolist() == [1.5, 0.5]
