@@ -6,10 +6,10 @@ An index below 0 counts from the end: a function that masks what it finds there 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import fields, replace
 from functools import partial
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
 from cutelite.ir.types import i32, i64, u32, u64
@@ -219,10 +219,18 @@ def _content(cell: CellType) -> Any:
 
 
 def globals_of(x: FunctionType) -> list[tuple[str, Any]]:
-    """Return the global variables that a function names, by name, but for functions of other modules."""
+    """Return the global variables that a function, or one within it, names, but for functions of other modules."""
     found, module = x.__globals__, x.__module__
-    values = [(name, found[name]) for name in x.__code__.co_names if name in found]
+    values = [(name, found[name]) for name in dict.fromkeys(_names_of(x.__code__)) if name in found]
     return [each for each in values if not isinstance(each[1], FunctionType) or each[1].__module__ == module]
+
+
+def _names_of(code: CodeType) -> Iterator[str]:
+    """Yield the names that code has, and that of lambdas, comprehensions and functions within it."""
+    yield from code.co_names
+    for held in code.co_consts:
+        if isinstance(held, CodeType):
+            yield from _names_of(held)
 
 
 class _Space(dict[str, Any]):

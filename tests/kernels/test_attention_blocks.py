@@ -127,6 +127,17 @@ def test_functions_may_capture_arrays() -> None:
     np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
 
 
+def test_functions_within_functions_may_name_arrays() -> None:
+    """A lambda, or a comprehension, which is a function in some versions of Python, has names that no other has."""
+    q, k, v = inputs()
+
+    def relative(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return sum((SLOPES[(h + i) % 2] * score for i in range(2)), 0.0) + (lambda i: SLOPES[i])(kv_idx % 2)
+
+    o, want = attention(q, k, v, score_mod=relative), reference(q, k, v, score_mod=relative)[0]
+    np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
+
+
 def test_a_function_with_another_array_is_not_compiled_again() -> None:
     q, k, v = inputs()
 
