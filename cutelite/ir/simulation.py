@@ -57,8 +57,8 @@ class Lanes(Protocol):
     mask in the operand called `members`, if the op has one, else all of the warp that have not left the kernel.
 
     Arrays hold all lanes, active or not; what `define` is given for inactive lanes is ignored. A step that blocks
-    returns a `Wait` (lanes then go on one by one), or is a generator that yields `Wait`s (all go on together; it
-    is executed for one warp, warpgroup or CTA at a time).
+    returns a `Wait` (lanes then go on one by one), or is a generator that yields `Wait`s (all lanes of the warp,
+    warpgroup or CTA go on together).
     """
 
     mask: Array  # bool (lanes,): the active lanes

@@ -126,7 +126,7 @@ def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOut
                 own.append(strand)
             elif len(inside):
                 own.append(strand.take(inside))
-        lanes = own[0] if not step.collective else _lanes(step, own, [unit])
+        lanes = _lanes(step, own, [unit])
         lanes.op = step.op
         for strand in own:
             strand.state = IN_TASK

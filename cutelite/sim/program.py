@@ -26,7 +26,7 @@ from cutelite.target.targets import WARP, WARPGROUP
 from cutelite.tuples import NamedTuple
 
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
-"""Scope -> threads of a unit; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
+"""Scope -> threads of a unit; 0: all of the CTA."""
 
 OF_ALL, OF_THREADS, OF_BLOCK = range(3)
 """Reaches: the threads for which a fixed result is the same. Any threads, if equally many; threads with the same
@@ -53,8 +53,8 @@ class Step(NamedTuple):
 class BlockCode:
     """One block.
 
-    rows          for each step a tuple for the scheduler: op, simulate, whether a strand executes it alone and without
-                  blocking half-way, strong, fixed, reach
+    rows          for each step a tuple for the scheduler: op, simulate, whether strands execute it alone, strong,
+                  fixed, reach
     meet          the block where threads that part here meet again: its immediate post-dominator
     needs         whether a value (of a dim: its name) may be used in this block or later
     needs_within  whether it may be used after some point in the block
@@ -73,10 +73,7 @@ class BlockCode:
         self.defined = frozenset([value for op in block.ops for value in op.results])
         self.steps = tuple([_step(op, watch, sums.get(op), fixed.get(op)) for op in block.ops])
         self.rows = tuple(
-            [
-                (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
-                for step in self.steps
-            ]
+            [(step.op, step.simulate, not step.collective, step.strong, step.fixed, step.reach) for step in self.steps]
         )
         self.meet: BlockCode | None = None
 

@@ -302,10 +302,7 @@ class Scheduler:
 
     def _collective(self, strand: Strand, step: Step) -> None:
         strand.op = self._op = step.op
-        if step.collective:
-            outcome = collective.arrive(strand, step, self.parked[strand.machine])
-        else:
-            outcome = collective.execute(step, [strand], strand.unit_ids(step.unit))
+        outcome = collective.arrive(strand, step, self.parked[strand.machine])
         if outcome.strands and step.unit == WARPGROUP and not self.policy.gang:
             outcome.strands = self._regrouped(outcome.strands)
         self._take_up(outcome, strand)
