@@ -197,9 +197,6 @@ class Range:
     prefetch: int = 0
     turned: bool = False
 
-    def described(self) -> str:
-        return "a range"
-
     @property
     def items(self) -> range:
         """The range as a Python range. Errors: `runtime-range` where something is known at run time only."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import cutelite.target as target
 from cutelite.lang.emit import Runtime, describe, mistake
+from cutelite.ops.sync import BARRIERS
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
-BARRIERS = 16  # bytes of the two mbarriers of a stage
-NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
-
+BYTES = 16  # of the two mbarriers of a stage
 
 READERS = {"generic": WARP, "wgmma": WARPGROUP, "both": WARPGROUP}
 """How consumers read a buffer, and how many of them arrive as one."""
@@ -49,8 +48,8 @@ def check_stages(stages: Any) -> None:
     """Check that a ring has at least one buffer, and no more than have room for barriers. Errors: `pipeline`."""
     if not isinstance(stages, int) or stages < 1:
         raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")
-    if BARRIERS * stages > target.smem_per_block:
-        title = f"the barriers of {stages} stages need {BARRIERS * stages} bytes; a block has {target.smem_per_block}"
+    if BYTES * stages > target.smem_per_block:
+        title = f"the barriers of {stages} stages need {BYTES * stages} bytes; a block has {target.smem_per_block}"
         raise mistake("pipeline", title, help="`stages` are buffers, `tx_bytes` the bytes that fill one")
 
 
@@ -82,8 +81,8 @@ def check_team(threads: Any, total: Any, cluster: Any) -> None:
         raise mistake("team", f"a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not {describe(threads)}")
     if total % max(threads, WARP):
         raise mistake("team", f"teams of {threads} threads do not divide a block of {total}")
-    if threads > WARP and 1 < total // threads >= NAMED_BARRIERS:
-        raise mistake("team", f"a block has {NAMED_BARRIERS - 1} named barriers: {total // threads} teams are too many")
+    if threads > WARP and 1 < total // threads >= BARRIERS:
+        raise mistake("team", f"a block has {BARRIERS - 1} named barriers: {total // threads} teams are too many")
     if not isinstance(cluster, int):
         help = "`@cl.kernel(cluster=2)`, or `cluster=` of the launch"
         raise mistake("team", "teams of several blocks need a cluster whose size is known at compile time", help=help)

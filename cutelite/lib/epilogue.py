@@ -28,10 +28,10 @@ from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
 from cutelite.lib.piece import GROUP, ROWS, Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
+from cutelite.ops.tma import TILE_ALIGN
 from cutelite.records import dataclass
 
 AT_ONCE = 8  # elements that a thread loads before it stores them, where threads move results
-TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
 def piece_copy(op: Any, dtype: Any, turned: bool, load: bool = False) -> Any:

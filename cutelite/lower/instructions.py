@@ -67,10 +67,6 @@ class _Operand:
     def __init__(self, names: list[str], elem: str, width: int) -> None:
         self.names, self.elem, self.width = names, elem, width
 
-    @property
-    def type(self) -> str:
-        return vector(self.elem, self.width)
-
 
 class _Copies:
     """The copies of an op's text: one for each element or group of its vectors."""

@@ -13,8 +13,6 @@ from cutelite.ir.op import Op
 from cutelite.lower.types import merged, vector
 from cutelite.ops.parameters import Place
 
-ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0", "i1": "false"}
-
 
 class Writer:
     """Lines of LLVM IR. `note`, written behind each of them, is the reference to its source line, or empty."""
@@ -122,7 +120,3 @@ class Writer:
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
         """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
-
-
-def zero(elem: str) -> str:
-    return ZERO.get(elem, "null" if elem.startswith("ptr") else "0")

@@ -19,13 +19,13 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, i32, u8, u16, u32, u64
 from cutelite.ops.address import address, among, barrier, check_aligned, scalar, space_of
+from cutelite.ops.memory import PREFETCHES
 from cutelite.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Agent, Array, Lanes
 
 ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
-L2_PREFETCH = (0, 64, 128, 256)
 PRIORITIES = ("evict_last", "evict_normal", "evict_first", "evict_unchanged")
 SPLIT = {"primary": among(PRIORITIES), "secondary": among(("evict_first", "evict_unchanged"))}
 
@@ -119,7 +119,7 @@ class CpAsync(Op):
         "bytes": among((4, 8, 16)),
         "src_bytes": scalar(i32, u32),
         "cache": among(("ca", "cg")),
-        "prefetch": among(L2_PREFETCH),
+        "prefetch": among(PREFETCHES),
         "policy": scalar(u64),
     }
 

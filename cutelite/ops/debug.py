@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SPECIFIER = r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?(hh|h|ll|l)?([diouxXeEfFgGaAcp]))"
 """A conversion of C's printf that CUDA's vprintf knows; groups: flags, width, precision, size, letter. None for %%."""
 
-INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
+INTEGER = "diouxXc"
 
 
 def conversions(fmt: str) -> list[re.Match[str]]:

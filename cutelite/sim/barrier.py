@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from cutelite.ir.simulation import Wait
+from cutelite.ops.sync import BARRIERS
 from cutelite.sim.actors import Executing
 from cutelite.sim.events import BarrierArrive, BarrierGeneration, ClusterArrive, ClusterPhase, Event
 from cutelite.sim.roster import Roster
 from cutelite.target.targets import WARP
 
 Array = Any
-
-COUNT = 16  # named barriers of a CTA
 
 
 _COMBINE: dict[str, Callable[[Array, int | None], int]] = {
@@ -94,7 +93,7 @@ class Barriers:
     ) -> None:
         self.roster, self.cluster, self.rank, self._changed, self._tell = roster, cluster, rank, changed, tell
         self._warps = -(-roster.threads // WARP)
-        self.named = [Barrier(self._warps * WARP) for _ in range(COUNT)]
+        self.named = [Barrier(self._warps * WARP) for _ in range(BARRIERS)]
 
     def sync(self, lanes: Executing, id: Array | int = 0, count: Array | int | None = None) -> Wait:
         waits = [self._arrive(lanes, *which) for which in _groups(lanes, id, count)]
@@ -137,8 +136,8 @@ class Barriers:
         self, lanes: Executing, where: Array, number: int, count: int | None, action: str = ""
     ) -> tuple[Array, Wait]:
         whole = self._warps * WARP
-        if not 0 <= number < COUNT:
-            lanes.fault(where, f"there is no barrier {number}: they are numbered 0 to {COUNT - 1}", "barrier")
+        if not 0 <= number < BARRIERS:
+            lanes.fault(where, f"there is no barrier {number}: they are numbered 0 to {BARRIERS - 1}", "barrier")
         if count is not None and (count <= 0 or count % WARP):
             lanes.fault(where, f"barrier {number} for {count} threads: must be a multiple of {WARP}", "barrier")
         if count is not None and count > whole:

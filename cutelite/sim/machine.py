@@ -73,7 +73,7 @@ import numpy as np
 
 from cutelite.diag import Mistake
 from cutelite.ir.op import Op, Value
-from cutelite.ir.simulation import Lanes, Wait
+from cutelite.ir.simulation import RANK_SHIFT, Lanes, Wait
 from cutelite.ir.types import Scalar, TensorMap
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.atomics import atomic
@@ -81,9 +81,9 @@ from cutelite.sim.barrier import Barriers, ClusterBarrier
 from cutelite.sim.engine import Engine
 from cutelite.sim.error import Place, SimError
 from cutelite.sim.events import Event, Fence, WorkDescribed
-from cutelite.sim.launch import SimLaunch
+from cutelite.sim.launch import Index, SimLaunch
 from cutelite.sim.mbarrier import Mbarriers
-from cutelite.sim.memory import NOBODYS, RANK_SHIFT, UNWRITTEN, Region, Space
+from cutelite.sim.memory import NOBODYS, UNWRITTEN, Region, Space
 from cutelite.sim.program import MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
 from cutelite.sim.roster import Roster
@@ -91,7 +91,6 @@ from cutelite.sim.tmem import TensorMemory
 from cutelite.target.targets import RESERVED_SMEM, WARP
 
 Array = Any
-Index = tuple[int, int, int]
 FixedValues = tuple[dict[Value, Array], ...]
 
 MANY_SETS = 128  # sets of threads whose fixed values are kept

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from cutelite.ir.op import Op
-from cutelite.ir.simulation import Wait
+from cutelite.ir.simulation import RANK_SHIFT, Wait
+from cutelite.ops.mbarrier import MAX_COUNT
 from cutelite.sim import events
 from cutelite.sim.actors import Accuser, Executing, Work
 from cutelite.sim.launch import SimLaunch
-from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
+from cutelite.sim.memory import BARRIER, UNWRITTEN, Region, Space
 from cutelite.tuples import NamedTuple
 
 Array = Any
 
-MAX_COUNT = (1 << 20) - 1
 _TX, _PENDING, _EXPECTED, _PHASE = 0, 21, 41, 61  # first bits of the fields
 EXPECT_THERE = "expect bytes on the mbarrier that they come to: of a multicast, in each block that it brings them to"
 EXPECT_LESS = (

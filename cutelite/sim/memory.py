@@ -30,7 +30,6 @@ Array = Any
 UNWRITTEN, WRITTEN, BARRIER, NOBODYS = 0, 1, 2, 4
 """States of a byte of shared or local memory; NOBODYS: it belongs to no allocation."""
 
-RANK_SHIFT = 24  # shared memory of the CTA with rank r in its cluster begins at r << 24
 GLOBAL_BASE = 1 << 40
 GUARD = 1 << 20  # bytes between two regions of global memory, at least
 

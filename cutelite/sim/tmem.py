@@ -13,12 +13,12 @@ import numpy as np
 
 from cutelite.diag import Mistake, Note
 from cutelite.ir.op import Op
-from cutelite.ir.simulation import Wait
+from cutelite.ir.simulation import RANK_SHIFT, Wait
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, COLUMNS, LANE_BYTES, LANE_SHIFT, LANES
 from cutelite.sim.actors import Executing
 from cutelite.sim.error import SimError
 from cutelite.sim.events import Event, TmemFree
-from cutelite.sim.memory import NOBODYS, RANK_SHIFT, UNWRITTEN, Region
+from cutelite.sim.memory import NOBODYS, UNWRITTEN, Region
 
 Array = Any
 

@@ -23,8 +23,7 @@ from cutelite_rt.gpu.attributes import CLUSTER, COOPERATIVE, SERIALIZATION, VALU
 from cutelite_rt.gpu.device import Device, context_active, runs_on
 from cutelite_rt.gpu.driver import STICKY, TOO_OLD, CudaError
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
-
-Dim3 = tuple[int, int, int]
+from cutelite_rt.shapes import Dim3
 
 # CUfunction_attribute and CUjit_option (cuda.h)
 _MAX_THREADS, _STATIC_SMEM, _LOCAL_BYTES, _REGISTERS = 0, 1, 3, 4

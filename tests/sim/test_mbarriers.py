@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import cutelite as cl
 from cutelite import i32
 from cutelite.ir.function import Function
-from cutelite.sim.mbarrier import MAX_COUNT, Word
+from cutelite.ops.mbarrier import MAX_COUNT
+from cutelite.sim.mbarrier import Word
 from tests.sim.kernels import each_seed, failure, kernel, outputs, traced
 
 T = np.arange(64)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.ir.simulation import RANK_SHIFT
 from cutelite.sim.checker.access import runs
 from cutelite.sim.checker.knowledge import CTA, PAST, RAN, Knowledge, Published, Snapshot
 from cutelite.sim.checker.limits import check_length
@@ -18,7 +19,7 @@ from cutelite.sim.checker.records import Barrier, Block, Exited
 from cutelite.sim.checker.shadow import Shadow
 from cutelite.sim.checker.state import State
 from cutelite.sim.events import Exit
-from cutelite.sim.memory import RANK_SHIFT, Region
+from cutelite.sim.memory import Region
 
 Array = Any
 

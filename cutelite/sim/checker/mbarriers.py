@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cutelite.diag import Note
+from cutelite.ir.simulation import RANK_SHIFT
 from cutelite.sim.actors import Work
 from cutelite.sim.checker.access import Threads
 from cutelite.sim.checker.knowledge import (
@@ -47,7 +48,6 @@ from cutelite.sim.events import (
     WorkArrive,
     WorkComplete,
 )
-from cutelite.sim.memory import RANK_SHIFT
 
 Array = Any
 

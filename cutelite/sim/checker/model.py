@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from cutelite.diag import Note
+from cutelite.ir.simulation import RANK_SHIFT
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
 from cutelite.ops.tensormap import MAP_BYTES
 from cutelite.sim import events
@@ -52,7 +53,7 @@ from cutelite.sim.checker.updates import Last, Orders, Update, Updates
 from cutelite.sim.checker.works import Works
 from cutelite.sim.error import SimError
 from cutelite.sim.machine import Machine
-from cutelite.sim.memory import RANK_SHIFT, Region
+from cutelite.sim.memory import Region
 
 Array = Any
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.ir.simulation import RANK_SHIFT
 from cutelite.sim.actors import Work
 from cutelite.sim.checker.access import Actor, Copiers, Worker
 from cutelite.sim.checker.knowledge import GMEM, NOT_INIT, NOTHING, RAN, SEEN, SMEM, TMEM, Snapshot
@@ -17,7 +18,7 @@ from cutelite.sim.checker.lifetimes import Lifetimes
 from cutelite.sim.checker.records import Block, Group
 from cutelite.sim.checker.state import State
 from cutelite.sim.events import GroupWait, WorkDone, WorkSplit, WorkStart
-from cutelite.sim.memory import RANK_SHIFT, Region
+from cutelite.sim.memory import Region
 
 Array = Any
 
