@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 from types import SimpleNamespace
 from typing import Any
@@ -261,6 +262,30 @@ def test_clusters_along_both_modes(cluster: tuple[int, int]) -> None:
 def test_tiles_along_a_hilbert_curve() -> None:
     compare((392, 520, 72), config=Config((128, 128), True, (1, 1), stages=4, raster="hilbert"))
     compare((392, 520, 72), config=Config((128, 128), cluster=(1, 2), raster="hilbert"))
+
+
+BANDS = Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, swizzle=3)
+
+
+def test_bands_go_along_n_where_they_have_all_of_m(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[Any] = []
+
+    def raster(m: int, n: int, at_once: int = 4, **how: Any) -> Any:
+        monkeypatch.setattr(dense, "clusters_at_once", lambda *_: at_once)
+        gemm(np.ones((m, 64), np.float16), np.ones((64, n), np.float16), config=replace(BANDS, **how))
+        return taken.pop()
+
+    monkeypatch.setattr(dense, "multiply", lambda config, *_: taken.append(config.raster))
+    assert raster(136, 264) == raster(264, 136, swapped=True) == "N"  # three tiles by five
+    assert raster(136, 264, raster="M") == raster(136, 264, raster="M", swapped=True) == "M"
+    assert raster(136, 264, swapped=True) is raster(264, 136) is raster(200, 264) is None
+    assert raster(40, 520) is raster(136, 264, at_once=15) is None  # one row of tiles, one round
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_tiles_by_bands_along_n(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "clusters_at_once", lambda *_: 4)
+    compare((264, 136, 200) if turned else (136, 264, 200), config=replace(BANDS, swapped=turned))
 
 
 TYPES = [

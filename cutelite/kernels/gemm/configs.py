@@ -20,7 +20,8 @@ class Config:
     cluster   blocks along M and N that load together what they share
     stages    how many tiles of A and B are held
     piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
-    swizzle   tiles are visited in bands of this width, in tiles, along `raster`
+    swizzle   tiles are visited in bands of this width, in tiles, along `raster`. None: along N where a band then has
+              all of M, so that a round of tiles has as little of N as there is, else along M
     splits    how many blocks share the K of a tile; another kernel adds up their sums
     together  how many blocks of a cluster share the K of a tile, and add up their sums through shared memory. Then
               `cluster` is (1, 1), and a block has one tile
@@ -37,7 +38,7 @@ class Config:
     piece: int = 0
     buffers: int = 2
     swizzle: int = 8
-    raster: Literal["M", "N", "hilbert"] = "M"
+    raster: Literal["M", "N", "hilbert"] | None = None
     splits: int = 1
     together: int = 1
     regs: tuple[int, int] = (40, 232)
@@ -259,7 +260,7 @@ KINDS: list[tuple[int, bool, int, tuple[int, ...], Sequence[int], Sequence[int]]
     (64, True, 4, (1,), [*NARROW, *by_8((152, 176))], by_8((8, 176))),
     (128, False, 1, (1, 2, 3), [*NARROW, *WIDE], SWAPPED),
     (128, False, 1, (4,), [*NARROW, *WIDE], BY_16),
-    (128, False, 1, (5,), by_8((8, 32)), by_8((8, 32))),
+    (128, False, 1, (5,), by_8((8, 144)), by_8((8, 144))),
     (128, False, 1, (8,), by_8((72, 160)), by_8((72, 160))),
     (128, False, 2, (1,), by_8((8, 56), (72, 144), (160, 224), 240), [*SWAPPED, 232, 248]),
     (128, False, 4, (1,), [*NARROW, 224, 240, 256], by_8((8, 136), 224, 240, 256)),

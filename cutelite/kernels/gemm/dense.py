@@ -214,8 +214,10 @@ def run(
     of_tile = problem.columns(bn)
     if problem.finish is not None:
         across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
-    clusters = -(-high // (bm * cm)) * -(-across // (of_tile * cn)) * batches * splits
-    at_once = clusters_at_once(config.blocks, d)
+    down, right = -(-high // (bm * cm)), -(-across // (of_tile * cn))
+    clusters, at_once = down * right * batches * splits, clusters_at_once(config.blocks, d)
+    if config.raster is None and 1 < down <= config.swizzle < right and clusters > at_once:
+        config = replace(config, raster="N")
     if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
     launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)

@@ -131,11 +131,12 @@ class Tiling:
         counts = cl.ceil_div(M, BM * CM), across, *batches
         if problem.groups:
             cl.griddepcontrol_wait()
+        raster = config.raster or "M"
         if config.stream:
-            how = config.stream, config.stages, config.swizzle, config.raster, self.in_clusters
+            how = config.stream, config.stages, config.swizzle, raster, self.in_clusters
             return cl.StreamKTileScheduler.create(counts, cl.ceil_div(K, self.depth), *how)
         if problem.groups not in ("rows", "padded"):
-            return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
+            return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, raster, self.in_clusters)
         along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
         return cl.GroupedTileScheduler.create(ends, *along, most=M)
 
