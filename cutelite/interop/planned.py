@@ -39,6 +39,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.programs import Program
+from cutelite.lang.state import state_of
 from cutelite.lang.tables import globals_of, replaced
 from cutelite_rt.arrays.memory import reach
 
@@ -377,7 +378,8 @@ def _of_function(x: FunctionType, tensors: list[Tensor], within: tuple[FunctionT
     functions of its module.
     """
     held = x.__defaults__, x.__kwdefaults__, x.__dict__ or None, *map(fingerprint.content, x.__closure__ or ())
-    parts = [_without_tensors(each, tensors, within) for each in held]
+    parts: list[Any] = [state_of(x)] if within == (x,) else []
+    parts += [_without_tensors(each, tensors, within) for each in held]
     for _, value in globals_of(x):
         parts.append(_without_tensors(value, tensors, within) if type(value) in _READ else fingerprint.Same(value))
     return x.__code__, fingerprint.Same(x.__globals__), *parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from cutelite.diag.callables import uncallable
@@ -12,6 +12,7 @@ from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import is_jax
 from cutelite.lang.promotion import holds_literal
+from cutelite.lang.state import state_of
 from cutelite.lang.tables import Captured, copied, first, held_by, key_of, replaced
 
 F = TypeVar("F")
@@ -25,11 +26,12 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
 
     So what is kept for a function (kernels, configurations) is found again for one that is written in place and so made
     anew at each call. What it captured it has in cells of its own: variables of the caller may change. A function is
-    given back as it is where what it captured can be changed in place, or where it is no Python function.
+    given back as it is where what it captured can be changed in place, or where it is no Python function. Where numbers
+    changed that it reads of an object, it is another one than before (`state`).
     """
     if not isinstance(function, FunctionType) or not fingerprint.lasts(function):
         check_function(name, function, takes)
-        return function
+        return _current(function)
     key = fingerprint.constant_key(function)
     if (key, name, takes) not in _checked:
         check_function(name, function, takes)
@@ -37,9 +39,29 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
     found = _settled.get(key)
     if found is None:
         found = first(_settled, key, copied(function, held_by(function)) if function.__closure__ else function)
-    return found  # type: ignore[return-value]
+    return _current(found)  # type: ignore[return-value]
 
 
+def _current(function: F) -> F:
+    """Return a function; where it reads numbers of objects, a copy, the same one where these are the same."""
+    call = getattr(type(function), "__call__", None)  # noqa: B004  of an object of the user
+    whole = MethodType(call, function) if isinstance(call, FunctionType) else function
+    if not (state := state_of(whole)):
+        return function
+    found = _by_state.get((whole, state))
+    return first(_by_state, (whole, state), anew(whole)) if found is None else found
+
+
+def anew(function: Any) -> Any:
+    """Return an equal function, method or partial, which is another object."""
+    if isinstance(function, partial):
+        return partial(anew(function.func), *function.args, **function.keywords)
+    if isinstance(function, MethodType):
+        return MethodType(anew(function.__func__), function.__self__)
+    return copied(function, held_by(function)) if isinstance(function, FunctionType) else function
+
+
+_by_state: dict[tuple[Any, tuple[Any, ...]], Any] = {}
 _settled: dict[object, FunctionType] = {}
 _checked: dict[object, bool] = {}
 

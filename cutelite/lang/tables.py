@@ -221,16 +221,16 @@ def _content(cell: CellType) -> Any:
 def globals_of(x: FunctionType) -> list[tuple[str, Any]]:
     """Return the global variables that a function, or one within it, names, but for functions of other modules."""
     found, module = x.__globals__, x.__module__
-    values = [(name, found[name]) for name in dict.fromkeys(_names_of(x.__code__)) if name in found]
+    values = [(name, found[name]) for name in dict.fromkeys(names_of(x.__code__)) if name in found]
     return [each for each in values if not isinstance(each[1], FunctionType) or each[1].__module__ == module]
 
 
-def _names_of(code: CodeType) -> Iterator[str]:
+def names_of(code: CodeType) -> Iterator[str]:
     """Yield the names that code has, and that of lambdas, comprehensions and functions within it."""
     yield from code.co_names
     for held in code.co_consts:
         if isinstance(held, CodeType):
-            yield from _names_of(held)
+            yield from names_of(held)
 
 
 class _Space(dict[str, Any]):

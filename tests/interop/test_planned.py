@@ -7,6 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from functools import lru_cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -294,6 +295,21 @@ def test_tensors_that_functions_read_are_tensors_of_the_call(ran: list[str]) -> 
     table = function = None
     gc.collect()
     assert all(each() is None for each in made)
+
+
+SETTINGS = SimpleNamespace(factor=1.0)
+
+
+def by_settings(i: Any) -> Any:
+    return i * SETTINGS.factor
+
+
+def test_numbers_that_functions_read_of_objects_may_change(ran: list[str]) -> None:
+    x, places = torch.ones(64, device=DEVICE), torch.arange(64.0, device=DEVICE)
+    for SETTINGS.factor in (3.0, 5.0):
+        for _ in range(9):
+            torch.testing.assert_close(with_function(x, by_settings), 1 + places * SETTINGS.factor, rtol=0, atol=0)
+    assert len(ran) < 2 * 9  # some were planned
 
 
 def test_block_masks_of_torch_are_tensors_and_a_function() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -136,6 +137,60 @@ def test_functions_within_functions_may_name_arrays() -> None:
 
     o, want = attention(q, k, v, score_mod=relative), reference(q, k, v, score_mod=relative)[0]
     np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
+
+
+class Held:
+    """What functions read numbers of: its attributes, an item, a method's, and by being called."""
+
+    kind = 2.0
+
+    def __init__(self) -> None:
+        self.by, self.items, self.inner = 0.5, [0.5], SimpleNamespace(by={"by": np.float32(0.5)})
+
+    def mod(self, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return self(score)
+
+    def __call__(self, score: Any) -> Any:
+        return score * self.by * self.scaled
+
+    @property
+    def scaled(self) -> Any:
+        return self.items[0] * self.kind
+
+
+HELD = Held()
+
+
+def of_held(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score * HELD.inner.by["by"] + HELD(score)
+
+
+@pytest.mark.parametrize("of", ["function", "method", "partial", "written in place"])
+def test_what_functions_read_of_objects_may_change(of: str) -> None:
+    q, k, v = (x[:, :20] for x in inputs())
+
+    def given() -> Any:
+        if of == "written in place":
+            return lambda score, b, h, q_idx, kv_idx: of_held(score, b, h, q_idx, kv_idx)
+        return {"function": of_held, "method": HELD.mod, "partial": partial(of_held)}[of]
+
+    def same() -> None:
+        for _ in range(2):
+            o, want = attention(q, k, v, score_mod=given()), reference(q, k, v, score_mod=given())[0]
+            np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
+
+    try:
+        same()
+        for holder, name in (HELD, "by"), (Held, "kind"):
+            setattr(holder, name, -2.0)
+            same()
+        HELD.items[0] = 0.1
+        same()
+        HELD.inner.by["by"] = np.float32(7)
+        same()
+    finally:
+        Held.kind, HELD.by, HELD.items[0], HELD.inner.by["by"] = 2.0, 0.5, 0.5, np.float32(0.5)
+    same()
 
 
 def test_a_function_with_another_array_is_not_compiled_again() -> None:

@@ -1,0 +1,89 @@
+"""Numbers that functions read of objects that may change: after a change a function counts as another one.
+
+In    a function that a kernel is made with
+Out   numbers and texts: of attributes that its code names, and of items of lists and dicts
+
+The objects are those that the function captured or has as global variables, and what these hold in turn; methods and
+functions that it calls count as its code. Objects whose attributes are computed otherwise (`__getattr__`), and arrays,
+are not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from cutelite.lang.promotion import holds_literal
+from cutelite.lang.tables import globals_of, held_by, names_of
+
+ATOMS = frozenset({bool, int, float, str, bytes, type(None)})
+MOST = 1000
+"""The most items of a list that are read: longer ones are data."""
+
+
+def state_of(function: Any) -> tuple[Any, ...]:
+    """Return what a function reads of objects; () where it reads none."""
+    return tuple(_of_function(function, set()))
+
+
+def _of_function(function: Any, seen: set[Any], owner: Any = None) -> Iterator[Any]:
+    """Yield what a function, a method or a `functools.partial` reads; `owner`: the object that it is a method of."""
+    if isinstance(function, partial):
+        yield from _of_function(function.func, seen)
+        for x in (*function.args, *function.keywords.values()):
+            yield from _of(x, frozenset(), seen)
+        return
+    if isinstance(function, MethodType):
+        function, owner = function.__func__, function.__self__
+    if not isinstance(function, FunctionType) or (function, id(owner)) in seen:
+        return
+    seen.add((function, id(owner)))
+    names = _names(function.__code__)
+    cells, defaults, named = held_by(function)
+    for x in (owner, *cells, *defaults, *dict(named).values(), *dict(globals_of(function)).values()):
+        if type(x) not in ATOMS:
+            yield from _of(x, names, seen)
+
+
+@lru_cache(MOST)
+def _names(code: CodeType) -> frozenset[str]:
+    return frozenset(names_of(code))
+
+
+def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
+    """Yield what code with these names reads of an object."""
+    kind = type(x)
+    if kind in ATOMS:
+        yield kind, x.hex() if kind is float else x
+    elif isinstance(x, FunctionType | MethodType | partial):
+        yield from _of_function(x, seen)
+    elif isinstance(x, ModuleType) or hasattr(x, "__dlpack__") or (id(x), names) in seen:
+        return
+    elif holds_literal(x):
+        yield kind, str(x)
+    else:
+        seen.add((id(x), names))
+        if isinstance(x, dict | list | tuple | set) and len(x) <= MOST:
+            for item in (*x, *x.values()) if isinstance(x, dict) else tuple(x):
+                yield from _of(item, names, seen)
+        yield from _of_attributes(x, names | {"__call__"}, seen)
+
+
+def _of_attributes(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
+    own = getattr(x, "__dict__", {})
+    for name in sorted(names):
+        if name in own:
+            yield from _of(own[name], names, seen)
+            continue
+        classes = x.__mro__ if isinstance(x, type) else type(x).__mro__
+        held = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
+        if isinstance(held, FunctionType):
+            yield from _of_function(held, seen, x)
+        elif isinstance(held, property):
+            yield from _of_function(held.fget, seen, x)
+        elif type(held) in ATOMS:
+            yield from _of(held, names, seen)
+        elif hasattr(type(held), "__get__") and hasattr(type(held), "__set__"):  # a slot
+            yield from _of(getattr(x, name, None), names, seen)
