@@ -46,11 +46,9 @@ class RowCursor:
         state[0], state[1] = number, 0
         if kinds > 1:
             rows = number.dtype(rows)
-            begin, each = number * (rows // teams) + minimum(number, rows % teams), rows // kinds
-            longer = rows % kinds * (each + 1)  # rows of the kinds that have one more than others
-            late, few = begin >= longer, maximum(each, 1)
-            kind = where(late, rows % kinds + (begin - longer) // few, begin // (each + 1))
-            place = where(late, (begin - longer) % few, begin % (each + 1))
+            place = begin(number, rows, teams)
+            kind = owner(place, rows, kinds)
+            place = place - begin(kind, rows, kinds)
             state[1] = rows // teams + where(number < rows % teams, 1, 0)
             state[0] = where(state[1] > 0, kind + place * kinds, rows)
         return RowCursor(rows, kinds, teams if kinds == 1 else kinds, state)
@@ -73,6 +71,18 @@ class RowCursor:
             self.state[1] = self.state[1] - 1
             later = where(self.state[1] > 0, where(later < self.rows, later, self.row % self.kinds + 1), self.rows)
         self.state[0] = later
+
+
+def begin(part: Any, whole: Any, parts: Any) -> Any:
+    """Return where one of `parts` of `whole` begins, which are equal, but that the first ones may be longer by one."""
+    return part * (whole // parts) + minimum(part, whole % parts)
+
+
+def owner(place: Any, whole: Any, parts: Any) -> Any:
+    """Return which of the parts, as of `begin`, has a place."""
+    each, more = whole // parts, whole % parts
+    longer = more * (each + 1)
+    return where(place < longer, place // (each + 1), more + (place - longer) // maximum(each, 1))
 
 
 @dataclass(frozen=True)

@@ -175,15 +175,22 @@ class Access(NamedTuple):
     shifted: bool
 
     @staticmethod
-    def of(read: list[Rows | None], written: Sequence[Rows] = (), narrow: bool = False) -> Access:
-        """Return the access to arrays; `narrow`: rows are not covered."""
+    def of(
+        read: list[Rows | None], written: Sequence[Rows] = (), *, narrow: bool = False, sectors: bool = False
+    ) -> Access:
+        """Return the access to arrays.
+
+        narrow   rows are not covered
+        sectors  they are where they begin with vectors, but amid sectors of memory
+        """
         rows, reads = read[0], [each for each in read if each is not None]
         assert rows is not None
         aligned, wide = math.gcd(*(each.vector for each in (*reads, *written))), ACCESS // rows.dtype.bytes
         alike, results = (len({each.begins(wide) for each in arrays}) == 1 for arrays in ((*reads, *written), written))
         alike = alike and all(each.apart for each in reads)
         around = all(a.end <= b.view.pointer or b.end <= a.view.pointer for a in reads for b in written)
-        shifted = (alike or results) and not narrow and aligned < wide and rows.n >= SHORT
+        amid = sectors and any(each.begins(SECTOR * wide) != (0, 0) for each in (*reads, *written))
+        shifted = (alike or results) and not narrow and (aligned < wide or amid) and rows.n >= SHORT
         return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
 
     def plan(

@@ -279,7 +279,7 @@ def norm_backward(
     p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
     vectors = [None if each is None else flat(each, rows.m) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
-    groups = min(GROUPS, rows.m) if p.loops else teams + min(rows.m, p.kinds) - 1 if teams else 0
+    groups = min(GROUPS, rows.m) if p.loops else groups_of(p.kinds, rows.m, teams) if teams else 0
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
     db = empty(dx, (groups, rows.n), "f32") if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](
@@ -331,17 +331,28 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
         return p if count(p) >= 0.95 * count(each) else each
 
-    access = Access.of([rows, *others])
+    access = Access.of([rows, *others], sectors=inputs == 2 and (sums == 2 or rows.n > 6144))
+    plain = access._replace(shifted=False, vector=access.aligned)
     p = planned()
+    if how is None and not p.stages and plain.vector == access.vector:  # bulk copies should begin with sectors
+        p = plain.plan(None, choose)
     if p.kinds > 1 and p.kinds % kinds(p):
         raise cl.ArgumentError(f"how.kinds is {p.kinds}, but rows that begin alike are {kinds(p)} apart")
     if how is None and not count(p):
         p = planned(most=MOST_BLOCKS)
     if how is None and not count(p):
-        p = access._replace(shifted=False, vector=access.aligned).plan(None, choose)
+        p = plain.plan(None, choose)
     if not count(p) and rows.m:
         raise cl.ArgumentError("how.shifted is for one team a block, and as many as begin differently at once")
     return p, count(p)
+
+
+def groups_of(kinds: int, rows: int, teams: int) -> int:
+    """Return how many rows of sums `teams` write: as many for each of several kinds as it may have teams."""
+    if kinds == 1:
+        return teams
+    longest, fewest = -(-rows // kinds), rows // teams
+    return min(rows, kinds * (1 - (1 - longest) // fewest))
 
 
 def summed(like: Any, dtype: Any, *matrices: Any) -> list[Any]:

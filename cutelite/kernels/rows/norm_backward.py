@@ -15,6 +15,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
+from cutelite.lib.row_counter import begin, owner
 from cutelite.lib.row_planes import RowPlanes
 from cutelite.lib.row_words import widened
 from cutelite.lib.rows import RowEnds
@@ -36,16 +37,13 @@ class Gathered(NamedTuple):
     plain: Any
 
     @staticmethod
-    def create(part: Any, in_shared: int, alike: bool, dw: Any, db: Any) -> "Gathered":
-        """Begin with zeros for those of the matrices `dw` and `db` that are wanted; `in_shared` of them are there.
-
-        alike  as for `OwnSums`
-        """
+    def create(part: Any, in_shared: int, dw: Any, db: Any) -> "Gathered":
+        """Begin with zeros for those of the matrices `dw` and `db` that are wanted; `in_shared` of them are there."""
         if part.shift is not None and not part.steady:
             return Gathered(*(None if each is None else RowPlanes.zeros(part) for each in (dw, db)))
         return Gathered(
-            None if dw is None else OwnSums.zeros(part, in_shared > 0, alike),
-            None if db is None else OwnSums.zeros(part, in_shared > (dw is not None), alike),
+            None if dw is None else OwnSums.zeros(part, in_shared > 0),
+            None if db is None else OwnSums.zeros(part, in_shared > (dw is not None)),
         )
 
     def of(self, some: Any) -> tuple[Any, ...]:
@@ -64,8 +62,8 @@ class Gathered(NamedTuple):
             if sums is not None:
                 sums.clear()
 
-    def write(self, team: Any, kind: Any, *outs: Any) -> None:
-        """Write the team's sums over its rows of a kind to the matrices.
+    def write(self, team: Any, row: Any, *outs: Any) -> None:
+        """Write the team's sums to a row of the matrices.
 
         Who  all threads of the cluster. By columns they have met since they added the last row (`Team.leave`)
         """
@@ -74,7 +72,7 @@ class Gathered(NamedTuple):
             cl.syncthreads()
         for sums, out in zip(self, outs, strict=True):
             if sums is not None:
-                sums.write(out[team.number() // team.teams + kind, None])
+                sums.write(out[row, None])
         if by_columns and team.cluster > 1:
             cl.cluster_sync()
 
@@ -101,8 +99,8 @@ class Gathered(NamedTuple):
 class Kinds:
     """A team's weights and sums, where its rows are of several kinds: each begin alike.
 
-    Row ``team + kind`` of the matrices has a team's sums over its rows of a kind. The team after one whose rows end
-    with a kind begins with the next: then the row between theirs has no sums, and is the former's to clear.
+    Sums over rows of a kind are in rows of the matrices that are of this kind too, so that they begin alike: one for
+    each of its teams, in order. Those behind that no team has are cleared at the end.
 
     number    of kinds (`Plan.kinds`)
     part      how a row is distributed
@@ -113,7 +111,7 @@ class Kinds:
     held      the `RowPart` of the weights, or None
     weights   of several kinds what registers hold of the weights, for rows of the current one
     beside    likewise of those of the row's `RowEnds`, if there are such
-    state     (2,) in registers: the kind of the current row; 1 where it is the last of its kind but not of all, else 0
+    state     (1,) in registers: the kind of the current row
     """
 
     number: int
@@ -138,11 +136,9 @@ class Kinds:
             if part.ends:
                 beside = cl.make_rmem_tensor(given.dtype, (1, 1))
                 beside.store(held.ends)
-        made = Kinds(number, part, rows, gathered, outs, given, held, weights, beside, cl.make_rmem_tensor(i32, (2,)))
-        made.state[0], made.state[1] = 0, 0
-        if number > 1:
-            made.tell(stream.bulk.here.row)
-        return made
+        state = cl.make_rmem_tensor(i32, (1,))
+        state[0] = stream.bulk.here.row % number if number > 1 else 0
+        return Kinds(number, part, rows, gathered, outs, given, held, weights, beside, state)
 
     def scale(self, some: Any) -> Any:
         """Return the weights of some vectors; None without weights."""
@@ -161,27 +157,36 @@ class Kinds:
                 self.weights.store(self.part.load(self.given, alike=False))
             if self.beside is not None:
                 self.beside.store(self.part.own_end(self.given))
-        self.tell(row)
-
-    def tell(self, row: Any) -> None:
-        """Note the kind of `row`, and whether the next kind begins behind it."""
-        kind, count = row % self.number, self.rows.shape[0]
-        ends = (row + self.number >= count) & (kind + 1 < min(count, self.number))
-        self.state[0], self.state[1] = kind.to(i32), cl.where(ends, 1, 0)
+            self.state[0] = row % self.number
 
     def write(self) -> None:
         """Write the sums over rows of the current kind."""
-        self.gathered.write(self.part.team, self.state[0], *self.outs)
+        team = self.part.team
+        row = team.number() // team.teams
+        if self.number > 1:
+            kind = self.state[0]
+            row = (row - self.teams(kind)[0]) * self.number + kind
+        self.gathered.write(team, row, *self.outs)
+
+    def teams(self, kind: Any) -> tuple[Any, Any]:
+        """Return the first and the last one of the teams that have rows of a kind."""
+        team, rows = self.part.team, self.rows.shape[0]
+        first, last = (begin(kind + i, rows, self.number) - i for i in (0, 1))
+        return owner(first, rows, team.count()), owner(last, rows, team.count())
 
     def end(self) -> None:
-        """Write the sums over the team's last rows, and clear the row behind them if nobody has it."""
-        if self.number == 1:
-            self.write()
+        """Write the sums over the team's last rows, and share with others the work to clear what no team has."""
+        self.write()
+        team, outs = self.part.team, [each for each in self.outs if each is not None]
+        if self.number == 1 or not outs:
             return
-        for _ in range(1 + self.state[1]):
-            self.write()
-            self.gathered.clear()
-            self.state[0] = self.state[0] + 1
+        count, step = outs[0].shape[0], team.cluster * team.threads
+        for kind in range(team.number(), min(count, self.number), team.count()):
+            first, last = self.teams(kind)
+            for row in range((last - first + 1) * self.number + kind, count, self.number):
+                for column in range(team.rank * team.threads + team.lane, self.part.n, step):
+                    for out in outs:
+                        out[row, column] = 0.0
 
 
 @cache
@@ -202,7 +207,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
         _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes)
-        gathered = Gathered.create(part, p.shared_sums, p.kinds == 1, dw, db)
+        gathered = Gathered.create(part, p.shared_sums, dw, db)
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         wide = stream.outside and stream.bulk is not None and (p.cluster > 1 or p.kept) and add is None
@@ -335,16 +340,14 @@ class OwnSums:
     memory  (vector, pieces, teams) in registers or in shared memory, where no two threads meet in a bank. The last mode
             goes from this team to those behind it in shared memory
     end     (1, 1) in registers: of the row's `RowEnds`
-    alike   as for `RowPartition.store`, of the rows that sums are written to
     """
 
     part: Any
     memory: Any
     end: Any
-    alike: bool
 
     @staticmethod
-    def zeros(part: Any, in_shared: bool, alike: bool) -> "OwnSums":
+    def zeros(part: Any, in_shared: bool) -> "OwnSums":
         """Begin with zeros."""
         width, team = min(part.vector, 4), part.team
         if in_shared:
@@ -355,7 +358,7 @@ class OwnSums:
             sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
         else:
             sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
-        made = OwnSums(part, sums, cl.make_rmem_tensor(f32, (1, 1)), alike)
+        made = OwnSums(part, sums, cl.make_rmem_tensor(f32, (1, 1)))
         made.clear()
         return made
 
@@ -377,14 +380,14 @@ class OwnSums:
         team, sums = self.part.team, self.memory
         if team.teams > 1:
             if sums.space != "smem":
-                sums = OwnSums.zeros(self.part, True, self.alike).memory
+                sums = OwnSums.zeros(self.part, True).memory
                 sums[None, None, 0].store(self.memory[None, None, 0].load())
             cl.syncthreads()
         if team.teams == 1 or team.index == 0:
             total = sums[None, None, 0].load()
             for i in cl.static_range(1, team.teams):
                 total = total + sums[None, None, i].load()
-            self.part.store(total, row, self.alike)
+            self.part.store(total, row)
             if self.part.ends:
                 RowEnds(self.part).store(self.end.load(), row)
 

@@ -530,9 +530,10 @@ def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
 def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> Plan | None:
     """Return `plan_odd_sums` for long rows, of `n` elements in whole sectors; None where another one is as fast.
 
-    One sum is in shared memory. Eight warps wait for each other the least, and have registers for a second sum.
+    One sum is in shared memory. Eight warps wait for each other the least, and have registers for a second sum, but not
+    of 64 elements each.
     """
-    cluster = power_of_two(covered / 16_384)
+    cluster = max(2, min(most, power_of_two((n if sums == 1 else covered) / 16_384)))
     part = -(-n // cluster)
     pieces, before = (-(-each // (vector * SMALL_BLOCK)) for each in (part, -(-covered // cluster)))
     threads = SMALL_BLOCK
@@ -545,7 +546,7 @@ def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> P
         threads = SEVEN_WARPS
     own = 4 * vector * threads * -(-part // (vector * threads))
     stages = min(MOST_STAGES, (SHARED - own) // (4 * part))
-    if stages < 2 or cluster > most:
+    if stages < 2:
         return None
     pairs = sums == 2 and stages == MOST_STAGES and cluster > 2  # two rows' exchange has two on their way
     return Plan(threads, 1, cluster, vector, 1, stages=stages, shared_sums=1, pairs=pairs, ends=SECTOR)
