@@ -370,6 +370,28 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
         close(found.bias, d.sum(0), dtype)
 
 
+def test_sums_of_each_kind_have_a_row_for_each_of_its_teams() -> None:
+    for kinds in (2, 8, 16):
+        for teams in (1, 3, 7, 15, 16, 31, 66):
+            for rows in (*range(teams, 150), 1023, 2047, 6710):
+                shares = [rows // teams + (team < rows % teams) for team in range(teams)]
+                team_of = np.repeat(np.arange(teams), shares)  # of rows in the order of kinds
+                ends = np.cumsum([len(range(kind, rows, kinds)) for kind in range(min(kinds, rows))])
+                found = [len(set(each)) for each in np.split(team_of, ends[:-1])]
+                last = max((count - 1) * kinds + kind for kind, count in enumerate(found))
+                assert last < norm.groups_of(kinds, rows, teams) <= rows, (kinds, teams, rows)
+
+
+def test_rows_amid_sectors_are_copied_from_sectors_on() -> None:
+    many = 13_000  # so many have plans that fewer do not
+    for n, base, amid in ((2056, 0, True), (2048, 8, True), (2048, 0, False), (2064, 0, False)):
+        x = np.empty(many * n + 64, BF16)
+        x = x[(-x.ctypes.data // 2) % 16 + base :][: many * n].reshape((many, n))
+        p, _ = norm.plan_of_sums(Rows(x, "x"), (Rows(x, "x"), Rows(x, "x"), None), None, 2, 2)
+        assert p.shifted == amid
+        assert p.kinds == 1
+
+
 def test_no_word_of_rows_that_begin_anywhere_reaches_out_of_their_array() -> None:
     x = random((1 + 2 * 512,), BF16)[1:].reshape((2, 512))
     close(soft.softmax(x, how=COVERED[-1]), softmaxed(x.astype(np.float64)), BF16)
