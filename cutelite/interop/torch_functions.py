@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from cutelite.dispatch import fingerprint
+from cutelite.interop.torch import traced
 from cutelite.lang.tables import copied, globals_of, held_by, key_of, replaced
 from cutelite_rt import ArgumentError
 
@@ -217,17 +218,23 @@ def _keep(function: FunctionType) -> tuple[int, tuple[tuple[str, Path], ...]]:
     return number, tuple((_kind_of(each), path) for path, each in held)
 
 
-def check_numbered(name: str, function: Any) -> None:
-    """Check that an operator takes a function by number where nobody traces the call. Errors: `cutelite.ArgumentError`.
+def takes(functions: dict[str, Any], *tensors: Tensor) -> bool:
+    """Tell whether an operator takes functions by number where nobody traces the call; else it may run as it is.
 
-    name  of the argument that it is
+    functions  by the names of arguments; what is none is ignored
+    Errors     `cutelite.ArgumentError` for a call that may not: a tensor needs a gradient, or holds no data
     """
-    if torch._C._is_tracing() or torch.compiler.is_exporting():
-        raise ArgumentError(f"{name}= is a function, which a record for other processes does not hold")
-    if not fixed(function):
-        raise ArgumentError(
-            f"{name}= is a function that holds what may change, which no operator takes: detach operands"
-        )
+    recorded = torch._C._is_tracing() or torch.compiler.is_exporting()
+    for name, x in functions.items():
+        if not callable(x) or (not recorded and fixed(x)):
+            continue
+        if recorded:
+            raise ArgumentError(f"{name}= is a function, which a record for other processes does not hold")
+        if traced(*tensors) or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)):
+            why = "a function that holds what may change, which no operator takes"
+            raise ArgumentError(f"{name}= is {why}: detach arrays")
+        return False
+    return True
 
 
 def fixed(x: Any) -> bool:

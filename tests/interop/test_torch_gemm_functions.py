@@ -14,6 +14,7 @@ from cutelite.kernels.rows.elementwise import elementwise
 pytest.importorskip("torch")
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from cutelite.interop import torch_functions
 from cutelite.kernels.gemm import operators
@@ -173,6 +174,21 @@ def test_functions_without_a_derivative() -> None:
                 call(swish, (x,), **how)
     with pytest.raises(cl.ArgumentError, match="function= is a function that holds what may change"):
         elementwise(lambda x, held=[2.0]: x * held[0], (x,))
+
+
+def test_what_may_change_is_seen_by_no_mode() -> None:
+    """As calls without an operator run: their functions are what they are when they are called."""
+    held = [2.0]
+    a, b = random(ROWS, DEPTH), random(DEPTH, 32)
+    with FlopCounterMode(display=False) as counter:
+        gemm(a, b, activation=swish)
+        seen = counter.get_total_flops()
+        for by in 2.0, 3.0:
+            held[0] = by
+            scaled = gemm(a, b, activation=lambda x: x * held[0])
+            assert torch.equal(elementwise(lambda x: x * held[0], (a,))[0], a * by)
+            assert torch.equal(scaled, gemm(a, b, alpha=by))
+    assert seen == 2 * ROWS * DEPTH * 32
 
 
 def test_equal_functions_have_one_number() -> None:

@@ -25,7 +25,7 @@ from torch import Tensor
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import called, library_op, to_be_cast
-from cutelite.interop.torch_functions import check_numbered, numbered, restored
+from cutelite.interop.torch_functions import numbered, restored, takes
 from cutelite.interop.torch_levels import in_levels
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
@@ -73,21 +73,19 @@ def wanted(
         if out is not None:
             raise Misfit("out= has no derivative: leave it out, or detach what needs a gradient")
     asked = wants_operator(*given) or to_be_cast(a, b)
-    if asked:
-        check_fixed(how.activation, how.gate, finish, prepare)
-    return asked
+    return asked and takes_functions(how.activation, how.gate, finish, prepare, *given)
 
 
-def check_fixed(activation: Any, gate: Any, finish: cl.Finish | None, prepare: cl.Prepare | None) -> None:
-    """Check that an operator takes the functions of a call that nobody traces. Errors: `Misfit`."""
+def takes_functions(
+    activation: Any, gate: Any, finish: cl.Finish | None, prepare: cl.Prepare | None, *given: Tensor
+) -> bool:  # fmt: skip
+    """Tell whether an operator takes the functions of a call that nobody traces: see `torch_functions.takes`."""
     ahead, function = (None, None) if finish is None else (finish.ahead, finish.function)
     prepared = None if prepare is None else prepare.function
     named = {"activation": activation, "gate": gate, "finish": function, "ahead": ahead, "prepare": prepared}
-    for name, x in named.items():
-        if callable(x):
-            check_numbered(name, x)
     if finish is not None and in_levels():
         raise Misfit("a GEMM with finish= is no operator that torch's transforms could call: it writes to tensors")
+    return takes(named, *given)
 
 
 def multiply(

@@ -29,7 +29,7 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call, fp8_block, mixed
 from cutelite.kernels.gemm import grouped as groups
 from cutelite.kernels.gemm.arrays import DEFAULTS
-from cutelite.kernels.gemm.operators import check_fixed, finish_by_operator
+from cutelite.kernels.gemm.operators import finish_by_operator, takes_functions
 from cutelite.kernels.rows import embedding
 
 
@@ -42,9 +42,7 @@ def wanted(*given: Any, out: Any, finish: cl.Finish | None) -> bool:
     if out is not None or finish is not None:
         check_underived("out=" if finish is None else "finish=", a=given[0], b=given[1])
     asked = wants_operator(*given) or to_be_cast(*given[:2])
-    if asked and finish is not None:
-        check_fixed(None, None, finish, None)
-    return asked
+    return asked and (finish is None or takes_functions(None, None, finish, None, *given[:3]))
 
 
 def finished(name: str, out: Any, given: tuple[Any, ...], finish: cl.Finish) -> Any:

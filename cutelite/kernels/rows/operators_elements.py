@@ -20,7 +20,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.interop.torch import library_op
-from cutelite.interop.torch_functions import check_numbered, numbered, restored
+from cutelite.interop.torch_functions import numbered, restored, takes
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.arguments import ArrayError, one_of
 from cutelite.kernels.arrays import code_of, empty
@@ -157,12 +157,9 @@ def whole(x: Tensor) -> Tensor:
 def elementwise_by_operator(
     function: Any, inputs: Sequence[Tensor], out: Sequence[Tensor] | None, dtypes: Sequence[str], names: Sequence[str]
 ) -> tuple[Tensor, ...]:
-    """Compute `elementwise` by an operator, which gets the function by number.
-
-    Errors  `cl.ArgumentError` for a function that no operator takes
-    """
-    if not torch.compiler.is_dynamo_compiling():
-        check_numbered("function", function)
+    """Compute `elementwise` by an operator, which gets the function by number; or as it is: `torch_functions.takes`."""
+    if not torch.compiler.is_dynamo_compiling() and not takes({"function": function}, *inputs):
+        return elements.computed(function, inputs, dtypes=dtypes, names=names)
     (number, captured), called = numbered((function,)), ",".join(names)
     if out is None:
         return tuple(elements_of(list(inputs), captured, number, ",".join(dtypes), called))
