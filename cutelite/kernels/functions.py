@@ -48,7 +48,7 @@ def _current(function: F) -> F:
     whole = MethodType(call, function) if isinstance(call, FunctionType) else function
     if not (state := state_of(whole)):
         return function
-    found = _by_state.get((whole, state))
+    found: F | None = _by_state.get((whole, state))
     return first(_by_state, (whole, state), anew(whole)) if found is None else found
 
 
