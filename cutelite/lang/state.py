@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from cutelite.lang.promotion import holds_literal
@@ -24,8 +24,11 @@ MOST = 1000
 
 
 def state_of(function: Any) -> tuple[Any, ...]:
-    """Return what a function reads of objects; () where it reads none."""
-    return tuple(_of_function(function, set()))
+    """Return what a function reads of objects; () where it reads none, or they are nested too deeply to be read."""
+    try:
+        return tuple(_of_function(function, set()))
+    except RecursionError:
+        return ()
 
 
 def _of_function(function: Any, seen: set[Any], owner: Any = None) -> Iterator[Any]:
@@ -59,7 +62,7 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
         yield kind, x.hex() if kind is float else x
     elif isinstance(x, FunctionType | MethodType | partial):
         yield from _of_function(x, seen)
-    elif isinstance(x, ModuleType) or hasattr(x, "__dlpack__") or (id(x), names) in seen:
+    elif isinstance(x, ModuleType) or hasattr(kind, "__dlpack__") or (id(x), names) in seen:
         return
     elif holds_literal(x):
         yield kind, str(x)
@@ -83,7 +86,7 @@ def _of_attributes(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[An
             yield from _of_function(held, seen, x)
         elif isinstance(held, property):
             yield from _of_function(held.fget, seen, x)
-        elif type(held) in ATOMS:
+        elif held is not None and type(held) in ATOMS:
             yield from _of(held, names, seen)
-        elif hasattr(type(held), "__get__") and hasattr(type(held), "__set__"):  # a slot
+        elif isinstance(held, MemberDescriptorType):  # a slot
             yield from _of(getattr(x, name, None), names, seen)
