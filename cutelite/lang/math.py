@@ -11,6 +11,7 @@ Error     in units in the last place (ulp) of the result, rounded up from the la
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math as python_math
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from cutelite.lang import fastmath, libm
 from cutelite.lang.convert import bitcast
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
-from cutelite.lang.straight import evaluate
+from cutelite.lang.straight import Straight
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, where
 from cutelite.lang.values import maximum as larger
 from cutelite.lang.values import minimum as smaller
@@ -38,13 +39,39 @@ def _literal(*xs: Any) -> bool:
     return all(isinstance(x, int | float) for x in xs)
 
 
-def _known(name: str, function: Callable[..., Any], x: float, *more: float) -> Any:
-    """Compute a function of literals: by Python's `math`, or, if that has none or raises, as of a run-time f64."""
+def _known(name: str, function: Callable[..., Any], *xs: float) -> Any:
+    """Compute a function of literals: by Python, or, if that has none or raises, as of run-time f64."""
     try:
-        return getattr(python_math, {"tgamma": "gamma"}.get(name, name))(x, *more)
+        return (PYTHON.get(name) or getattr(python_math, name))(*xs)
     except (AttributeError, ArithmeticError, ValueError):
-        found = evaluate(lambda a: function(a, *more), (f64,), np.array([x], np.float64))
+        key = name, len(xs)
+        if key not in _OF_F64:
+            _OF_F64[key] = Straight(function, (f64,) * len(xs))
+        found = _OF_F64[key](*(np.array([x], np.float64) for x in xs))
         return tuple(y.item() for y in found) if isinstance(found, tuple) else found.item()
+
+
+def _sincospi(x: float) -> tuple[float, float]:
+    """By the quarter of a turn that is nearest: what is left is exact, and no result loses bits near 0."""
+    rest = python_math.remainder(x, 2.0)
+    quarter = builtins.round(rest * 2)
+    angle = python_math.pi * (rest - quarter / 2)
+    s, c = python_math.sin(angle), python_math.cos(angle)
+    sine, cosine = ((s, c), (c, -s), (-s, -c), (-c, s))[quarter % 4]
+    return sine or python_math.copysign(0.0, x), cosine + 0.0
+
+
+PYTHON: dict[str, Callable[..., Any]] = {
+    "tgamma": python_math.gamma,
+    "sincos": lambda x: (python_math.sin(x), python_math.cos(x)),
+    "sincospi": _sincospi,
+    "sinpi": lambda x: _sincospi(x)[0],
+    "cospi": lambda x: _sincospi(x)[1],
+}
+"""Functions of literals besides those of Python's `math`: tables of them are made while kernels are compiled."""
+
+_OF_F64: dict[tuple[str, int], Straight] = {}
+"""The code of functions that other literals were given to, by name and number of arguments: milliseconds for a call."""
 
 
 def _floats(*xs: Any) -> tuple[Any, ...]:
@@ -254,7 +281,7 @@ def pow(x: N, y: N, *, fast: bool = False) -> N:
 def ldexp(x: N, n: Any) -> N:
     """Return ``x * 2**n`` for an integer `n`. Error: 0.5 ulp."""
     if _literal(x, n):
-        return _known("ldexp", ldexp, x, n)  # type: ignore[no-any-return]
+        return _known("ldexp", lambda y, m: ldexp(y, to_dtype(m, i32)), x, n)  # type: ignore[no-any-return]
     if (dual := differentiable(x)) is not None:
         return dual.apply("ldexp", ldexp, x, n)  # type: ignore[no-any-return]
     if _literal(x):

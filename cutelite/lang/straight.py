@@ -1,4 +1,4 @@
-"""Straight-line code of one thread, executed in NumPy while it is emitted: thread ops without memory and a kernel."""
+"""Straight-line code of one thread, executed in NumPy: thread ops without memory and a kernel."""
 
 from __future__ import annotations
 
@@ -36,17 +36,25 @@ class Arrays:
             raise AssertionError(message)
 
 
+class Straight:
+    """The code that `body` emits, called with run-time values of these types; it is called with an array for each."""
+
+    def __init__(self, body: Callable[..., Any], types: tuple[Type, ...], target: Target | None = None) -> None:
+        self.function = Function("straight", [Block(tuple(Value(t) for t in types))], {}, {})
+        with Builder(self.function, target=target).active():
+            self.results = body(*map(wrap, self.function.params))
+
+    def __call__(self, *arrays: Any) -> Any:
+        lanes = Arrays({id(v): a for v, a in zip(self.function.params, arrays, strict=True)}, len(arrays[0]))
+        with np.errstate(all="ignore"):
+            for op in self.function.ops():
+                lanes.op = op
+                op.simulate(lanes)
+        if isinstance(self.results, tuple):
+            return tuple(lanes.get(r.value) for r in self.results)
+        return lanes.get(self.results.value)
+
+
 def evaluate(body: Callable[..., Any], types: tuple[Type, ...], *arrays: Any, target: Target | None = None) -> Any:
     """Return the results of `body`, called with run-time values of these types, for each row of the arrays."""
-    function = Function("straight", [Block(tuple(Value(t) for t in types))], {}, {})
-    builder = Builder(function, target=target)
-    with builder.active():
-        results = body(*map(wrap, function.params))
-    lanes = Arrays({id(v): a for v, a in zip(function.params, arrays, strict=True)}, len(arrays[0]))
-    with np.errstate(all="ignore"):
-        for op in function.ops():
-            lanes.op = op
-            op.simulate(lanes)
-    if isinstance(results, tuple):
-        return tuple(lanes.get(r.value) for r in results)
-    return lanes.get(results.value)
+    return Straight(body, types, target)(*arrays)
