@@ -267,8 +267,9 @@ def test_a_local_is_live_where_a_way_leads_to_a_read_before_a_write(library: lis
             own = [i.op for i in graph.instrs(block) if i.op in ("LOAD", "STORE", "DELETE") and i.arg == name]
             if own[:1] in (["LOAD"], ["DELETE"]):
                 return True
-            pending += [way for way in block.successors if not own and way not in seen]
-            seen.update(block.successors)
+            ways = () if own else block.successors
+            pending += [way for way in ways if way not in seen]
+            seen.update(ways)
         return name in graph.code.cells
 
     for graph in (graph for graph in library if 8 <= len(graph.blocks) <= 14):
