@@ -6,6 +6,7 @@ logsumexp. A second kernel, launched while the first still runs, combines these 
 of a tile are a cluster, and do so themselves (`gathering`).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys, bring
 from cutelite.kernels.attention.shares import At, Held, Shares
 
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
+NOTHING = 4096.0  # the greatest score, as an exponent of 2, of a row of zeros: its powers are 0
 
 
 def chosen(dim: int) -> Config:
@@ -67,6 +69,7 @@ class Plan(OfParts):
         self.fetch(q, storage, part)
         unit = self.problem.unit(scale)
         p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state, True), unit, self.problem.dtype)
+        softmax = self.without_padding(softmax, part)
         values.consumer_wait(state)
         whole, behind = self.whole(part), part.sight.end - (part.end - 1) * KEYS
         if behind < KEYS:
@@ -79,6 +82,12 @@ class Plan(OfParts):
         for i in range(whole - part.start):
             so_far = step(whole - 1 - i, so_far, False)
         return so_far
+
+    def without_padding(self, softmax: Any, part: Part) -> Any:
+        """Return the softmax with powers of 0 in the rows behind the last one: products with zeros take less power."""
+        last = i32(SQ) * self.together
+        tops = [cl.where(row < last, top, NOTHING) for (row, *_), top in zip(self.rows(part), softmax.top, strict=True)]
+        return replace(softmax, top=cl.vector(*tops))
 
     def clear_columns(self, storage: Any) -> None:
         """Fill with zeros what blocks of fewer keys than columns leave. Who: the warpgroup; `fetch` fences it."""
