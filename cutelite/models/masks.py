@@ -37,7 +37,8 @@ def mask(
     if causal and hidden:
         starts = in_front(attention_mask, kv_offset)
     if causal and (not hidden or starts is not None):
-        keys = q_offset + q_length - kv_offset  # that the last query sees, but for the window
+        # the keys that the last query sees, but for the window; of a tensor two kernels would compute it for nothing
+        keys: Any = q_offset + q_length - kv_offset if fixed else None
         narrow = window if window is not None and not (fixed and keys <= window) else 1
         if fixed and narrow == 1 and kv_offset == q_offset == 0 and 1 < q_length < kv_length:
             # an empty static cache: `forward` leaves out the keys beyond the queries
