@@ -264,7 +264,7 @@ def test_tiles_along_a_hilbert_curve() -> None:
     compare((392, 520, 72), config=Config((128, 128), cluster=(1, 2), raster="hilbert"))
 
 
-BANDS = Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, swizzle=3)
+BANDS = Config((64, 64), True, (1, 2), stages=3, piece=16, buffers=1, swizzle=3)
 
 
 def test_bands_go_along_n_where_they_have_all_of_m(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,16 +276,17 @@ def test_bands_go_along_n_where_they_have_all_of_m(monkeypatch: pytest.MonkeyPat
         return taken.pop()
 
     monkeypatch.setattr(dense, "multiply", lambda config, *_: taken.append(config.raster))
-    assert raster(136, 264) == raster(264, 136, swapped=True) == "N"  # three tiles by five
-    assert raster(136, 264, raster="M") == raster(136, 264, raster="M", swapped=True) == "M"
-    assert raster(136, 264, swapped=True) is raster(264, 136) is raster(200, 264) is None
-    assert raster(40, 520) is raster(136, 264, at_once=15) is None  # one row of tiles, one round
+    assert raster(136, 520) == raster(520, 136, swapped=True) == "N"  # three clusters by five
+    assert raster(136, 520, raster="M") == raster(136, 520, raster="M", swapped=True) == "M"
+    assert raster(136, 520, swapped=True) is raster(520, 136) is raster(200, 520) is None
+    assert raster(40, 1032) is raster(136, 520, at_once=15) is None  # one row of clusters, one round
+    assert raster(136, 520, cluster=(2, 1)) is raster(136, 520, cluster=(1, 1)) is None
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_tiles_by_bands_along_n(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "clusters_at_once", lambda *_: 4)
-    compare((264, 136, 200) if turned else (136, 264, 200), config=replace(BANDS, swapped=turned))
+    compare((520, 136, 200) if turned else (136, 520, 200), config=replace(BANDS, swapped=turned))
 
 
 TYPES = [

@@ -21,7 +21,8 @@ class Config:
     stages    how many tiles of A and B are held
     piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
     swizzle   tiles are visited in bands of this width, in tiles, along `raster`. None: along N where a band then has
-              all of M, so that a round of tiles has as little of N as there is, else along M
+              all of M, so that a round has as little of N as there is, which blocks of a cluster along N do not share
+              either; else along M
     splits    how many blocks share the K of a tile; another kernel adds up their sums
     together  how many blocks of a cluster share the K of a tile, and add up their sums through shared memory. Then
               `cluster` is (1, 1), and a block has one tile

@@ -216,7 +216,7 @@ def run(
         across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
     down, right = -(-high // (bm * cm)), -(-across // (of_tile * cn))
     clusters, at_once = down * right * batches * splits, clusters_at_once(config.blocks, d)
-    if config.raster is None and 1 < down <= config.swizzle < right and clusters > at_once:
+    if config.raster is None and cn > cm and 1 < down <= config.swizzle < right and clusters > at_once:
         config = replace(config, raster="N")
     if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
