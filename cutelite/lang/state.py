@@ -76,13 +76,14 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
 
 def _of_attributes(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
     own = getattr(x, "__dict__", {})
+    modules = own.get("_modules", {})  # those of a module of torch, whose `__getattr__` finds them
     for name in sorted(names):
-        if name in own:
-            yield from _of(own[name], names, seen)
+        if name in own or name in modules:
+            yield from _of(own.get(name, modules.get(name)), names, seen)
             continue
         classes = x.__mro__ if isinstance(x, type) else type(x).__mro__
         held = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
-        if isinstance(held, FunctionType):
+        if isinstance(held, FunctionType) and not (held.__module__ or "").startswith("torch."):
             yield from _of_function(held, seen, x)
         elif isinstance(held, property):
             yield from _of_function(held.fget, seen, x)

@@ -312,6 +312,23 @@ def test_numbers_that_functions_read_of_objects_may_change(ran: list[str]) -> No
     assert len(ran) < 2 * 9  # some were planned
 
 
+class Layer(torch.nn.Module):
+    def __init__(self, *inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.factor, self.inner, self.weight = 2.0, inner[0] if inner else None, torch.nn.Parameter(torch.ones(3))
+
+    def by_both(self, i: Any) -> Any:
+        return i * self.factor * self.inner.factor  # type: ignore[union-attr]
+
+
+def test_numbers_of_modules_are_read_in_those_that_hold_them() -> None:
+    layer = Layer(Layer())
+    x, places = torch.ones(64, device=DEVICE), torch.arange(64.0, device=DEVICE)
+    for layer.factor, layer.inner.factor in ((3.0, 0.5), (3.0, 5.0), (7.0, 5.0), (3.0, 0.5)):  # type: ignore[union-attr]
+        want = 1 + places * layer.factor * layer.inner.factor  # type: ignore[union-attr]
+        torch.testing.assert_close(with_function(x, layer.by_both), want, rtol=0, atol=0)
+
+
 def test_block_masks_of_torch_are_tensors_and_a_function() -> None:
     from torch.nn.attention.flex_attention import create_block_mask
 
