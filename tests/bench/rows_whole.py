@@ -87,7 +87,7 @@ def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any], float | Non
 
 
 LAYER = [(4096, 4096)] * 4 + [(11008, 4096)] * 2 + [(4096, 11008)] + [(4096,)] * 2
-LISTS = [(32000, 4096), *LAYER * 32, (4096,), (32000, 4096)], [(1024, 1024)] * 512
+LISTS: tuple[list[tuple[int, ...]], ...] = [(32000, 4096), *LAYER * 32, (4096,), (32000, 4096)], [(1024, 1024)] * 512
 """The shapes of a 7B model's parameters; as many tensors as one launch takes."""
 
 

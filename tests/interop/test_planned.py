@@ -312,7 +312,7 @@ def test_numbers_that_functions_read_of_objects_may_change(ran: list[str]) -> No
     assert len(ran) < 2 * 9  # some were planned
 
 
-class Layer(torch.nn.Module):
+class Layer(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, *inner: torch.nn.Module) -> None:
         super().__init__()
         self.factor, self.inner, self.weight = 2.0, inner[0] if inner else None, torch.nn.Parameter(torch.ones(3))
