@@ -17,8 +17,13 @@ from cutelite.sim import CheckReport, Timeline, TooLarge
 
 def check(given: argparse.Namespace) -> int:
     """Run `cutelite check`. Return 0 if nothing was found."""
+    reports: list[CheckReport] = []
     try:
-        reports = _reports(given)
+        _check(given, reports)
+    except UsageError:  # of the program too, which often fails for what was found
+        if reports:
+            _show(reports)
+        raise
     except TooLarge as error:
         raise UsageError(str(error)) from None
     except KeyboardInterrupt as stop:
@@ -26,23 +31,27 @@ def check(given: argparse.Namespace) -> int:
         return 130
     if not reports:
         raise UsageError(f"{given.kernel}: it launched no kernel")
-    color = config.read().use_color(sys.stdout.isatty())
-    print("\n\n".join(report.render(color=color) for report in reports))
+    _show(reports)
     return 0 if all(reports) else 1
 
 
-def _reports(given: argparse.Namespace) -> list[CheckReport]:
-    """Check the launches that the command line asks for."""
+def _show(reports: Sequence[CheckReport]) -> None:
+    color = config.read().use_color(sys.stdout.isatty())
+    print("\n\n".join(report.render(color=color) for report in reports), flush=True)
+
+
+def _check(given: argparse.Namespace, reports: list[CheckReport]) -> None:
+    """Check the launches that the command line asks for; `reports` gets theirs, one after the other."""
     seeds = given.seeds if given.seed is None else [given.seed]
     asked = {"seeds": seeds, "blocks": given.blocks, "notes": not given.no_notes}
     if given.grid is not None:
         arguments = dict(map(_argument, given.arg))
         kernel = find_kernel(given.kernel)
         launch = Launch(given.grid, given.block, given.cluster, given.smem)
-        reports = [checking.made_up(kernel, launch, arguments).check(**asked)]
+        reports.append(checking.made_up(kernel, launch, arguments).check(**asked))
         if given.trace and all(reports):
             _save_traces(given.trace, [checking.made_up(kernel, launch, arguments).trace()])
-        return reports
+        return
     if given.arg or given.block or given.cluster or given.smem:
         raise UsageError("--arg, --block, --cluster and --smem describe a launch: give --grid as well")
     path, name = parted(given.kernel)
@@ -50,14 +59,15 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
     kernel_asked = kernel_in(module, name, path) if name else None
     try:
         with running(f"{path} stopped", module.__file__):
-            reports = checking.each_launch(checking.entry_of(module), kernel_asked, lambda call: call.check(**asked))
+            checking.each_launch(
+                checking.entry_of(module), kernel_asked, lambda call: reports.append(call.check(**asked))
+            )
     except checking.NoEntry as error:
         raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
     if given.trace and all(reports):
         with running(f"{path} stopped", module.__file__):
             traces = checking.each_launch(checking.entry_of(module), kernel_asked, checking.Call.trace)
         _save_traces(given.trace, traces)
-    return reports
 
 
 def _save_traces(path: Path, timelines: Sequence[Timeline]) -> None:
