@@ -20,12 +20,12 @@ def check(given: argparse.Namespace) -> int:
     reports: list[CheckReport] = []
     try:
         _check(given, reports)
-    except UsageError:  # of the program too, which often fails for what was found
+    except Exception as error:  # of the program too, which often fails for what was found
         if reports:
             _show(reports)
+        if isinstance(error, TooLarge):
+            raise UsageError(str(error)) from None
         raise
-    except TooLarge as error:
-        raise UsageError(str(error)) from None
     except KeyboardInterrupt as stop:
         print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
         return 130
