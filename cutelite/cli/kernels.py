@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,15 +75,22 @@ def first_launch(module: ModuleType, kernel: Kernel | BoundKernel | None) -> che
 
 
 def load(path: Path) -> ModuleType:
-    """Import the file as a module, as if from its folder. Return the module. Errors: `UsageError`."""
+    """Import the file as a module of its package, else as if from its folder. Return it. Errors: `UsageError`."""
+    path, file = path.resolve(), path
+    packages = [*takewhile(lambda folder: (folder / "__init__.py").is_file(), path.parents)]
+    if packages:
+        sys.path.insert(0, str(packages[-1].parent))
+        with running(f"{file} cannot be imported", str(path)):
+            name = ".".join([*(folder.name for folder in reversed(packages)), path.stem])
+            return importlib.import_module(name)
     name = path.stem if path.stem not in sys.stdlib_module_names | sys.modules.keys() else f"cutelite file {path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file: its name must end in .py")
+        raise UsageError(f"{file} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.resolve().parent))
-    with running(f"{path} cannot be imported", spec.origin):
+    sys.path.insert(0, str(path.parent))
+    with running(f"{file} cannot be imported", spec.origin):
         spec.loader.exec_module(module)
     return module
 

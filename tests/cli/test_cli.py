@@ -287,6 +287,22 @@ def test_an_error_of_the_program_that_is_checked_shows_its_line(files: Path, run
         assert f'File "{files / "program.py"}", line 3, in main\n    assert 1 == 2' in err and "Traceback" not in err
 
 
+def test_a_file_of_a_package_may_import_what_lies_beside_it(files: Path, run: Run) -> None:
+    inner = files / "things" / "inner"
+    inner.mkdir(parents=True)
+    for folder, text in ((files / "things", "BY = 3\n"), (inner, "")):
+        (folder / "__init__.py").write_text(text)
+    (inner / "kernels.py").write_text(ONE.replace("\n@cl", "from .. import BY\n@cl").replace("+ b[i]", "* BY"))
+    status, out, err = run("compile", "things/inner/kernels.py", "--emit", "cir")
+    assert status == 0 and "const value=3.0" in out, err
+    (inner / "broken.py").write_text("from .kernels import missing\n")
+    status, _, err = run("compile", "things/inner/broken.py")
+    assert status == 1 and err.startswith("cutelite: things/inner/broken.py cannot be imported:\n") and "missing" in err
+    assert run("compile", "things/inner/__init__.py")[2].startswith(
+        "cutelite: things/inner/__init__.py holds no kernel"
+    )
+
+
 RACE = """
 import sys
 import numpy as np
