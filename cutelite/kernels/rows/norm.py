@@ -331,7 +331,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
         return p if count(p) >= 0.95 * count(each) else each
 
-    pays = sums == 2 or rows.n > 6144  # some shorter rows with one sum had two thirds of the speed (docs/lab/rows.md)
+    pays = rows.n > (5376 if sums == 1 else 1024)  # some shorter rows have two thirds of the speed (docs/lab/rows.md)
     access = Access.of([rows, *others], sectors=inputs == 2 and pays)
     plain = access._replace(shifted=False, vector=access.aligned)
     p = planned()

@@ -465,7 +465,7 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
         threads = -(-n // (5 * vector * WARP)) * WARP
         own = int(not light or threads == WARP)  # registers of a warp alone are few
         return None if few else Plan(threads, 1, 1, vector, 12 * WARP // threads, stages=2, shared_sums=own)
-    if sums == 1 and (n <= 5376 or n > 8448) and (found := plan_columns(n, vector)):
+    if sums == 1 and (found := plan_columns(n, vector)):
         return found
     if n <= 5376:
         p, stages = Plan(threads, 1, 1, vector, 2), MOST_STAGES
@@ -559,7 +559,8 @@ def plan_columns(n: int, vector: int) -> Plan | None:
         blocks = max(1, min(3, 14 * WARP // threads))
         left = (SHARED if blocks == 1 else SHARED * 7 // 8) // blocks - 8 * threads * pieces * vector
         stages = min(3, left // (4 * n))
-        if stages > 1 and threads <= 14 * WARP and (blocks == 1 or blocks * threads >= 12 * WARP):
+        enough = n > 8448 if blocks == 1 else blocks * threads >= 12 * WARP  # shorter rows do not wait for one block
+        if stages > 1 and threads <= 14 * WARP and enough:
             return Plan(threads, 1, 1, vector, blocks, stages=stages, shared_sums=1, planes=True)
     return None
 
