@@ -2,7 +2,7 @@
 
 import pytest
 
-from cutelite.kernels.gemm import call, laid, odd
+from cutelite.kernels.gemm import dense, laid, odd
 from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import compare, relu
 
@@ -16,7 +16,7 @@ def test_rows_that_begin_anywhere(
 ) -> None:  # fmt: skip
     """Rows end within the vectors and turns of all threads, and nothing else computes the product."""
     monkeypatch.setattr(odd, "LOADED", 0)
-    monkeypatch.setattr(call, "pick", None)
+    monkeypatch.setattr(dense.picks, "take", None)
     compare(shape, majors=majors, c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu)
 
 

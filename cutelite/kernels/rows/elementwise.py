@@ -210,7 +210,7 @@ def elementwise(
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
-    if isinstance(inputs, list | tuple) and all(map(is_torch, inputs)):
+    if isinstance(inputs, list | tuple) and inputs and all(map(is_torch, inputs)):
         needy = next((i for i, x in enumerate(inputs) if needs_gradient(x)), None)
         if needy is not None and not derivable(inputs, out, dtypes) and not left_out():
             raise Misfit(f"elementwise has no derivative, and inputs[{needy}] needs a gradient: detach it")

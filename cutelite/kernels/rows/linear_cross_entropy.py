@@ -67,8 +67,9 @@ def linear_cross_entropy(
     how: dict[str, Any] = {"smoothing": smoothing, "z": z, "ignore": ignore}
     if (found := derived(*filter(is_jax, (x, weight, target)), out=out)) is not None:
         return Made(*found.made_with_gradients(x, weight, target, gradient, **how, rows=rows, sums=sums))
-    given, leading = Arguments(), tuple(x.shape[:-1])
+    given = Arguments()
     given.array("x", x, HALVES, "... K")
+    leading = tuple(x.shape[:-1])
     given.array("weight", weight, "x", "N K")
     given.array("target", target, "i64", leading)
     if gradient is not None:
