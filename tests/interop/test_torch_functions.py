@@ -17,7 +17,8 @@ SLOPES = torch.tensor([0.5, -0.25])
 
 
 @pytest.fixture(autouse=True)
-def _anew() -> Iterator[None]:
+def _anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("CUTELITE_SIM", "1")  # host tensors, beside a GPU too
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()

@@ -26,7 +26,8 @@ ENDS, COUNTS = (torch.tensor(x, dtype=torch.int32) for x in ((15, 40), (3, 8)))
 
 
 @pytest.fixture(autouse=True)
-def _anew() -> Iterator[None]:
+def _anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("CUTELITE_SIM", "1")  # host tensors, beside a GPU too
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()

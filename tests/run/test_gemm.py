@@ -493,10 +493,15 @@ def test_what_an_activation_captured_may_change_afterwards() -> None:
 
 
 def test_an_activation_over_what_can_be_changed_in_place() -> None:
-    """Such a function is told by itself: what it captured may be another thing at the next call."""
+    """Such a function is told by itself and by the numbers that it reads, which may be others at the next call."""
     factors = [2.0]
     function = lambda x: x * factors[0]  # noqa: E731
-    assert settled(function) is function and settled(len) is len
+    doubled = settled(function)
+    assert settled(function) is doubled and settled(len) is len
+    factors[0] = 3.0
+    assert settled(function) is not doubled
+    factors[0] = 2.0
+    assert settled(function) is doubled
     first, second = ((lambda x, by=by: x * by) for by in (2.0, 2.0))
     assert settled(first) is settled(second)
 
