@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -135,8 +135,13 @@ def numbered(functions: tuple[Any, ...]) -> tuple[int, list[Tensor]]:
 
 
 def restored(number: int, tensors: Sequence[Tensor]) -> Any:
-    """Return the functions of a number, with these tensors in them."""
-    return _made(_forms[number], iter(tensors))
+    """Return the functions of a number, with these tensors in them; where there are none, the same ones each time."""
+    return _made(_forms[number], iter(tensors)) if tensors else _whole(number)
+
+
+@cache
+def _whole(number: int) -> Any:
+    return _made(_forms[number], iter(()))
 
 
 def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
     So what is kept for a function (kernels, configurations) is found again for one that is written in place and so made
     anew at each call. What it captured it has in cells of its own: variables of the caller may change. A function is
     given back as it is where what it captured can be changed in place, or where it is no Python function. Where numbers
-    changed that it reads of an object, it is another one than before (`state`).
+    changed that it reads of an object, it is another one than before (`lang.state`).
     """
     if not isinstance(function, FunctionType) or not fingerprint.lasts(function):
         check_function(name, function, takes)
@@ -90,6 +90,19 @@ def fit_graph(*functions: tuple[Any, int]) -> bool:
     from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
 
     return all(readable(each, taken) for each, taken in functions) and not exporting()
+
+
+def by_number(functions: tuple[Any, ...]) -> tuple[int, list[Any]]:
+    """Return what operators of torch get of functions: `torch_functions.numbered`.
+
+    Errors  ValueError for a tensor in them that needs a gradient
+    """
+    from cutelite.interop.torch_functions import numbered  # late: it imports torch
+
+    number, captured = numbered(functions)
+    for x in captured:
+        detached(x)
+    return number, captured
 
 
 def lifted(function: Any, arrays: list[Any]) -> Any:

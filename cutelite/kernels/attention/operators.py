@@ -25,14 +25,14 @@ import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
 from cutelite.interop.torch import library_op, traced
-from cutelite.interop.torch_functions import numbered, restored
+from cutelite.interop.torch_functions import restored
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, by_function, in_graph_of_torch, is_of_torch
-from cutelite.kernels.functions import check_detached, detached
+from cutelite.kernels.functions import by_number, check_detached
 from cutelite.tuples import NamedTuple
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
@@ -103,9 +103,7 @@ def attend(
     elif torch.compiler.is_dynamo_compiling():
         if is_of_torch(block_mask):
             block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
-        number, captured = numbered((*mods, block_mask))
-        for x in captured:
-            detached(x)
+        number, captured = by_number((*mods, block_mask))
         operator, given = attention_with, (q, k, v, sinks, starts, captured, number, *how)
     if operator is not None:
         if out is None:

@@ -25,12 +25,13 @@ from torch import Tensor
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import called, library_op, to_be_cast
-from cutelite.interop.torch_functions import numbered, restored, takes
+from cutelite.interop.torch_functions import restored, takes
 from cutelite.interop.torch_levels import in_levels
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.functions import by_number
 from cutelite.kernels.gemm import call, grouped
 from cutelite.kernels.gemm.arrays import DEFAULTS
 from cutelite.kernels.rows import elementwise as elements
@@ -100,7 +101,7 @@ def multiply(
         return finish_by_operator(a, b, None, made, finish, False, how, prepare)
     if prepare is None and not callable(how.activation) and not callable(how.gate):
         return called(gemm, out, (a, b), how)
-    number, captured = numbered((how.activation, how.gate, prepare))
+    number, captured = by_number((how.activation, how.gate, prepare))
     return called(gemm_with, out, (a, b, *how[:4], captured, number, how.alpha, how.beta, how.precision))
 
 
@@ -112,7 +113,7 @@ def finish_by_operator(
 
     places  `ends` of groups, or `counts` of `padded` ones
     """
-    (number, captured), how = numbered((replace(finish, tensors=()), prepare)), how or How()
+    (number, captured), how = by_number((replace(finish, tensors=()), prepare)), how or How()
     gemm_finish(a, b, places, out, list(finish.tensors), captured, number, padded, how.alpha, how.precision)
     return out
 

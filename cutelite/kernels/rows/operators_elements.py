@@ -20,10 +20,11 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.interop.torch import library_op
-from cutelite.interop.torch_functions import numbered, restored, takes
+from cutelite.interop.torch_functions import restored, takes
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.arguments import ArrayError, one_of
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.functions import by_number
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
@@ -160,7 +161,7 @@ def elementwise_by_operator(
     """Compute `elementwise` by an operator, which gets the function by number; or as it is: `torch_functions.takes`."""
     if not torch.compiler.is_dynamo_compiling() and not takes({"function": function}, *inputs):
         return elements.computed(function, inputs, dtypes=dtypes, names=names)
-    (number, captured), called = numbered((function,)), ",".join(names)
+    (number, captured), called = by_number((function,)), ",".join(names)
     if out is None:
         return tuple(elements_of(list(inputs), captured, number, ",".join(dtypes), called))
     elements_into(list(inputs), list(out), captured, number, called)
