@@ -1,6 +1,6 @@
 """Functions of the caller's in the graphs of torch.compile: values and gradients, and when a graph is made again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,16 +12,9 @@ import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, create_block_mask
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("graphs_of_host")
 
 SLOPES = torch.tensor([0.5, -0.25])
-
-
-@pytest.fixture(autouse=True)
-def _anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("CUTELITE_SIM", "1")  # host tensors, beside a GPU too
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
 
 
 def operands(rows: int = 40) -> list[Any]:

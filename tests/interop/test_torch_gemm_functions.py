@@ -1,6 +1,6 @@
 """Functions of GEMMs and of elements by number: values and gradients in graphs of torch.compile, and without."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,19 +18,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from cutelite.interop import torch_functions
 from cutelite.kernels.gemm import operators
+from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import operators_elements
 from tests.interop.test_torch_functions import alike, made
 
+pytestmark = pytest.mark.usefixtures("graphs_of_host")
 ROWS, COLUMNS, DEPTH = 40, 72, 64
+FACTOR = torch.tensor(2.0, requires_grad=True)
 ENDS, COUNTS = (torch.tensor(x, dtype=torch.int32) for x in ((15, 40), (3, 8)))
-
-
-@pytest.fixture(autouse=True)
-def _anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("CUTELITE_SIM", "1")  # host tensors, beside a GPU too
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
 
 
 def random(*shape: int, dtype: Any = torch.bfloat16) -> Any:
@@ -48,6 +43,10 @@ def power(by: float) -> Callable[[Any], Any]:
 
 def swish(x: Any, slope: float = 1.0) -> Any:
     return x / (1.0 + cl.math.exp(-slope * x))
+
+
+def by_factor(x: Any) -> Any:
+    return x * FACTOR
 
 
 def biased(a: Any, b: Any, c: Any, bias: Any, activation: Any) -> Any:
@@ -197,9 +196,23 @@ def test_equal_functions_have_one_number() -> None:
     x = random(5, 72).requires_grad_()
     counts = []
     for _ in range(3):
-        elementwise(power(3.0), (x,))
-        counts.append((len(torch_functions._kept), len(torch_functions._forms)))
+        for function in power(3.0), partial(swish, slope=3.0):
+            elementwise(function, (x,))[0].sum().backward()
+        kept = torch_functions._kept, torch_functions._forms
+        counts.append((*map(len, kept), elements.slopes.cache_info().currsize))
     assert counts[0] == counts[2]
+
+
+def test_a_captured_tensor_that_needs_a_gradient() -> None:
+    given = random(ROWS, DEPTH), random(DEPTH, COLUMNS).requires_grad_(), random(5, 72).requires_grad_()
+
+    def both(a: Any, b: Any, x: Any, which: str) -> Any:
+        return gemm(a, b, **{which: by_factor}) if which else elementwise(by_factor, (x,))
+
+    for call in both, torch.compile(both, backend="aot_eager"):
+        for which in "activation", "gate", "":
+            with pytest.raises(ValueError, match="captured a tensor that needs a gradient, and would get none"):
+                call(*given, which)
 
 
 def test_a_variable_that_changes_later_does_not_change_equal_functions() -> None:
