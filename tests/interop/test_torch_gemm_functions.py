@@ -198,8 +198,8 @@ def test_equal_functions_have_one_number() -> None:
     for _ in range(3):
         for function in power(3.0), partial(swish, slope=3.0):
             elementwise(function, (x,))[0].sum().backward()
-        kept = torch_functions._kept, torch_functions._forms
-        counts.append((*map(len, kept), elements.slopes.cache_info().currsize))
+        kept = len(torch_functions._kept), len(torch_functions._forms)
+        counts.append((*kept, elements.slopes.cache_info().currsize))
     assert counts[0] == counts[2]
 
 
@@ -207,7 +207,8 @@ def test_a_captured_tensor_that_needs_a_gradient() -> None:
     given = random(ROWS, DEPTH), random(DEPTH, COLUMNS).requires_grad_(), random(5, 72).requires_grad_()
 
     def both(a: Any, b: Any, x: Any, which: str) -> Any:
-        return gemm(a, b, **{which: by_factor}) if which else elementwise(by_factor, (x,))
+        how: Any = {which: by_factor}
+        return gemm(a, b, **how) if which else elementwise(by_factor, (x,))
 
     for call in both, torch.compile(both, backend="aot_eager"):
         for which in "activation", "gate", "":
