@@ -1,4 +1,4 @@
-"""IR as text, in the form that `ir.parser` reads back: for dumps, golden tests and error messages.
+"""IR as text, in the form that `tests/ir/parser.py` reads back: for dumps, golden tests and error messages.
 
     func @scale[dims N: i32](%x: tensor<f32,gmem,N{div=4}:1,16>, %by: f32) attrs {block=(128,1,1)} {
       %i = special register="tid.x" : i32

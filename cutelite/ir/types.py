@@ -1,6 +1,6 @@
 """The types of IR values: scalars, vectors, pointers, tensors with layouts, TMA descriptors, accumulators in flight.
 
-In: nothing but the layout leaf. Out: frozen values that print the way `ir.parser` reads them.
+In: nothing but the layout leaf. Out: frozen values that print the way the IR shows them.
 
 A type says everything that is known at compile time. `Tensor` includes its layout, whose leaves are ints or
 expressions over named dims, so layouts never exist at run time.

@@ -8,9 +8,9 @@ import pytest
 
 from cutelite.dispatch import Kernel
 from cutelite.front.build import build
-from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from cutelite.target import Target
+from tests.ir.parser import parse_function
 
 KERNELS = sorted((Path(__file__).parent / "front").glob("*.py"))
 

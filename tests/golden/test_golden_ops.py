@@ -12,10 +12,10 @@ from functools import cache
 import pytest
 
 from cutelite import lower, passes, toolchain
-from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from cutelite.target import Target
 from tests.golden.cases import HERE, Case, paths
+from tests.ir.parser import parse_function
 from tests.vocabulary import ROWS, spellings
 from tests.vocabulary.kernels import alone, golden
 from tests.vocabulary.row import Row, Spelling

@@ -13,11 +13,11 @@ import cutelite.ops  # noqa: F401  # registers the ops
 from cutelite import passes
 from cutelite.diag import CompileError
 from cutelite.ir.function import Function
-from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from cutelite.target import Target
 from tests.golden.cases import Case, paths
 from tests.golden.simulated import outcome
+from tests.ir.parser import parse_function
 
 
 def steps(name: str) -> tuple[passes.Pass, ...]:

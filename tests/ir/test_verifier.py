@@ -5,10 +5,10 @@ import pytest
 import cutelite.ops  # noqa: F401  # registers the ops
 from cutelite.diag import InternalError
 from cutelite.ir.function import Block, Function, Jump, Value
-from cutelite.ir.parser import parse_function
 from cutelite.ir.types import i32
 from cutelite.ir.verifier import verify
 from cutelite.ops.control import Br, Ret
+from tests.ir.parser import parse_function
 
 
 @pytest.mark.parametrize(

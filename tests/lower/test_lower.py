@@ -10,10 +10,10 @@ import cutelite.ops  # noqa: F401  # registers the ops
 from cutelite import lower, passes, toolchain
 from cutelite.diag import InternalError, Span
 from cutelite.ir.function import Function
-from cutelite.ir.parser import parse_function
 from cutelite.target import Target
 from cutelite.toolchain.cubin import sections
 from tests.golden.cases import Case, paths
+from tests.ir.parser import parse_function
 
 HOPPER = Target.parse("sm_90a")
 

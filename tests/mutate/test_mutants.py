@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cutelite.dispatch.divert import diverted
-from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
+from tests.ir.parser import parse_function
 from tests.mutate import matrix
 from tests.mutate.equivalent import ROWS
 from tests.mutate.launches import KINDS, LARGE, SOURCES, launched

@@ -13,7 +13,6 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Pointer, Tensor, f32, i32, u8
 from cutelite.ir.contract import numpy_dtype
-from cutelite.ir.parser import parse_function
 from cutelite.ir.types import i8, i64
 from cutelite.lang.emit import emit as emit_here
 from cutelite.lang.promotion import to_dtype
@@ -21,6 +20,7 @@ from cutelite.ops.arith import Choose
 from cutelite.ops.parameters import kinds
 from cutelite_rt.export.format import check_artifact
 from cutelite_rt.gpu.params import ParameterLayout
+from tests.ir.parser import parse_function
 from tests.ops.kernels import Runner
 
 N = cl.dims("N")

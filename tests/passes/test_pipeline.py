@@ -7,9 +7,9 @@ import pytest
 from cutelite import passes
 from cutelite.diag import InternalError
 from cutelite.ir.function import Function
-from cutelite.ir.parser import parse_function
 from cutelite.target import Target
 from tests.golden.cases import Case, paths
+from tests.ir.parser import parse_function
 
 HOPPER = Target.parse("sm_90a")
 KERNEL = "func @k(%a: i32) {\n  %b = add a=%a, b=%a\n  ret\n}"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cutelite.ir.parser import parse_function
 from cutelite.passes.uniform import Uniform
+from tests.ir.parser import parse_function
 
 KERNEL = """
 func @k(%n: i32) {

@@ -16,7 +16,6 @@ import cutelite.ops  # noqa: F401 (registers the ops that the texts name)
 from cutelite import sim
 from cutelite.front.build import build
 from cutelite.ir.function import Function
-from cutelite.ir.parser import parse_function
 from cutelite.ir.types import Tensor, i32
 from cutelite.ir.verifier import verify
 from cutelite.lang.tensor import row_major
@@ -24,6 +23,7 @@ from cutelite.sim import SimError
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
 from cutelite.sim.program import Program
+from tests.ir.parser import parse_function
 from tests.sim import strict
 
 SEEDS = range(8)

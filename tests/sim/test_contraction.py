@@ -8,8 +8,8 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f16, f32, i32
 from cutelite.ir.function import reverse_postorder
-from cutelite.ir.parser import parse_function
 from cutelite.sim.contraction import contracted
+from tests.ir.parser import parse_function
 
 X = Tensor[f32, (64,)]
 

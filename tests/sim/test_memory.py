@@ -12,7 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite import i32, sim
 from cutelite.ir.function import Function
-from cutelite.ir.parser import parse_function
+from tests.ir.parser import parse_function
 from tests.sim import strict
 from tests.sim.kernels import each_seed, errors, failure, kernel, outputs, traced
 

@@ -11,10 +11,10 @@ import cutelite as cl
 from cutelite import Tensor, f32, sim
 from cutelite.diag import InternalError
 from cutelite.ir.op import REGISTRY, Op
-from cutelite.ir.parser import parse_function
 from cutelite.sim import SimError
 from cutelite.sim.report import threads_text
 from cutelite.sim.schedule import Scheduler
+from tests.ir.parser import parse_function
 from tests.sim import strict
 from tests.sim.kernels import kernel, outputs
 

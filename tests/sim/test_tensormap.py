@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutelite.ir.parser import parse_type
 from cutelite.ir.types import SCALARS, TensorMap
 from cutelite.layout import Dim, Layout
 from cutelite.sim import SimError, SimTensorMap
@@ -17,6 +16,7 @@ from cutelite.sim.buffers import Buffers
 from cutelite.sim.machine import Agent
 from cutelite.sim.memory import Space
 from cutelite.target.targets import RESERVED_SMEM
+from tests.ir.parser import parse_type
 from tests.sim import strict
 from tests.sim.kernels import SEEDS, kernel, machine_of
 

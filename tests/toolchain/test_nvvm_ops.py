@@ -6,10 +6,10 @@ import pytest
 
 import cutelite.ops  # noqa: F401  # registers the ops
 from cutelite import lower, passes
-from cutelite.ir.parser import parse_function
 from cutelite.target import Target
 from cutelite.toolchain import nvvm, to_cubin
 from tests.golden.cases import Case, paths
+from tests.ir.parser import parse_function
 
 PATHS = [path for path in paths("ops") if path.stem != "variables"]  # those LLVM alone describes
 

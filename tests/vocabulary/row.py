@@ -17,9 +17,9 @@ import numpy as np
 
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.parser import parse_type
 from cutelite.ir.types import Scalar, Type, Vec, bf16, elem_of, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from cutelite.target import Target
+from tests.ir.parser import parse_type
 from tests.vocabulary.numbers import INTS, TYPES, Array, each, from_float
 
 HOPPER = Target.parse("sm_90a")

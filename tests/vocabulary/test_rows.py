@@ -8,9 +8,9 @@ import pytest
 
 import cutelite as cl
 from cutelite.ir.op import REGISTRY, Op
-from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from cutelite.target.targets import FEATURES
+from tests.ir.parser import parse_function
 from tests.vocabulary import FAMILIES, ROWS
 from tests.vocabulary.kernels import alone, together
 from tests.vocabulary.row import Row, Spelling
