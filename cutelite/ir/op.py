@@ -2,7 +2,7 @@
 
 The annotations of the class body are its fields, in order. A field annotated `Value`, `Value | None` or
 `tuple[Value, ...]` is an operand; `Jump` is a successor; everything else is a compile-time constant. The
-decorator registers the class under its name; from there the builder, printer, parser, verifier, lowering,
+decorator registers the class under its name; from there the builder, printer, verifier, lowering,
 simulator and `docs/ops.md` find it.
 """
 

@@ -54,17 +54,17 @@ def parse_type(text: str, aliases: Mapping[str, Type] | None = None) -> Type:
             return Ptr(first, int(rest[0]))
         case "tensor":
             space, shape, align, *swizzle = rest
-            shape, *swizzle = map(layout.parse_layout, (shape, *swizzle))
-            return Tensor(SCALARS[first], space, shape, int(align), *swizzle)
+            whole, *how = map(layout.parse_layout, (shape, *swizzle))
+            return Tensor(SCALARS[first], space, whole, int(align), *how)
         case "tensormap":
-            shape, box, swizzle, *words = rest
+            shape, box, mode, *words = rest
             pixels = [layout.parse_int_tuple(word) for word in words if word[0] == "("]
             wide = "".join(word for word in words if word in ("w", "w128"))
             corners, strides = (*pixels, (), ())[:2]
-            shape, box = layout.parse_layout(shape), layout.parse_int_tuple(box)
-            return TensorMap(SCALARS[first], shape, box, swizzle, "stored" in words, corners, strides, wide)
+            whole, part = layout.parse_layout(shape), layout.parse_int_tuple(box)
+            return TensorMap(SCALARS[first], whole, part, mode, "stored" in words, corners, strides, wide)
         case "inflight":
-            return InFlight(parse_type(inside[:-1], aliases))
+            return InFlight(parse_type(inside[:-1], aliases))  # type: ignore[arg-type]
     raise ValueError(f"{text!r} is no type")
 
 
@@ -93,7 +93,7 @@ class _Parser:
 
     def find(self, place: int) -> None:
         self.at = _SPACE.match(self.text, place).end()  # type: ignore[union-attr]  # it matches nothing, too
-        self.token = _TOKEN.match(self.text, self.at)[0]  # type: ignore[index]
+        self.token = _TOKEN.match(self.text, self.at)[0]
 
     def take(self) -> str:
         token, self.after = self.token, self.at + len(self.token)
