@@ -111,14 +111,19 @@ def constant_key(x: Any) -> object:
 def lasts(x: Any) -> bool:
     """Tell whether `constant_key(x)` never changes while `x` exists, since nothing in `x` can be changed in place.
 
-    It is assumed that nobody replaces a function's code or defaults, or the fields of a frozen dataclass. Variables of
-    closures are watched (`Source.cells`).
+    It is assumed that nobody replaces a function's code or defaults, what a partial holds, or the fields of a frozen
+    dataclass. Variables of closures are watched (`Source.cells`).
     """
     kind = type(x)
     if kind in _ATOMS or isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | DimExpr):
         return True
+    if kind.__module__ in ("numpy", "ml_dtypes") and hasattr(x, "item"):
+        return not hasattr(x, "__setitem__")
     if isinstance(x, types.FunctionType):
-        return all(map(lasts, (x.__defaults__, x.__kwdefaults__, *map(content, x.__closure__ or ()))))
+        named = (x.__kwdefaults__ or {}).values()
+        return all(map(lasts, (x.__defaults__, *named, *map(content, x.__closure__ or ()))))
+    if isinstance(x, functools.partial):
+        return all(map(lasts, (x.func, x.args, *x.keywords.values())))
     if isinstance(x, tuple | frozenset) and not hasattr(x, "__dict__"):
         return all(map(lasts, x))
     if isinstance(x, enum.Enum):

@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 _kept: list[Kept] = []
 """What graphs refer to, by number. They may run at any time, so nothing is dropped; guards keep it from growing."""
 _known: dict[Any, int] = {}
-"""The number of a function among these, by what it is made of; of those that are `fixed`."""
+"""The number of a function among these, by what it is made of; of those that last."""
 _forms: list[tuple[Any, ...]] = []
 _numbers: dict[tuple[Any, ...], int] = {}
 """Arguments of operators, by number, and the number of each. One is ``(kind, ...)``: see `_form`."""
@@ -214,7 +214,7 @@ def _keep(function: FunctionType) -> tuple[int, tuple[tuple[str, Path], ...]]:
     for i, each in enumerate(tensors):
         slots.setdefault(id(each), Slot(i))
     made = replaced(function, lambda x: slots.get(id(x), x)) if slots else function
-    key = key_of(made) if fixed(made) else None
+    key = key_of(made) if fingerprint.lasts(made) else None
     with _lock:
         number = len(_kept) if key is None else _known.setdefault(key, len(_kept))
         if number == len(_kept):  # with cells of its own where it stands for others: its variables may change
@@ -231,8 +231,9 @@ def takes(functions: dict[str, Any], *tensors: Tensor) -> bool:
     """
     recorded = torch._C._is_tracing() or torch.compiler.is_exporting()
     for name, x in functions.items():
-        if not callable(x) or (not recorded and fixed(x)):
-            continue
+        bare = replaced(x, lambda held: None if isinstance(held, Tensor) else held, variables=False)
+        if not callable(x) or (not recorded and fingerprint.lasts(bare)):
+            continue  # tensors go beside its number
         if recorded:
             raise ArgumentError(f"{name}= is a function, which a record for other processes does not hold")
         if traced(*tensors) or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)):
@@ -240,13 +241,6 @@ def takes(functions: dict[str, Any], *tensors: Tensor) -> bool:
             raise ArgumentError(f"{name}= is {why}: detach arrays")
         return False
     return True
-
-
-def fixed(x: Any) -> bool:
-    """Tell whether nothing that a function holds can be changed in place: one number stands for all that are equal."""
-    if isinstance(x, partial):
-        return all(map(fixed, (x.func, *x.args, *x.keywords.values())))
-    return fingerprint.lasts(x)
 
 
 def _held(x: Any, path: Path = (), within: tuple[Any, ...] = (), every: bool = True) -> Iterator[tuple[Path, Any]]:

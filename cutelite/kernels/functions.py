@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from cutelite.diag.callables import uncallable
 from cutelite.dispatch import fingerprint
-from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
+from cutelite.kernels.arguments import Misfit, contiguous, is_torch, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import is_jax
 from cutelite.lang.promotion import holds_literal
@@ -25,21 +26,43 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
     Errors `Misfit` for what is no such function
 
     So what is kept for a function (kernels, configurations) is found again for one that is written in place and so made
-    anew at each call. What it captured it has in cells of its own: variables of the caller may change. A function is
-    given back as it is where what it captured can be changed in place, or where it is no Python function. Where numbers
-    changed that it reads of an object, it is another one than before (`lang.state`).
+    anew at each call. What it captured it has in cells of its own: variables of the caller may change. A number that it
+    captured in an array counts by its value, whose array may change too. A function is given back as it is where what
+    else it captured can be changed in place, or where it is no Python function. Where numbers changed that it reads of
+    an object, it is another one than before (`lang.state`).
     """
-    if not isinstance(function, FunctionType) or not fingerprint.lasts(function):
+    whole = isinstance(function, FunctionType | partial)
+    valued = replaced(function, _by_value, variables=False) if whole else function
+    if not whole or not fingerprint.lasts(valued):
         check_function(name, function, takes)
         return _current(function)
-    key = fingerprint.constant_key(function)
+    key = fingerprint.constant_key(valued)
     if (key, name, takes) not in _checked:
         check_function(name, function, takes)
         first(_checked, (key, name, takes), True)
     found = _settled.get(key)
     if found is None:
-        found = first(_settled, key, copied(function, held_by(function)) if function.__closure__ else function)
-    return _current(found)  # type: ignore[return-value]
+        bare = isinstance(function, FunctionType) and valued is function and not function.__closure__
+        found = first(_settled, key, function if bare else anew(replaced(function, _own, variables=False)))
+    return _current(found)  # type: ignore[no-any-return]
+
+
+def _by_value(x: Any) -> Any:
+    """Return what tells a number that an array without modes holds from others; all else as it is."""
+    return (type(x), str(x.dtype), detached(x).item()) if _holds_number(x) else x
+
+
+def _own(x: Any) -> Any:
+    """Return a copy of an array without modes, which nobody changes; all else as it is."""
+    return deepcopy(x.detach() if is_torch(x) else x) if _holds_number(x) else x
+
+
+def _holds_number(x: Any) -> bool:
+    if not is_torch(x):
+        return holds_literal(x)
+    from cutelite.interop.torch import without_data  # late: it imports torch
+
+    return not x.ndim and not without_data(x)
 
 
 def _current(function: F) -> F:
@@ -62,7 +85,7 @@ def anew(function: Any) -> Any:
 
 
 _by_state: dict[tuple[Any, tuple[Any, ...]], Any] = {}
-_settled: dict[object, FunctionType] = {}
+_settled: dict[object, Any] = {}
 _checked: dict[object, bool] = {}
 
 

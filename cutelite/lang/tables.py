@@ -173,28 +173,31 @@ def bound(holder: Any, tensors: tuple[Tensor, ...], ends: bool = False) -> Any:
     return replace(holder, **{name: replaced(x, place) for name, x in held.items() if callable(x)})
 
 
-def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = ()) -> Any:
+def replaced(
+    x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = (), variables: bool = True
+) -> Any:  # fmt: skip
     """Return a function whose captured values and globals are what `place` makes of them; itself if they are equal.
 
     So are its parameters' defaults, functions that it captured, also in tuples and lists, those of its module that it
     calls, and what a `functools.partial` holds. Anything else is what `place` makes of it.
 
-    within   functions that are being replaced: one that calls itself is left as it is
+    within     functions that are being replaced: one that calls itself is left as it is
+    variables  globals too
     """
     if isinstance(x, partial):
         whole = x.func, x.args, tuple(x.keywords.items())
-        made = replaced(whole, place, within)
+        made = replaced(whole, place, within, variables)
         return x if made is whole else partial(made[0], *made[1], **dict(made[2]))
     if type(x) in (tuple, list):
-        parts = type(x)(replaced(item, place, within) for item in x)
+        parts = type(x)(replaced(item, place, within, variables) for item in x)
         return x if all(map(operator.is_, x, parts)) else parts
     if not isinstance(x, FunctionType):
         return place(x)
     if any(x is function for function in within):
         return x
     within, held = (*within, x), held_by(x)
-    made, known = replaced(held, place, within), {}
-    for name, value in globals_of(x):
+    made, known = replaced(held, place, within, variables), {}
+    for name, value in globals_of(x) if variables else ():
         if (other := replaced(value, place, within)) is not value:
             known[name] = other
     if not known and made is held:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cutelite as cl
@@ -201,6 +202,41 @@ def test_equal_functions_have_one_number() -> None:
         kept = len(torch_functions._kept), len(torch_functions._forms)
         counts.append((*kept, elements.slopes.cache_info().currsize))
     assert counts[0] == counts[2]
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.array, torch.tensor, "partial"])
+def test_a_captured_number_counts_by_its_value(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written in place at each step is traced once, whatever holds its numbers, and nothing is kept for it."""
+
+    def written(value: float) -> Any:
+        if kind == "partial":
+            return partial(lambda x, by: x * by, by=torch.tensor(value))
+        by = kind(value)
+        return lambda x: x * by
+
+    def together(a: Any, b: Any, by: Any) -> Any:
+        return elementwise(by, (a,))[0] + gemm(a, b, activation=by) + gemm(a, b.repeat(1, 2), gate=by)
+
+    call = torch.compile(together, backend="aot_eager") if kind is torch.tensor else together
+
+    def step(a: Any, b: Any, value: float) -> list[Any]:
+        made = call(a, b, written(value))
+        return [made.detach(), *(torch.autograd.grad(made.sum(), (a, b)) if made.requires_grad else ())]
+
+    def steps() -> list[Any]:
+        given = random(8, DEPTH), random(DEPTH, DEPTH)
+        every = [[x.clone().requires_grad_(needs) for x in given] for needs in (kind is not np.array, False)]
+        return [x for value in (2.0, 3.0) for each in every for x in step(*each, value)]
+
+    first = steps()
+    assert not torch.equal(first[0], first[len(first) // 2])
+    caches = elements.build, elements.slopes, operators.gating
+    sizes = [each.cache_info().currsize for each in caches]
+    kept = len(torch_functions._kept), len(torch_functions._forms)
+    monkeypatch.setattr("cutelite.pipeline.evaluate", None)
+    assert all(map(torch.equal, first, steps()))
+    assert [each.cache_info().currsize for each in caches] == sizes
+    assert (len(torch_functions._kept), len(torch_functions._forms)) == kept
 
 
 def test_a_captured_tensor_that_needs_a_gradient() -> None:

@@ -31,7 +31,7 @@ from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
 from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.functions import by_number
+from cutelite.kernels.functions import by_number, settled
 from cutelite.kernels.gemm import call, grouped
 from cutelite.kernels.gemm.arrays import DEFAULTS
 from cutelite.kernels.rows import elementwise as elements
@@ -198,9 +198,10 @@ def slope(grad: Tensor, product: Tensor, captured: Sequence[Tensor], functions: 
     """The gradient of what `gemm_with` applies its activation, or its gate, to."""
     activation, gate, _ = restored(functions, captured)
     if gate is None:
-        return elements.computed(elements.slopes(activation, 1), (grad, product), dtypes=(code_of(product),))[0]
+        slopes = elements.slopes(settled(activation), 1)
+        return elements.computed(slopes, (grad, product), dtypes=(code_of(product),))[0]
     made = product.new_empty(product.shape)
-    elements.computed(elements.slopes(gating(gate), 1), (grad, *halves(product)), out=halves(made))
+    elements.computed(elements.slopes(gating(settled(gate)), 1), (grad, *halves(product)), out=halves(made))
     return made
 
 

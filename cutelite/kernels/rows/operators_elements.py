@@ -24,7 +24,7 @@ from cutelite.interop.torch_functions import restored, takes
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.arguments import ArrayError, one_of
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.functions import by_number
+from cutelite.kernels.functions import by_number, settled
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
@@ -201,7 +201,7 @@ def elements_backward(
     """The gradients of the inputs of `elements_of`."""
     (found,) = restored(function, captured)
     kinds = tuple(map(code_of, inputs))
-    return [*elements.computed(elements.slopes(found, len(dy)), (*dy, *inputs), dtypes=kinds)]
+    return [*elements.computed(elements.slopes(settled(found), len(dy)), (*dy, *inputs), dtypes=kinds)]
 
 
 def _keep_elements(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
