@@ -217,7 +217,7 @@ def ratios_of(line: dict[str, Any], tell: bool = False) -> tuple[float, float]:
 def ratios(found: list[tuple[float, float]]) -> str:
     """In words, what the ratios come to."""
     kinds = []
-    for what, of in zip(("picks", "best"), zip(*found, strict=True), strict=True):
+    for what, of in zip(("picks", "best"), zip(*found, strict=True), strict=bool(found)):
         mean = math.exp(statistics.mean(map(math.log, of)))
         kinds.append(f"{what}: geometric mean {mean:.3f}, {sum(x < BAR for x in of)} below {BAR}, least {min(of):.3f}")
     return f"{len(found)} sizes; " + "; ".join(kinds)

@@ -17,7 +17,7 @@ import transformers
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import cutelite as cl
-from cutelite.kernels.moe import combine, grouped, narrow, route, sort
+from cutelite.kernels.moe import combine, experts, grouped, narrow, route, scaled_experts, sort
 from cutelite.models import accelerate
 from cutelite.models.experts import register
 from tests.bench.given import parser
@@ -86,6 +86,10 @@ def parts(block: Any, x: Any) -> dict[str, Callable[[int], Any]]:
         calls[f"all, {kind}"] = only(
             functools.partial(narrow.narrow_experts, x, packed[0], packed[1], index, weights, kind, inner=down.shape[2])
         )
+    eights = [torch.randn(w.shape, device=x.device).to(torch.float8_e4m3fn) for w in (up, down)]
+    scales = [torch.rand(e, *(-(-n // 128) for n in w.shape[1:]), device=x.device) / 32 for w in (up, down)]
+    calls["all, e4m3"] = lambda i: scaled_experts(x, eights[0], scales[0], eights[1], scales[1], index, weights)
+    calls["all, bf16"] = lambda i: experts(x, up, down, index, weights)
     if hasattr(torch, "_grouped_mm"):
         calls["torch up"] = lambda i: torch._grouped_mm(x[rows.long()], up.transpose(1, 2), offs=ends)
         calls["torch down"] = lambda i: torch._grouped_mm(gated, down.transpose(1, 2), offs=ends)
