@@ -142,7 +142,7 @@ def test_refusals() -> None:
     gemm(a, b, finish=plain)
     with pytest.raises(ValueError, match="pieces have 16 to 256 columns"):
         gemm(a, b, finish=Finish(plain.function, columns=40))
-    with pytest.raises(ValueError, match="pieces of 48 columns, which do not divide the tile of"):
+    with pytest.raises(ValueError, match="pieces of 48 columns, which do not divide the tile"):
         gemm(a, b, finish=Finish(plain.function, columns=48), config=SMALL)
     with pytest.raises(ValueError, match="of rank 1 or 2 and contiguous"):
         gemm(a, b, finish=Finish(lambda piece, x: None, (b,)))

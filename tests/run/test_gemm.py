@@ -523,6 +523,12 @@ def test_refusals() -> None:
     i = operand(rng, 64, 64, dtype="int8", transposed=False)
     with pytest.raises(ValueError, match="the sums as they are"):
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
+    with pytest.raises(ValueError, match="of integers a tile has a multiple of 16 columns"):
+        gemm(i, i.T, config=Config((128, 40), cluster=(1, 1)))
+    with pytest.raises(ValueError, match="pieces of 64 columns do not divide the tile"):
+        gemm(x, x.T, config=Config((128, 96), cluster=(1, 1), splits=2))  # of one step along K, so not split
+    with pytest.raises(ValueError, match="a gate takes no together="):
+        gemm(x, x.T, gate="silu", config=Config((128, 128), swapped=True))
 
 
 def test_a_configuration_is_picked_for_every_problem() -> None:

@@ -180,8 +180,6 @@ def multiply(
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
     taken: Config = picks.take(config, *given, early=early)
-    if (finish := given[0].finish) is not None and taken.tile[1] % finish.columns:
-        raise Misfit(f"finish has pieces of {finish.columns} columns, which do not divide the tile of {taken}")
     run(taken, *given, early=early)
     return out
 

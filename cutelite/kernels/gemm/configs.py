@@ -55,8 +55,10 @@ class Config:
         blocks = self.cluster[0] * self.cluster[1]
         if min(self.splits, self.buffers, self.swizzle) < 1 or not 0 < blocks * self.together <= 16:
             raise Misfit(f"{self}: splits, buffers and swizzle are 1 or more, and clusters have 1 to 16 blocks")
-        if self.stream not in (0, 1, 2) or 1 < self.together * blocks != max(self.together, blocks):
-            raise Misfit(f"{self}: stream is 0, 1 or 2, and blocks that share K share nothing else")
+        if self.stream not in (0, 1, 2) or (self.stream and self.splits * self.together > 1):
+            raise Misfit(f"{self}: stream is 0, 1 or 2, and goes with neither splits= nor together=")
+        if 1 < self.together * blocks != max(self.together, blocks):
+            raise Misfit(f"{self}: blocks that share K share nothing else")
 
     @fact
     def blocks(self) -> int:

@@ -26,6 +26,7 @@ from cutelite.kernels.gemm.fits import (
     all_copied,
     beside_c,
     boxes_of,
+    check_config,
     made_for,
     settled,
     single,
@@ -47,7 +48,7 @@ from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
 
 @cache
 def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
-    """Make the kernel. Errors: ValueError for parts of operands that no box of TMA is."""
+    """Make the kernel, of a configuration that `check_config` lets pass."""
     plan = Plan(config, problem, launched)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD, PARTS = types(plan)
@@ -137,15 +138,11 @@ def stages_of(dtype: Any, shape: tuple[int, int, int], major: str, part: int) ->
 
 
 def types(plan: Plan) -> tuple[Any, ...]:
-    """The types of the kernel's parameters. Errors: ValueError for parts that no box of TMA is."""
+    """The types of the kernel's parameters."""
     config, problem = plan.config, plan.problem
     batched, splits = problem.batched, config.splits
     left, right = boxes_of(config, problem, plan.few)
-    if left is None or right is None:
-        raise Misfit(
-            f"{config}: blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or "
-            "N have rows in spans of 64 bytes or more"
-        )
+    assert left is not None and right is not None  # `check_config`
     of_b = N if problem.finish is None and problem.gate is None else C
     a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
     b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
@@ -199,14 +196,13 @@ def run(
     """
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
-    if config.stream and splits * config.together > 1:
-        raise Misfit(f"{config}: stream= goes with neither splits= nor together=")
     deep = a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes
     steps = -(-deep // 128)
     if splits * config.together > 1:  # as far as there are steps along K
         together = config.together if steps >= config.together else 1
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
+    check_config(config, problem)
     if fused.c is not None and not problem.direct and config.splits * config.together == 1:
         config = beside_c(config, problem)
     batches = d.shape[0] if problem.batched else 1

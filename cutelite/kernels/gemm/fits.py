@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import gcd
 
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.gemm.configs import Config, Problem
 
 
@@ -168,16 +169,39 @@ def threads_of(problem: Problem) -> int:
 
 
 def made_for(config: Config, problem: Problem) -> bool:
-    """Tell whether a kernel of the configuration exists for these types."""
+    """Tell whether a kernel of the configuration exists for these types, and has the registers and memory it needs."""
+    return not fault(config, problem) and has_room(config, problem)
+
+
+def has_room(config: Config, problem: Problem) -> bool:
+    """Tell whether nothing spills, and shared memory holds everything."""
     config, problem = settled(config, problem), problem.swapped if config.swapped else problem
-    return (
-        finishes(config, problem)
-        and divides(config, problem)
-        and brings(config, problem)
-        and stores(config, problem)
-        and held(config, problem) < SHARED
-        and None not in boxes_of(config, problem, config.tile[0])
-    )
+    sums, finish = sums_of_thread(config), problem.finish
+    if problem.direct and config.splits == 1 and not config.swapped and sums > 192:
+        return False  # for what stores and loads elements there are no registers left
+    if finish is not None and not problem.groups and finish.columns > 64 and sums > 128:
+        return False  # registers hold a tile's sums, or a wide piece's with what belongs to them
+    return held(config, problem) < SHARED
+
+
+def check_config(config: Config, problem: Problem) -> None:
+    """Refuse a configuration that no kernel for these types has. Errors: `Misfit`."""
+    if why := fault(config, problem):
+        raise Misfit(f"{config}: {why}")
+
+
+def fault(config: Config, problem: Problem) -> str:
+    """Say why no kernel of the configuration exists for these types; '' where one does."""
+    config, problem = settled(config, problem), problem.swapped if config.swapped else problem
+    for rule in finishes, divides, brings, stores:
+        if why := rule(config, problem):
+            return why
+    if None in boxes_of(config, problem, config.tile[0]):
+        return (
+            "blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or N have rows "
+            "in spans of 64 bytes or more"
+        )
+    return ""
 
 
 def sums_of_thread(config: Config) -> int:
@@ -186,58 +210,65 @@ def sums_of_thread(config: Config) -> int:
     return rows * columns // 128
 
 
-def finishes(config: Config, problem: Problem) -> bool:
-    """Tell whether a gate, or a function that finishes sums, can have the tile's sums, if the problem has one."""
+def finishes(config: Config, problem: Problem) -> str:
+    """Say why a gate, or a function that finishes sums, cannot have the tile's sums."""
     (bm, bn), piece, finish = config.tile, wide(config, problem), problem.finish
     if problem.gate is not None:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
-            return False
+            return "a gate takes no together=, splits= or swapped=, and tiles whose pieces fill all buffers"
     if finish is None:
-        return True
+        return ""
     several = config.together > 1 and (finish.paired or problem.halves or problem.groups)
-    if config.swapped or config.splits > 1 or several or bn % finish.columns:
-        return False
+    if config.swapped or config.splits > 1 or several:
+        return "finish= takes no swapped= or splits=, and for halves, pairs and groups no together="
+    if bn % finish.columns:
+        return f"finish has pieces of {finish.columns} columns, which do not divide the tile"
     if finish.apart and brought(bn, problem) % (finish.columns // 2):
-        return False  # a piece's columns are of one head
-    # Registers hold a tile's sums, or a wide piece's with what belongs to them, not both.
-    return bool(problem.groups) or finish.columns <= 64 or sums_of_thread(config) <= 128
+        return f"finish has pieces of one head, of {finish.columns} columns, which do not divide those of the tile"
+    return ""
 
 
-def divides(config: Config, problem: Problem) -> bool:
-    """Tell whether the work of such a problem can be divided so."""
+def divides(config: Config, problem: Problem) -> str:
+    """Say why the work of such a problem cannot be divided so."""
     if problem.acc.is_int and config.tile[1] > 32 and config.tile[1] % 16:
-        return False  # an n of wgmma of integers
-    if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
-        return False
+        return "of integers a tile has a multiple of 16 columns, or up to 32"  # an n of wgmma
+    if config.stream and problem.groups:
+        return "groups have no stream="
     if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
-        return False
+        return "two warpgroups share out its columns, but not with halves, together= or groups along K"
     # What a group's end clears in shared memory, no block of a cluster may bring to another.
-    return problem.groups != "K" or not (config.swapped or config.splits > 1 or config.blocks > 1)
+    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
+        return "groups along K have no clusters, swapped= or splits="
+    return ""
 
 
-def brings(config: Config, problem: Problem) -> bool:
-    """Tell whether operands come to the tile as the problem has it: by TMA, threads, or a function that makes A."""
+def brings(config: Config, problem: Problem) -> str:
+    """Say why operands cannot come to the tile as the problem has it: by TMA, threads, or a function that makes A."""
     if problem.prepare is not None:  # a warpgroup has 64 rows of A in registers, which this block alone brings
         alone = config.cluster[1] == 1 and not config.across and config.tile[0] == (64 if config.pingpong else 128)
         if config.swapped or not alone:
-            return False
+            return "prepare= takes tiles of 128 rows, of 64 with pingpong=, no clusters along N and no swapped="
     if problem.loaded:  # no other block reads what this one brings, and there are registers left
         if config.cluster != (1, 1) or sums_of_thread(config) > 64 or config.stream or steps_ahead(config, problem) < 2:
-            return False
+            return "operands that threads load take small tiles, without clusters and stream="
         each = zip("AB", config.tile, problem.majors, strict=True)
         if any(name in problem.loaded and major == "MN" and rows > 128 for name, rows, major in each):
-            return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
-    return config.stages >= needed(config)
+            return "a warpgroup copies 8 lines or more at once"  # `loads.Loaded.apart`
+    if config.stages < needed(config):
+        return f"sums that blocks share take {needed(config)} stages or more"
+    return ""
 
 
-def stores(config: Config, problem: Problem) -> bool:
-    """Tell whether pieces of the tile's results can leave: whole patterns of a swizzle, or rows of 16 bytes."""
+def stores(config: Config, problem: Problem) -> str:
+    """Say why pieces of the tile's results cannot leave: whole patterns of a swizzle, or rows of 16 bytes."""
     piece, each = wide(config, problem), config.own[1]
     out = 4 if config.splits > 1 else problem.d.bytes
-    if problem.direct and config.splits == 1 and not config.swapped and sums_of_thread(config) > 192:
-        return False  # for what stores and loads elements there are no registers left
-    if problem.columns(each) % piece or (piece % 8 if problem.turned else piece * out % 16):
-        return False
-    whole = problem.turned or problem.finish is not None or config.together > 1
-    return whole or each % 64 > 0 or piece * out <= 128
+    whole = problem.turned or problem.finish is not None or config.together > 1 or each % 64 > 0
+    if (
+        problem.columns(each) % piece
+        or (piece % 8 if problem.turned else piece * out % 16)
+        or not (whole or piece * out <= 128)
+    ):
+        return f"pieces of {piece} columns do not divide the tile, or fill no 16 bytes, or more than 128"
+    return ""

@@ -39,7 +39,7 @@ from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import NEAR, Choice, build, first_of
-from cutelite.kernels.gemm.fits import made_for
+from cutelite.kernels.gemm.fits import check_config, made_for
 from cutelite.kernels.gemm.laid import all_for_tma, packed_rows
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.picks import Picks
@@ -76,13 +76,14 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     a, b  as TMA reads them: (E,) in front as `problem` says, and the mode along which they are contiguous behind
     more  for groups along K what is added to the sums, and by what it is multiplied; else the function's tensors
     """
-    config = config if problem.finish is None else replace(config, buffers=1)
+    config, problem = config if problem.finish is None else replace(config, buffers=1), fitted(config, problem)
+    check_config(config, problem)
     (bm, bn), (cm, cn), groups, m = config.tile, config.cluster, ends.shape[0], d.shape[-2]
     across = b.shape[-2 if problem.majors[1] == "K" else -1]
     along = -(-m // (bm * cm)) + groups if problem.groups == "rows" else -(-m // (bm * cm)) * groups
     blocks = along * -(-across // (bn * cn)) * cm * cn
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
-    kernel = build(config, fitted(config, problem))
+    kernel = build(config, problem)
     c, beta, tensors, plain = (*more, None, None) if problem.groups == "K" else (None, 0.0, more or None, d)
     kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None, None)
 
@@ -91,7 +92,7 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
 def fitted(config: Config, problem: Problem) -> Problem:
     """The problem with pieces that divide a configuration's tile and fit shared memory, where the results are the sums.
 
-    If none fit, `made_for` refuses the result.
+    If none fit, `fault` refuses the result.
     """
     if problem.finish is None or problem.finish.function is not sums:
         return problem
@@ -148,8 +149,6 @@ picks = Picks(tuned, key_of, lambda *given: fitting(CONFIGS, *given)[0])
 
 def launched(choice: Choice, *given: Any) -> None:
     """Launch a configuration: the given one, or the one that the model picks."""
-    if isinstance(choice, Config) and choice.stream:
-        raise Misfit(f"{choice}: groups have no stream=")
     run(picks.take(choice, *given), *given)
 
 
@@ -311,8 +310,6 @@ def groups_along_k(
         raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]}: both are multiples of 8")
     if out is None and accumulate:
         raise Misfit("accumulate= adds to out, and there is none")
-    if isinstance(config, Config) and config.blocks > 1:
-        raise Misfit(f"groups along K have no clusters: {config}")
     out = given.result(out, a, FLOATS, "E M N", made="f32", rows=True)
     if left_out() or 0 in out.shape:
         return out
