@@ -198,8 +198,8 @@ def fault(config: Config, problem: Problem) -> str:
             return why
     if None in boxes_of(config, problem, config.tile[0]):
         return (
-            "blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or N have rows "
-            "in spans of 64 bytes or more"
+            "blocks of a cluster bring equal parts of a tile, and tiles of an operand contiguous along M or N have "
+            "rows in spans of 64 bytes or more"
         )
     return ""
 
