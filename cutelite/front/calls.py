@@ -124,7 +124,7 @@ def _with(frame: Frame, state: State, instr: Instr) -> None:
         state.stack.append(obj if elected else True)
     elif elected:
         state.stack.append(_nothing)
-    elif instr.arg == "exit" and (rest := getattr(obj, "gen", None)) is not None:
+    elif instr.arg == "exit" and isinstance(rest := getattr(obj, "gen", None), types.GeneratorType):
         state.stack.append(functools.partial(_left, obj, rest))
     else:
         state.stack.append(getattr(obj, f"__{instr.arg}__"))

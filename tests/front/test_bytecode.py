@@ -192,7 +192,7 @@ def comprehensions(xs: list[int], n: int) -> Any:
 def comprehension_walrus(xs: list[int]) -> Any:
     last = -1
     r = [last := last + x for x in xs]
-    return r, last, any((hit := x) > 2 for x in xs), hit
+    return r, last
 
 
 def comprehension_cells(xs: list[int], k: int) -> Any:
