@@ -48,6 +48,14 @@ NAMED_LATER = frozenset(
     ("getattr", "hasattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static")
 )
 """Names that occur in code which takes attributes, or asks for them, by strings."""
+DESCRIPTIONS = ("__doc__", "__slots__", "__dataclass_fields__", "__orig_bases__", "__parameters__")
+DESCRIBERS = frozenset(
+    (
+        *(*DESCRIPTIONS, "__annotations__", "__annotate__"),
+        *("fields", "get_annotations", "get_original_bases", "get_type_hints", "getdoc", "getfullargspec", "signature"),
+    )
+)
+"""Names that occur in code which asks for what describes classes and functions, and is no part of what they do."""
 
 
 class Source(NamedTuple):
@@ -246,11 +254,12 @@ class _Reader:
         self._by_string: set[str] = set()  # those of `_strings` that may name attributes
         self._later: list[set[str]] = []  # the strings of each code object that takes attributes by strings
         self._asked_for: set[str] = set()  # what code asks of the system, such as 'os.environ'
+        self._own: list[Any] = []  # the user's functions and classes
 
     def whole(self, x: Any) -> bytes:
         """Return the digest of `x` and of everything that its code may take from the modules it reaches."""
         try:
-            parts = [self.of(x), *self._from_modules()]
+            parts = [self.of(x), *self._from_modules(), *self._descriptions()]
             self._watch_asked()
             digest = _join("whole", *parts, *self._from_modules())
         except RecursionError:
@@ -334,7 +343,9 @@ class _Reader:
         known = _known_by_name(function)
         if known is not None:
             self._asks(function.__module__, function.__qualname__)
+            self._named.add(function.__name__)  # whatever it is called here
             return _join("function", _text(known))
+        self._own.append(function)
         parts: list[Any] = [function.__name__, function.__code__, function.__defaults__, function.__kwdefaults__]
         parts.append({k: v for k, v in vars(function).items() if k != "__wrapped__"})
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -458,6 +469,20 @@ class _Reader:
             return self._named & vars(module).keys()
         return {name for name, held in list(vars(module).items()) if name in self._named or type(held) in _ATOMS}
 
+    def _descriptions(self) -> Iterator[bytes]:
+        """Yield digests of what describes the user's functions and classes, if code asks for such."""
+        if self.here or self._named.isdisjoint(DESCRIBERS):
+            return
+        import inspect  # takes some milliseconds, so only for such code
+
+        for x in self._own:  # of which there may be more with each digest
+            try:
+                annotations = inspect.get_annotations(x)
+            except Exception as error:  # they are any code
+                yield self._fail(f"the annotations of `{x.__qualname__}` cannot be read ({error})")
+                continue
+            yield self._all("described", (annotations, *(getattr(x, name, None) for name in DESCRIPTIONS)))
+
     # Classes and objects.
 
     def _class(self, cls: type) -> bytes:
@@ -466,6 +491,7 @@ class _Reader:
             if not isinstance(cls, enum.EnumMeta):
                 self._asks(cls.__module__, cls.__qualname__)
             return _join("class", _text(known))
+        self._own.append(cls)
         parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
         if type(cls) is not type:
             parts.append(type(cls))
@@ -507,7 +533,8 @@ class _Reader:
                 return self._fail(f"a {_class_name(type(x))} is among its constants, and is not {home}.{made}")
             return self._all("named", (type(x), made, home, _version(_root(home))))
         function, args, state, items, pairs = (*made, None, None, None)[:5]
-        return self._all("reduced", (function, args, state, items and list(items), pairs and list(pairs)))
+        more = {} if _is_library(_home(type(x))) else _state(x)  # of a user's class, whose base may leave it out
+        return self._all("reduced", (function, args, state, items and list(items), pairs and list(pairs), more))
 
 
 def _keeps_state(cls: type) -> bool:

@@ -642,6 +642,48 @@ def test_edits_in_the_process_are_noticed(tmp_path: Path, monkeypatch: pytest.Mo
         sys.modules.update(before)
 
 
+DESCRIBED = {
+    "C.__annotations__['x'] is int": ("class C:\n    x: int", "class C:\n    x: float"),
+    "typing.get_type_hints(C)['x']": ("class C:\n    x: int", "class C:\n    x: float"),
+    "getattr(C, '__annotations__')": ("class C:\n    x: int", "class C:\n    x: float"),
+    "hints(f)": ("def f(x: int): pass", "def f(x: float): pass"),
+    "len(C.__doc__)": ("class C:\n    'one'", "class C:\n    'three'"),
+    "f.__doc__": ("def f():\n    'one'", "def f():\n    'three'"),
+    "typing.get_args(C.__orig_bases__[0])": ("class C(typing.Generic[T]): pass", "class C(typing.Generic[U]): pass"),
+    "C.__slots__": ("class C:\n    __slots__ = ('a', 'b')", "class C:\n    __slots__ = ('b', 'a')"),
+    "dataclasses.fields(C)[0].type": tuple(
+        f"@dataclasses.dataclass\nclass C:\n    x: {t}" for t in ("int", "float")
+    ),
+    "[f.metadata for f in dataclasses.fields(C)]": tuple(
+        f"@dataclasses.dataclass\nclass C:\n    x: int = dataclasses.field(metadata={{'unit': {n}}})" for n in (1, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", DESCRIBED)
+def test_what_describes_is_in_the_key_of_code_that_asks_for_it(asked: str) -> None:
+    def digest(made: str, code: str) -> bytes | None:
+        space: dict[str, Any] = {"__name__": __name__}
+        opening = "import dataclasses, typing\nhints = typing.get_type_hints\nT, U = map(typing.TypeVar, 'TU')"
+        exec(f"{opening}\n{made}\ndef kernel(): return {code}\n", space)
+        return source(space["kernel"]).digest
+
+    before, after = DESCRIBED[asked]
+    assert None is not digest(before, asked) == digest(before, asked) != digest(after, asked)
+
+
+def test_the_attributes_of_an_array_of_a_class_of_the_users_are_in_the_key() -> None:
+    class Named(np.ndarray[Any, Any]):
+        unit = 0
+
+    def key(unit: int) -> bytes | None:
+        named = np.zeros(3).view(Named)
+        named.unit = unit
+        return source(lambda: named).digest
+
+    assert None is not key(3) == key(3) != key(4)
+
+
 def test_the_key_does_not_depend_on_what_was_done_before() -> None:
     import copy
     import functools
