@@ -39,7 +39,7 @@ FORESEEN = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command. Return the exit status: 0; 1 if it failed and said why; 2 for a wrong command line."""
+    """Run a command. Return the exit status: 0; 1 if it failed and said why; 2 for a wrong command line; 141 if nobody reads it."""
     given = parser().parse_args(arguments)
     try:
         module, _, function = given.run.partition(":")
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 141  # 128 + SIGPIPE, as of other programs: `pipefail` must not take a check for passed
     except OSError as error:  # a file that cannot be written
         if error.filename is None:
             raise

@@ -169,9 +169,11 @@ def _random(shape: tuple[int, ...], elem: Scalar) -> Any:
     import numpy
 
     generator, dtype = numpy.random.default_rng(0), numpy_dtype(elem)
-    if elem.is_int:
-        return generator.integers(0, 100, shape).astype(dtype)
-    return generator.standard_normal(shape).astype(dtype)
+    try:
+        numbers: Any = generator.integers(0, 100, shape) if elem.is_int else generator.standard_normal(shape)
+        return numbers.astype(dtype)
+    except (MemoryError, ValueError):  # NumPy's limits of extents are ValueErrors
+        raise ArgumentError(f"this machine has no memory for an array of shape {shape}") from None
 
 
 def _on_gpu(x: object) -> bool:
