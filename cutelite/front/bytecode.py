@@ -71,7 +71,7 @@ _YIELD = UnsupportedSyntax("`yield`", "loop where the values are used, or take a
 _ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`; kernels wait at barriers")
 _GLOBAL = UnsupportedSyntax("assigning to a global", "return the value, or store it in a tensor")
 _NONLOCAL = UnsupportedSyntax("assigning to a `nonlocal`", "return the value and assign it in the outer function")
-_NAMED = UnsupportedSyntax("`:=` in a generator expression", "write a loop: its items are taken all at once, where it is made")
+_NAMED = UnsupportedSyntax("`:=` in a generator expression", "write a loop: items are taken all at once")
 _CLASS = UnsupportedSyntax("`class` inside a kernel", "define the class outside")
 _BODY = UnsupportedSyntax("a module or class body", "put the code in a function")
 _DEL = UnsupportedSyntax("`del` of an item or attribute", "make a new object without it")

@@ -651,9 +651,7 @@ DESCRIBED = {
     "f.__doc__": ("def f():\n    'one'", "def f():\n    'three'"),
     "typing.get_args(C.__orig_bases__[0])": ("class C(typing.Generic[T]): pass", "class C(typing.Generic[U]): pass"),
     "C.__slots__": ("class C:\n    __slots__ = ('a', 'b')", "class C:\n    __slots__ = ('b', 'a')"),
-    "dataclasses.fields(C)[0].type": tuple(
-        f"@dataclasses.dataclass\nclass C:\n    x: {t}" for t in ("int", "float")
-    ),
+    "dataclasses.fields(C)[0].type": tuple(f"@dataclasses.dataclass\nclass C:\n    x: {t}" for t in ("int", "float")),
     "[f.metadata for f in dataclasses.fields(C)]": tuple(
         f"@dataclasses.dataclass\nclass C:\n    x: int = dataclasses.field(metadata={{'unit': {n}}})" for n in (1, 2)
     ),
