@@ -39,7 +39,7 @@ FORESEEN = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command. Return the exit status: 0; 1 if it failed and said why; 2 for a wrong line; 141 if nobody reads."""
+    """Run a command. Return its status: 0; 1 if it failed and said why; 2 for wrong arguments; 141 if nobody reads."""
     given = parser().parse_args(arguments)
     try:
         module, _, function = given.run.partition(":")
