@@ -64,6 +64,12 @@ def shorten(error: BaseException) -> None:
         cut(error)
 
 
+def _is_traced() -> bool:
+    """Tell whether torch's compiler traces this: it knows of no tracebacks, and tells the error itself."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return compiler is not None and bool(compiler.is_dynamo_compiling())
+
+
 def without_frames(
     mistake: Callable[[Exception], bool], ending: Callable[[BaseException], None] = cut
 ) -> Callable[[F], F]:
@@ -78,7 +84,7 @@ def without_frames(
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                if mistake(error):
+                if not _is_traced() and mistake(error):
                     ending(error)
                 raise
 

@@ -51,7 +51,7 @@ def as_number(
     Errors  `Misfit`, which has the name
     """
     torch = sys.modules.get("torch")
-    if torch is not None and not whole and torch.compiler.is_dynamo_compiling():
+    if torch is not None and not whole and torch.compiler.is_dynamo_compiling() and not isinstance(x, str | None):
         return float(x)  # it may be a symbol: the operator checks what that stands for
     symbolic = torch is not None and isinstance(x, torch.SymInt)  # an extent of a traced tensor: it is fixed here
     found = int(x) if symbolic else plain_number(x)

@@ -15,6 +15,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention import attention
+from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.softmax import softmax_backward
 from tests.kernels.test_bad_arguments import RIGHT, only_checked, others
@@ -100,3 +102,23 @@ def test_what_is_no_number_beside_tensors_that_need_a_gradient(name: str) -> Non
         for x in ("0.5", [1], 1j):
             with diverted(only_checked), pytest.raises(cl.ArgumentError, match=rf"\b{word}\b|needs a gradient"):
                 function(**{at: with_gradients(each) for at, each in given.items()} | {word: x})
+
+
+REFUSED: dict[str, Any] = {
+    "causal is 'left', but must be one of 'top-left', 'bottom-right'": lambda q: attention(q, q, q, causal="left"),
+    "return_lse is 3, but must be True or False": lambda q: attention(q, q, q, return_lse=3),
+    "eps is 'a', but must be a number": lambda q: rms_norm(q, q[0, 0, 0], eps="a"),
+    "out needs a gradient": lambda q: gemm(q[0, 0], q[0, 0].T, q.new_empty(2, 2).requires_grad_()),
+    "softcap is -1.0, but must be a number above 0": lambda q: attention(q, q, q, softcap=-1.0),
+    "v has dtype torch.float16, but must be bf16, as q": lambda q: attention(q, q, q.half()),
+}
+"""Calls that Python refuses, and at the end those that the operator does."""
+
+
+@pytest.mark.usefixtures("graphs_of_host")
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_refusal_in_one_whole_graph_is_told_in_our_words(words: str) -> None:
+    """Torch tells it in an error of its own, as it does any that is raised in what it traces."""
+    call = torch.compile(REFUSED[words], backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match=re.escape(words)):
+        call(torch.ones(1, 2, 2, 64, dtype=torch.bfloat16))
