@@ -8,7 +8,7 @@ import pytest
 
 import cutelite as cl
 from common import array, poisoned, to_numpy
-from cutelite.kernels.gemm import Config, Finish, gemm
+from cutelite.kernels.gemm import Config, Finish, Prepare, gemm, grouped
 from cutelite.kernels.rows import gates
 from tests.run.test_gemm import close, operand
 
@@ -132,6 +132,26 @@ def test_any_column_and_any_number_of_columns() -> None:
     np.testing.assert_allclose(to_numpy(d), right * to_numpy(kept) + to_numpy(other)[:, 1:], 1e-5, 1e-3)
     np.testing.assert_allclose(to_numpy(whole)[:, 4:69], right[:, :65], 1e-5, 1e-3)
     assert np.array_equal(to_numpy(whole)[:, 69:], to_numpy(poisoned(70, 3, dtype="float32")), equal_nan=True)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_what_is_no_function_for_a_gemm_is_refused_by_name(library: str) -> None:
+    module: Any = pytest.importorskip(library)
+    dtype: Any = module.float16
+    a, b = module.ones((64, 64), dtype=dtype), module.ones((64, 72), dtype=dtype)
+    ends = module.ones(1, dtype=module.int32)
+    for name, kind in ("finish", Finish), ("prepare", Prepare):
+        wrong = {
+            f"{name} is .*, but must be a {kind.__name__}": gates.silu,
+            f"tensors of {name}= are a .*, but must be a tuple of arrays": kind(gates.silu, a),
+            rf"tensors\[1\] of {name}= is not an array, but a float": kind(gates.silu, (a, 2.0)),
+        }
+        for message, given in wrong.items():
+            with pytest.raises(ValueError, match=message):
+                gemm(a, b, **{name: given})
+            if kind is Finish:
+                with pytest.raises(ValueError, match=message):
+                    grouped.gemm(a, b.T[None], ends, finish=given)
 
 
 def test_refusals() -> None:

@@ -16,6 +16,7 @@ from cutelite.kernels.arguments import (
     ArrayError,
     Misfit,
     check_apart,
+    instance,
     is_array,
     is_torch,
     needs_gradient,
@@ -35,6 +36,17 @@ BESIDE: dict[str, str | tuple[str, ...]] = {
 DEFAULTS = {**dict.fromkeys(FP8, "bf16"), **dict.fromkeys(BYTES, "i32")}
 """Dtype of the operands -> dtype of results, where these differ."""
 PRODUCT = ", as a @ b"
+
+
+def check_functions(finish: Any = None, prepare: Any = None) -> None:
+    """Check what is to make results, or A: what it is, and its tensors. Errors: `Misfit`, `ArrayError`."""
+    for name, given, kind in ("finish", finish, cl.Finish), ("prepare", prepare, cl.Prepare):
+        if instance(name, given, kind) is None:
+            continue
+        if not isinstance(given.tensors, tuple | list):
+            raise Misfit(f"tensors of {name}= are a {type(given.tensors).__name__}, but must be a tuple of arrays")
+        for i, tensor in enumerate(given.tensors):
+            is_array(f"tensors[{i}] of {name}=", tensor)
 
 
 def check_operands(a: Any, b: Any, precision: str | None, prepared: Any = None) -> None:

@@ -19,7 +19,6 @@ from cutelite.kernels.arguments import (
     as_number,
     check_for_hopper,
     in_words_of_caller,
-    instance,
     is_torch,
 )
 from cutelite.kernels.arrays import code_of, dtype_of, empty, has_tensor_memory
@@ -159,8 +158,9 @@ def multiply(
     early  B is complete before the previous kernel ends, as weights of few rows are: blocks begin to load it before
            that end, and L2 keeps it no longer than anything else
     """
-    arrays.check_operands(a, b, precision, instance("prepare", prepare, Prepare))
-    shape = arrays.result_shape(a, b, gate is not None or halved(instance("finish", fused.finish, Finish)))
+    arrays.check_functions(fused.finish, prepare)
+    arrays.check_operands(a, b, precision, prepare)
+    shape = arrays.result_shape(a, b, gate is not None or halved(fused.finish))
     multiplied = a if prepare is None else b
     out = empty(b, shape, arrays.DEFAULTS.get(code_of(multiplied))) if out is None else out
     arrays.check_result(multiplied, out, shape, gate is not None, fused.finish is not None)

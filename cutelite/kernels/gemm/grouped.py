@@ -30,11 +30,18 @@ from cutelite.kernels.arguments import (
     Misfit,
     check_given_apart,
     in_words_of_caller,
-    instance,
     is_array,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, strides_of
-from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, by_operator, check_written_by_tma, in_graph, of_no_columns
+from cutelite.kernels.gemm.arrays import (
+    DEFAULTS,
+    FP8,
+    by_operator,
+    check_functions,
+    check_written_by_tma,
+    in_graph,
+    of_no_columns,
+)
 from cutelite.kernels.gemm.call import bare, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem
@@ -156,7 +163,8 @@ def by_rows(
     kind: Literal["rows", "padded"], a: Any, b: Any, ends: Any, out: Any, finish: cl.Finish | None, config: Choice
 ) -> Any:  # fmt: skip
     """`gemm` or `padded`."""
-    given = instance("finish", finish, cl.Finish) or cl.Finish(sums)
+    check_functions(finish)
+    given = finish or cl.Finish(sums)
     checked = Arguments()
     checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
     checked.array("b", b, "a", "E N K")

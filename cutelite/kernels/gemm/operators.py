@@ -33,7 +33,7 @@ from cutelite.kernels.arguments import Misfit, needs_gradient, wants_operator
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.functions import by_number, settled
 from cutelite.kernels.gemm import call, grouped
-from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.gemm.arrays import DEFAULTS, check_functions
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows.operators_elements import gated_halves_backward, halves
 from cutelite.tuples import NamedTuple
@@ -62,6 +62,7 @@ def wanted(
     """
     if torch.compiler.is_dynamo_compiling():
         return True  # also those with functions, but for some that are not traced: `arrays.in_graph`
+    check_functions(finish, prepare)
     beside = [x for each in (finish, prepare) if each is not None for x in each.tensors]
     given = [x for x in (a, b, *how[:4], *beside) if x is not None]
     if not all(isinstance(x, Tensor) for x in given):

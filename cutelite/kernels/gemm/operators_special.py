@@ -28,7 +28,7 @@ from cutelite.kernels.arguments import HALVES, Misfit, check_underived, wants_op
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import call, fp8_block, mixed
 from cutelite.kernels.gemm import grouped as groups
-from cutelite.kernels.gemm.arrays import DEFAULTS
+from cutelite.kernels.gemm.arrays import DEFAULTS, check_functions
 from cutelite.kernels.gemm.operators import finish_by_operator, takes_functions
 from cutelite.kernels.rows import embedding
 
@@ -37,6 +37,7 @@ def wanted(*given: Any, out: Any, finish: cl.Finish | None) -> bool:
     """Tell whether a call goes to an operator: see `gemm.arrays.by_operator`."""
     if torch.compiler.is_dynamo_compiling():
         return True
+    check_functions(finish)
     if left_out():
         return False
     if out is not None or finish is not None:

@@ -13,11 +13,11 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import (
     Arguments,
+    Misfit,
     as_number,
     check_underived,
     in_words_of_caller,
     instance,
-    is_array,
     is_torch,
     one_of,
     results,
@@ -326,10 +326,10 @@ def sort(index: Any, experts: int) -> Sorted:
     Gives    `Sorted`. Rows after the last end are not written
     Errors   `cl.ArgumentError` for other arrays and numbers
     """
-    is_array("index", index)
-    kind, experts = INDICES.get(code_of(index)), as_number("experts", experts, whole=True)
-    if kind is None or len(index.shape) != 2 or not 1 <= experts <= MOST_EXPERTS:
-        raise cl.ArgumentError(f"index is {index.dtype} of shape {tuple(index.shape)}, for {experts} experts")
+    Arguments().array("index", index, tuple(INDICES), "T K")
+    kind, experts = INDICES[code_of(index)], as_number("experts", experts, whole=True)
+    if not 1 <= experts <= MOST_EXPERTS:
+        raise Misfit(f"experts is {experts}, but must be 1 to {MOST_EXPERTS}")
     tokens, k = index.shape
     pairs = tokens * k
     rows, place, ends = (empty(index, shape, "i32") for shape in ((pairs,), (tokens, k), (experts,)))
