@@ -72,6 +72,8 @@ def readable(x: Any, taken: int) -> bool:
     if isinstance(x, partial):
         parts = (*x.args, *x.keywords.values())
         return all(_is_plain(each) for each in parts) and readable(x.func, taken + len(parts))
+    if isinstance(x, MethodType):
+        return readable(x.__func__, taken + 1)
     return type(x) is FunctionType and _has_cells(x, taken) and _is_readable(x)
 
 
@@ -115,7 +117,7 @@ def _kind_of(x: Any) -> str:
     if isinstance(x, Enum | torch.dtype | torch.device | type | ModuleType | BuiltinFunctionType):
         return "constant"
     apart = isinstance(x, MethodType) or hasattr(x, "__len__") or hasattr(x, "__array_interface__")
-    return "" if apart else "object"
+    return "" if apart and type(x) is not dict else "object"
 
 
 @torch.compiler.assume_constant_result
@@ -156,6 +158,9 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
         return "tuple" if type(x) is tuple else "list", tuple(_form(each, tensors) for each in x)
     if hasattr(type(x), "__dataclass_fields__"):
         return "record", type(x), tuple(_form(getattr(x, name), tensors) for name in _fields(type(x)))
+    if isinstance(x, MethodType):
+        id(x.__self__)  # is guarded
+        return "method", _form(x.__func__, tensors), _keep_owner(x.__self__)
     if isinstance(x, FunctionType):
         number, paths = _keep(x)
         for kind, path in paths:
@@ -204,6 +209,16 @@ def _reached(x: Any, path: Path) -> Any:
         else:
             x = x[which]
     return x
+
+
+@torch.compiler.assume_constant_result
+def _keep_owner(x: Any) -> int:
+    """Keep the object that a method is bound to. Return its number."""
+    with _lock:
+        number = _known.setdefault(fingerprint.Same(x), len(_kept))
+        if number == len(_kept):
+            _kept.append(Kept(x, 0))
+    return number
 
 
 @torch.compiler.assume_constant_result
@@ -293,6 +308,8 @@ def _made(form: tuple[Any, ...], tensors: Iterator[Tensor]) -> Any:
         function = _made(parts[0], tensors)
         named = {name: _made(each, tensors) for name, each in parts[2]}
         return partial(function, *(_made(each, tensors) for each in parts[1]), **named)
+    if kind == "method":
+        return MethodType(_made(parts[0], tensors), _kept[parts[1]].function)
     if kind in ("tuple", "list"):
         return (tuple if kind == "tuple" else list)([_made(each, tensors) for each in parts[0]])
     if kind == "record":

@@ -23,7 +23,7 @@ Taken = Callable[[dict[str, Any]], bool]
 
 IN_NO_GRAPH = (
     "no operator takes these arguments: a function that was made in compiled code and captured something (pass a "
-    "functools.partial of one from outside), a method, out= (cutelite's docs, interop.md: Functions in the graph)"
+    "functools.partial of one from outside), out= (cutelite's docs, interop.md: Functions in the graph)"
 )
 """What torch says of a call that breaks the graph."""
 

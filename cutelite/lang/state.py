@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
-from cutelite.lang.promotion import holds_literal
+from cutelite.lang.promotion import holds_literal, is_tensor
 from cutelite.lang.tables import globals_of, held_by, names_of
 
 ATOMS = frozenset({bool, int, float, str, bytes, type(None)})
@@ -62,10 +62,10 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
         yield kind, x.hex() if kind is float else x
     elif isinstance(x, FunctionType | MethodType | partial):
         yield from _of_function(x, seen)
+    elif holds_literal(x):
+        yield kind, (0 if x.is_inference() else x._version, id(x)) if is_tensor(kind) else str(x)
     elif isinstance(x, ModuleType) or hasattr(kind, "__dlpack__") or (id(x), names) in seen:
         return
-    elif holds_literal(x):
-        yield kind, str(x)
     else:
         seen.add((id(x), names))
         if isinstance(x, dict | list | tuple | set) and len(x) <= MOST:

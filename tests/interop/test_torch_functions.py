@@ -135,6 +135,41 @@ def test_functions_and_lists_that_functions_hold_are_told_apart() -> None:
         assert torch.equal(compiled(*given), scored(*given))
 
 
+class Biased(torch.nn.Module):  # type: ignore[misc]
+    """A score modification by a method, which reads a number of its object and of a dict."""
+
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.by, self.known = by, {"factor": by}
+
+    def mod(self, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score * self.by + kv_idx * self.known["factor"]
+
+    def forward(self, q: Any, k: Any, v: Any) -> Any:
+        return scored(q, k, v, self.mod)
+
+
+def test_methods_and_dicts_are_in_the_graph_and_read_when_it_runs() -> None:
+    model, known = Biased(0.5), {"factor": 2.0}
+    compiled, graphs = made("aot_eager", model)
+    alike(model, compiled, operands())
+    count = len(graphs)
+    model.known["factor"] = 3.0
+    alike(model, compiled, operands())
+    assert len(graphs) == count == 1
+
+    def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score * known["factor"]
+
+    compiled, graphs = made("aot_eager", scored)
+    first, other = Biased(2.0), Biased(0.25)
+    for each, again in (first.mod, 1), (other.mod, 2), (first.mod, 2), (mod, 3), (partial(mod), 4):
+        assert torch.equal(compiled(*operands(), each), scored(*operands(), each))
+        assert len(graphs) == again
+    for known in {"factor": 5.0}, {"factor": 6.0}:  # noqa: B007  the function's variable
+        assert torch.equal(compiled(*operands(), mod), scored(*operands(), mod))
+
+
 def test_functions_made_in_the_graph() -> None:
     def call(q: Any, k: Any, v: Any, slopes: Any) -> Any:
         mod = partial(by_more, slopes=slopes * 2, end=q.shape[1])
@@ -213,17 +248,12 @@ def test_what_cannot_be_in_the_graph_breaks_it() -> None:
         own = slopes * 2
         return attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score + own[h])
 
-    class Method:
-        def mod(self, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-            return score * 0.5
-
     def in_place(q: Any, k: Any, v: Any, _: Any) -> Any:
         return attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score + SLOPES[h])
 
-    known = {"factor": 2.0}
+    known = np.array([2.0])
     every: tuple[tuple[Callable[..., Any], Any], ...] = (
-        (call, SLOPES), (in_place, 0), (scored, Method().mod),
-        (scored, lambda score, b, h, q_idx, kv_idx: score * known["factor"]),
+        (call, SLOPES), (in_place, 0), (scored, lambda score, b, h, q_idx, kv_idx: score * known[0]),
     )  # fmt: skip
     for function, more in every:
         torch._dynamo.reset()

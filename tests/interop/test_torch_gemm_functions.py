@@ -25,7 +25,7 @@ from tests.interop.test_torch_functions import alike, made
 
 pytestmark = pytest.mark.usefixtures("graphs_of_host")
 ROWS, COLUMNS, DEPTH = 40, 72, 64
-FACTOR = torch.tensor(2.0, requires_grad=True)
+FACTOR, SCALE = torch.tensor(2.0, requires_grad=True), torch.tensor(1.0)
 ENDS, COUNTS = (torch.tensor(x, dtype=torch.int32) for x in ((15, 40), (3, 8)))
 
 
@@ -237,6 +237,18 @@ def test_a_captured_number_counts_by_its_value(kind: Any, monkeypatch: pytest.Mo
     assert all(map(torch.equal, first, steps()))
     assert [each.cache_info().currsize for each in caches] == sizes
     assert (len(torch_functions._kept), len(torch_functions._forms)) == kept
+
+
+def by_scale(x: Any) -> Any:
+    return x * SCALE
+
+
+def test_a_number_in_a_tensor_of_a_module_may_change() -> None:
+    a, b = random(8, DEPTH), random(DEPTH, DEPTH)
+    for value in 2.0, 4.0:
+        SCALE.fill_(value)
+        assert torch.equal(elementwise(by_scale, (a,))[0], a * value)
+        assert torch.equal(gemm(a, b, activation=by_scale), gemm(a, b, alpha=value))
 
 
 def test_a_captured_tensor_that_needs_a_gradient() -> None:
