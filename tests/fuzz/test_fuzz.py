@@ -1,6 +1,8 @@
 """Random kernels, and every operation by itself: NumPy, the simulator and a GPU agree. `make fuzz` runs many more."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -54,114 +56,54 @@ def test_operations_on_a_gpu(n: int) -> None:
     assert not cases.wrongs(PROGRAMS[n], inputs_of(PROGRAMS[n], n), f"operations {n}", run)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_random_kernels(seed: int) -> None:
-    assert not cases.mistakes(seed)
+Table = dict[str, tuple[Callable[[int], list[str]], Iterable[int]]]
+"""By name: what is wrong at a seed, and the seeds."""
+
+
+def drawn(table: Table) -> Any:
+    """Parametrise by name and seed."""
+    pairs = [(name, seed) for name, (_, seeds) in table.items() for seed in seeds]
+    return pytest.mark.parametrize(("name", "seed"), pairs, ids=[f"{name} {seed}" for name, seed in pairs])
+
+
+def of(**way: bool) -> Callable[[int], list[str]]:
+    return partial(cases.mistakes, way=cases.Way(**way))
+
+
+SIMULATED: Table = {
+    "kernels": (of(), range(12)),
+    "expressions": (of(straight=True), range(4)),
+    "functions of Python": (of(python=True), range(20)),
+    "signatures": (signatures.mistakes, range(16)),
+    "programs": (sequences.mistakes, range(6)),
+    "boxes": (boxes.mistakes, range(24)),
+    "accesses": (accesses.mistakes, range(10)),
+    "products": (products.mistakes, (0, 4, 5, 6, 9, 10, 20, 40)),  # others take some seconds each
+    "rings": (rings.mistakes, range(4)),
+    "races": (orders.mistakes, range(24)),
+    "mistakes at a line": (misuse.mistakes, range(24)),
+}
+ON_A_GPU: Table = {
+    "kernels": (of(gpu=True), range(200)),
+    "expressions": (of(straight=True, simulator=False, gpu=True), range(40)),
+    "functions of Python": (of(python=True, simulator=False, gpu=True), range(60)),
+    "signatures": (partial(signatures.mistakes, gpu=True), range(40)),
+    "programs": (partial(sequences.mistakes, gpu=True), range(30)),
+    "boxes": (partial(boxes.mistakes, gpu=True), range(60)),
+    "accesses": (partial(accesses.mistakes, gpu=True), range(40)),
+    "products": (partial(products.mistakes, gpu=True), range(60)),
+    "rings": (partial(rings.mistakes, gpu=True), range(40)),
+}
+
+
+@drawn(SIMULATED)
+def test_nothing_random_goes_wrong(name: str, seed: int) -> None:
+    assert not SIMULATED[name][0](seed)
 
 
 @pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(200))
-def test_random_kernels_on_a_gpu(seed: int) -> None:
-    assert not cases.mistakes(seed, cases.Way(gpu=True))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_expressions(seed: int) -> None:
-    assert not cases.mistakes(seed, cases.Way(straight=True))
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_expressions_on_a_gpu(seed: int) -> None:
-    assert not cases.mistakes(seed, cases.Way(straight=True, simulator=False, gpu=True))
-
-
-PYTHON = cases.Way(python=True)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_functions_are_what_cpython_makes_of_them(seed: int) -> None:
-    assert not cases.mistakes(seed, PYTHON)
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(60))
-def test_random_functions_on_a_gpu(seed: int) -> None:
-    assert not cases.mistakes(seed, PYTHON._replace(simulator=False, gpu=True))
-
-
-@pytest.mark.parametrize("first", [0, 8])
-def test_kernels_of_random_signatures_find_what_they_are_given(first: int) -> None:
-    assert not [said for seed in range(first, first + 8) for said in signatures.mistakes(seed)]
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_signatures_on_a_gpu(seed: int) -> None:
-    assert not signatures.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_random_programs_do_what_their_launches_say(seed: int) -> None:
-    assert not sequences.mistakes(seed)
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(30))
-def test_random_programs_on_a_gpu(seed: int) -> None:
-    pytest.importorskip("torch")
-    assert not sequences.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("first", [0, 12])
-def test_random_boxes_land_where_they_should(first: int) -> None:
-    assert not [said for seed in range(first, first + 12) for said in boxes.mistakes(seed)]
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(60))
-def test_random_boxes_on_a_gpu(seed: int) -> None:
-    assert not boxes.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("first", [0, 5])
-def test_random_accesses_find_what_was_stored(first: int) -> None:
-    assert not [said for seed in range(first, first + 5) for said in accesses.mistakes(seed)]
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_accesses_on_a_gpu(seed: int) -> None:
-    assert not accesses.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("seed", [0, 4, 5, 6, 9, 10, 20, 40])  # others take some seconds each
-def test_random_products(seed: int) -> None:
-    assert not products.mistakes(seed)
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(60))
-def test_random_products_on_a_gpu(seed: int) -> None:
-    assert not products.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_rings(seed: int) -> None:
-    assert not rings.mistakes(seed)
-
-
-@pytest.mark.sm(90)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_rings_on_a_gpu(seed: int) -> None:
-    assert not rings.mistakes(seed, gpu=True)
-
-
-@pytest.mark.parametrize("first", [0, 12])
-def test_random_races_are_found_and_nothing_else(first: int) -> None:
-    assert not [said for seed in range(first, first + 12) for said in orders.mistakes(seed)]
-
-
-@pytest.mark.parametrize("first", [0, 12])
-def test_random_mistakes_are_told_at_a_line(first: int) -> None:
-    assert not [said for seed in range(first, first + 12) for said in misuse.mistakes(seed)]
+@drawn(ON_A_GPU)
+def test_nothing_random_goes_wrong_on_a_gpu(name: str, seed: int) -> None:
+    if name == "programs":
+        pytest.importorskip("torch")
+    assert not ON_A_GPU[name][0](seed)
