@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -60,7 +59,7 @@ Table = dict[str, tuple[Callable[[int], list[str]], Iterable[int]]]
 """By name: what is wrong at a seed, and the seeds."""
 
 
-def drawn(table: Table) -> Any:
+def drawn(table: Table) -> pytest.MarkDecorator:
     """Parametrise by name and seed."""
     pairs = [(name, seed) for name, (_, seeds) in table.items() for seed in seeds]
     return pytest.mark.parametrize(("name", "seed"), pairs, ids=[f"{name} {seed}" for name, seed in pairs])
