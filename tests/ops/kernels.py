@@ -18,7 +18,7 @@ from cutelite.layout import Layout
 from cutelite.ops.control import Ret
 from cutelite.ops.parameters import kinds
 from cutelite.target import Target
-from tests.places import on_device
+from tests.places import gpu
 from tests.sim import strict
 
 HOPPER = Target.parse("sm_90a")
@@ -78,9 +78,12 @@ def run_gpu(
     parameters = rt.Parameters(function.layout)
     shape = (cluster, 1, 1) if cluster > 1 else None
     config = rt.LaunchConfig((grid, 1, 1), (block, 1, 1), shape, artifact.dynamic_smem)
-    with on_device(arrays) as there:
+
+    def launch(*there: rt.DeviceArray) -> None:
         parameters.write([array.pointer for array in there])
         rt.launch(function, config, parameters, sync=True)
+
+    gpu(launch, *arrays)
     return ""
 
 
