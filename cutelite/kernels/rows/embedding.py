@@ -86,7 +86,7 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     Gives   (..., n)
     """
     if (found := derived(table, places, out=out)) is not None:
-        return found.embedding(table, places, padding)
+        return found.embedding(table, places, padding=padding)
     rows, m = Rows(table, "table", most=None), count(places)
     if len(table.shape) != 2 or (m and not table.shape[0]):
         raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n), with words for places")

@@ -16,23 +16,29 @@ from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import embedding as tables
-from cutelite.kernels.rows import gates, norm, on_jax, on_jax_elements, on_jax_numbers
+from cutelite.kernels.rows import gates, norm, on_jax, on_jax_numbers
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import IN_ORDER, activated, gated
-from cutelite.kernels.rows.on_jax_elements import elementwise, made_with_gradients, transposed
-from cutelite.kernels.rows.on_jax_numbers import argmax, cumsum, histogram, reduced, top_k
+from cutelite.kernels.rows.on_jax import IN_ORDER, activated, gated, rope, softmax
+from cutelite.kernels.rows.on_jax_elements import elementwise, made_with_gradients, rope_tables, transposed
+from cutelite.kernels.rows.on_jax_numbers import (
+    argmax,
+    cumsum,
+    embedding,
+    histogram,
+    quantise,
+    reduced,
+    sample,
+    top_k,
+)
+from cutelite.kernels.rows.on_jax_numbers import sort as sort_with
 
 __all__ = (
-    "activated", "argmax", "cumsum", "elementwise", "gated", "histogram", "made_with_gradients", "reduced", "top_k",
-    "transposed",
+    "activated", "argmax", "cumsum", "elementwise", "embedding", "gated", "histogram", "made_with_gradients",
+    "quantise", "reduced", "rope", "rope_tables", "sample", "softmax", "sort_with", "top_k", "transposed",
 )  # fmt: skip
 fixed = jax.lax.stop_gradient
-
-
-def softmax(x: Any, log: bool) -> Any:
-    return on_jax.softmax(x, log=log)
 
 
 def softmax_backward(dy: Any, y: Any, log: bool) -> Any:
@@ -109,23 +115,11 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str) -> Any:
     return on_jax.gate_gradients(activation, (gate, up), dy)[0]
 
 
-def rope(q: Any, k: Any, cosines: Any, sines: Any, positions: Any, interleaved: bool, inverse: bool) -> tuple[Any, Any]:
-    return on_jax.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse)
-
-
-def rope_tables(positions: Any, frequencies: Any, dtype: str, scale: float) -> tuple[Any, Any]:
-    return on_jax_elements.rope_tables(positions, frequencies, dtype, scale=scale)
-
-
 def rope_append(*given: Any) -> Any:
     raise Misfit(
         "keys, values and length are changed, and JAX's arrays are never written: call rope_append of "
         "cutelite.kernels.rows.on_jax_elements, which gives them anew"
     )
-
-
-def embedding(table: Any, places: Any, padding: int) -> Any:
-    return on_jax_numbers.embedding(table, places, padding=padding)
 
 
 def embedding_backward(dy: Any, places: Any, words: int, padding: int) -> Any:
@@ -135,18 +129,6 @@ def embedding_backward(dy: Any, places: Any, words: int, padding: int) -> Any:
 
 def _checked_places(places: Any, **given: Any) -> None:
     tables.embedding_backward(places=on_jax.whole("places", places), **given)
-
-
-def sort_with(x: Any, values: Any, descending: bool) -> tuple[Any, Any]:
-    return on_jax_numbers.sort(x, values, descending=descending)
-
-
-def sample(x: Any, chances: Any, temperature: float, top_k: int, top_p: float) -> Any:
-    return on_jax_numbers.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
-
-
-def quantise(x: Any, block: int, up: Any, activation: str, dtype: str) -> tuple[Any, Any]:
-    return on_jax_numbers.quantise(x, block=block, up=up, activation=activation, dtype=dtype)
 
 
 def transposed_blocks(x: Any, dtype: str) -> tuple[Any, Any]:

@@ -164,7 +164,7 @@ def rope(
     """
     if (operators := derived(q, k, cosines, sines, positions, out=out)) is not None:
         beside = q[..., :1, :] if k is None else k  # the operator turns two
-        made_q, made_k = operators.rope(q, beside, cosines, sines, positions, interleaved, inverse)
+        made_q, made_k = operators.rope(q, beside, cosines, sines, positions, interleaved=interleaved, inverse=inverse)
         return made_q, None if k is None else made_k
     check(q, k, cosines, sines, positions)
     turned, n, half = [q] if k is None else [q, k], int(q.shape[-1]), int(cosines.shape[-1])

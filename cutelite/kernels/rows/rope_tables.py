@@ -55,7 +55,7 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
     if (made := derived(positions, frequencies, out=out)) is not None:
         one_of("dtype", dtype, FLOATS)
         kind = dtype if is_jax(frequencies) else empty(frequencies, (0,), dtype).dtype
-        return made.rope_tables(positions, frequencies, kind, as_number("scale", scale))
+        return made.rope_tables(positions, frequencies, kind, scale=as_number("scale", scale))
     given = Arguments()
     given.array("positions", positions, PLACES, "...")
     given.array("frequencies", frequencies, "f32", "N/2")

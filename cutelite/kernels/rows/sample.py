@@ -175,7 +175,8 @@ def sample(
     Errors       `cl.ArgumentError` for other arrays and numbers
     """
     if (made := derived(x, chances, out=out)) is not None:
-        return made.sample(x, chances, as_number("temperature", temperature), top_k, as_number("top_p", top_p))
+        numbers = {"temperature": as_number("temperature", temperature), "top_p": as_number("top_p", top_p)}
+        return made.sample(x, chances, top_k=top_k, **numbers)
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     Arguments().array("chances", chances, "f32", leading)
     if not rows.n:

@@ -194,14 +194,14 @@ def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     Errors   `cl.ArgumentError` for other arrays
     """
     made = derived(x, out=out)
-    return apply(x, out, False, how) if made is None else made.softmax(x, False)
+    return apply(x, out, False, how) if made is None else made.softmax(x, log=False)
 
 
 @in_words_of_caller
 def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the logarithm of softmax over the last mode. Arguments as for `softmax`."""
     made = derived(x, out=out)
-    return apply(x, out, True, how) if made is None else made.softmax(x, True)
+    return apply(x, out, True, how) if made is None else made.softmax(x, log=True)
 
 
 @untraced

@@ -219,7 +219,7 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
             f"{', '.join(KEYS)}, and values as many elements of {', '.join(VALUES)}"
         )
     if (found := derived(x, values, out=out)) is not None:
-        return Sorted(*found.sort_with(x, values, descending))
+        return Sorted(*found.sort_with(x, values, descending=descending))
     shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
     wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
