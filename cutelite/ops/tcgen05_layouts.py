@@ -13,7 +13,7 @@ from typing import Any
 
 from cutelite.ir.contract import np
 from cutelite.ir.simulation import Array
-from cutelite.ir.types import Scalar, Tensor
+from cutelite.ir.types import Scalar, Tensor, f32
 from cutelite.layout import Layout, cosize, flatten_to_tuple, is_static, static_value
 from cutelite.ops.wgmma_sparse import kept_of
 from cutelite.records import dataclass
@@ -454,18 +454,16 @@ def metadata_layout(
     return Layout((rows, 8 * steps), (lane, 1)) if dense else Layout(((16, 4), 8 * steps), ((lane, far), 1))
 
 
-def metadata_cells(two_rows: bool, rows: int = LANES, folds: int = 1, fold: int = 0) -> Array:
+@lru_cache
+def metadata_cells(elem: Scalar, rows: int = LANES, folds: int = 1, fold: int = 0) -> Array:
     """Return the (lane, column, byte) of the metadata of one instruction: an array (rows, bytes of a row, 3).
 
     fold  the part of the accumulator's columns: each part has a copy of the metadata
     """
-    row, byte = np.arange(rows)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
-    first = row // 16 * (16 if rows == LANES or folds > 1 else WARP_LANES) + fold * rows
-    if two_rows:
-        lane, column, at = first + row % 8 + byte // 2 * 8, 0 * byte, row // 8 % 2 * 2 + byte % 2
-    else:
-        lane, column, at = first + row % 16, byte // SCALES_OF_CELL, byte % SCALES_OF_CELL
-    return np.stack(np.broadcast_arrays(lane, column, at), axis=-1)
+    layout = metadata_layout(elem, 1, rows=rows, folds=folds)
+    at = layout(np.arange(rows)[:, None], np.arange(METADATA_BYTES[interleaved(elem)]))
+    cell, byte = np.divmod(at, SCALES_OF_CELL)
+    return np.stack([(cell >> LANE_SHIFT) + fold * rows, cell & (1 << LANE_SHIFT) - 1, byte], axis=-1)
 
 
 def compressed_rows(a: Any, elem: Scalar) -> tuple[Array, Array]:
@@ -641,27 +639,25 @@ def folds_of(m: int, cta_group: int = 1, ws: bool = False, sparse: bool = False)
 def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Array:
     """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
 
-    128 rows of a block lie in its 128 lanes, 64 rows in the first half of each warp's 32. In a pair, each block has
-    half of the rows. With 64 rows each and a dense A, they lie in lanes 0 to 63 and the second half of the columns in
-    lanes 64 to 127; with a sparse A, as in a single block. With `ws`, 64 rows have half of the columns, and 32 rows a
-    quarter, in each group of lanes, one group below the other.
-
-    Source  PTX ISA: tcgen05.mma, data path layouts A to G
+    In a pair, each block has half of the rows, as `accumulator_layout` says.
     """
-    row, column = np.arange(m)[:, None], np.arange(n)[None, :]
-    rows, folds = m // cta_group, folds_of(m, cta_group, ws, sparse)
-    rank, lane = row // rows, row % rows
-    if folds > 1:
-        lane, column = lane + column // (n // folds) * rows, column % (n // folds)
-    elif rows < LANES:
-        lane = lane % 16 + lane // 16 * WARP_LANES
-    return np.stack(np.broadcast_arrays(rank, lane, column), axis=-1)
+    rank, row = np.divmod(np.arange(m)[:, None], m // cta_group)
+    at = accumulator_layout(m, n, f32, cta_group, ws, sparse)(row, np.arange(n))
+    return np.stack(np.broadcast_arrays(rank, at >> LANE_SHIFT, at & (1 << LANE_SHIFT) - 1), axis=-1)
 
 
 def accumulator_layout(
     m: int, n: int, elem: Scalar, cta_group: int = 1, ws: bool = False, sparse: bool = False
 ) -> Layout:
-    """Return the layout of one block's part of an (m, n) accumulator: strides in elements, an element in a column."""
+    """Return the layout of one block's part of an (m, n) accumulator: strides in elements, an element in a column.
+
+    128 rows of a block lie in its 128 lanes, 64 rows in the first half of each warp's 32. In a pair with 64 rows each
+    and a dense A, they lie in lanes 0 to 63 and the second half of the columns in lanes 64 to 127; with a sparse A, as
+    in a single block. With `ws`, 64 rows have half of the columns, and 32 rows a quarter, in each group of lanes, one
+    group below the other.
+
+    Source  PTX ISA: tcgen05.mma, data path layouts A to G
+    """
     per = per_cell(elem)
     lane = per << LANE_SHIFT
     rows, folds = m // cta_group, folds_of(m, cta_group, ws, sparse)
@@ -706,18 +702,8 @@ def cells(shape: str, repeats: int) -> Array:
     Source  PTX ISA: tcgen05.ld, figures of the shapes
     """
     one = SHAPES[shape]
-    t = np.arange(32)[:, None]
-    r = np.arange(one.registers * repeats)[None, :]
-    if shape == "32x32b":
-        lane, column = t + 0 * r, r + 0 * t
-    elif shape == "16x32bx2":
-        lane, column = t % 16 + 0 * r, r + 0 * t
-    else:
-        i, repeat = r % one.registers, r // one.registers
-        if shape == "16x64b":
-            lane, column = t // 4 + 8 * (t % 2), t // 2 % 2 + 2 * repeat
-        elif shape == "16x128b":
-            lane, column = t // 4 + 8 * i, t % 4 + 4 * repeat
-        else:
-            lane, column = t // 4 + 8 * (i // 2), t % 4 * 2 + i % 2 + 8 * repeat
+    t, r = np.arange(32)[:, None], np.arange(one.registers * repeats)
+    column, lane = (
+        (r, t % one.lanes) if shape == "16x32bx2" else np.divmod(transfer_layout(shape, repeats)(t, r), one.lanes)
+    )
     return np.stack(np.broadcast_arrays(lane, column), axis=-1)

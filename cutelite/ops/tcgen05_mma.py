@@ -322,7 +322,7 @@ class Product(OfTensorMemory):
     def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...], fold: int) -> Array:
         """Return the four bits of each group of A in a step, for one part of the sums: (rows of the pair, groups)."""
         machine, parts = lanes.machine, []
-        cells = layouts.metadata_cells(layouts.interleaved(self.elem_a), self.m // self.cta_group, self.folds, fold)
+        cells = layouts.metadata_cells(self.elem_a, self.m // self.cta_group, self.folds, fold)
         column, selector = self.metadata_at(step)
         where = machine.tmem.place(lanes, address + column + selector, cells[..., 0], cells[..., 1])
         for rank in ranks:

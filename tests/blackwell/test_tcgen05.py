@@ -13,7 +13,7 @@ import cutelite as cl
 from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
 from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
-from cutelite.ops.tcgen05_layouts import accumulator_cells, accumulator_layout, cells
+from cutelite.ops.tcgen05_layouts import accumulator_cells, cells
 from tests.blackwell.pieces import barrier, finished, integers, product, write
 from tests.hopper.test_wgmma import DTYPES, k_major
 
@@ -80,23 +80,25 @@ def test_lanes_that_are_disabled_are_left_as_they_are() -> None:
 
 # Layouts.
 
-FLOAT: Any = f32
 
-
-def test_an_accumulator_lies_where_its_layout_says() -> None:
-    """The tensor's layout and the table of the ISA's data paths, element by element."""
-    for m, n, group, of in (
-        (128, 16, 1, ""), (64, 8, 1, "sparse"), (256, 32, 2, "sparse"), (128, 32, 2, ""), (128, 32, 2, "sparse"),
-        (128, 64, 1, "ws"), (64, 64, 1, "ws"), (32, 64, 1, "ws"),
-    ):  # fmt: skip
-        how: Any = {"cta_group": group, **({of: True} if of else {})}
-        table, layout = accumulator_cells(m, n, **how), accumulator_layout(m, n, FLOAT, **how)
-        for i in range(m // group):
-            for j in range(n):
-                assert layout(i, j) == table[i, j, 1] << 16 | table[i, j, 2], (m, n, group, i, j)
-        assert np.array_equal(
-            table[..., 0] * m // group, np.arange(m)[:, None] // (m // group) * m // group + 0 * table[..., 0]
-        )
+@pytest.mark.parametrize(
+    ("m", "how", "known"),
+    [
+        # row, column -> block, lane, column: PTX ISA, figures of the data paths
+        (128, {}, {(0, 0): (0, 0, 0), (127, 15): (0, 127, 15)}),
+        (64, {"sparse": True}, {(15, 0): (0, 15, 0), (16, 0): (0, 32, 0), (63, 15): (0, 111, 15)}),
+        (256, {"cta_group": 2, "sparse": True}, {(127, 0): (0, 127, 0), (128, 0): (1, 0, 0), (255, 15): (1, 127, 15)}),
+        (128, {"cta_group": 2}, {(63, 7): (0, 63, 7), (0, 8): (0, 64, 0), (64, 0): (1, 0, 0), (127, 15): (1, 127, 7)}),
+        (128, {"cta_group": 2, "sparse": True}, {(16, 8): (0, 32, 8), (63, 15): (0, 111, 15), (64, 0): (1, 0, 0)}),
+        (128, {"ws": True}, {(127, 15): (0, 127, 15)}),
+        (64, {"ws": True}, {(63, 7): (0, 63, 7), (0, 8): (0, 64, 0), (63, 15): (0, 127, 7)}),
+        (32, {"ws": True}, {(31, 3): (0, 31, 3), (0, 4): (0, 32, 0), (31, 15): (0, 127, 3)}),
+    ],
+)  # fmt: skip
+def test_an_accumulator_lies_where_the_figures_have_it(m: int, how: dict[str, Any], known: dict[Any, Any]) -> None:
+    table = accumulator_cells(m, 16, **how)
+    assert {at: tuple(table[at].tolist()) for at in known} == known
+    assert len(np.unique(table.reshape(-1, 3), axis=0)) == 16 * m, "every element has a cell"
 
 
 @pytest.mark.parametrize(
