@@ -30,6 +30,9 @@ class MmaOp:
     threads: ClassVar[int] = 1
     a_in_memory: ClassVar[bool] = False
     b_in_memory: ClassVar[bool] = False
+    a_dtype: Any
+    b_dtype: Any
+    acc_dtype: Any
 
     @property
     def sparse(self) -> bool:
@@ -57,7 +60,8 @@ class MmaOp:
 
     def dtype_of(self, operand: str) -> DType:
         """Return the type of an operand's elements in memory and registers."""
-        raise NotImplementedError
+        dtypes: dict[str, DType] = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}
+        return dtypes[operand]
 
     def layout_tv(self, operand: str) -> Layout:
         """Return the layout of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
@@ -142,7 +146,7 @@ class WarpMmaOp(MmaOp):
         name = self.a_dtype.name
         if self.sparse:
             return ops.mma_sparse.FORMS.get(name) if m in (None, ops.mma_sparse.ROWS) and not self.packed else None
-        return ops.mma_packed.form_of(name, m) if self.packed else ops.mma.form_of(name, m)
+        return ops.mma.form_of(name, m, ops.mma_packed.every_form() if self.packed else None)
 
     @property
     def packed(self) -> bool:
@@ -170,7 +174,7 @@ class WarpMmaOp(MmaOp):
         return form.m, form.n, self.k or form.k[-1]
 
     def dtype_of(self, operand: str) -> DType:
-        dtype = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+        dtype: Any = super().dtype_of(operand)
         return u32 if isinstance(dtype, Packed) else dtype
 
     def layout_tv(self, operand: str) -> Layout:
@@ -230,9 +234,6 @@ class WarpgroupMmaOp(MmaOp):
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
         return wgmma_layouts.M, self.n, wgmma_layouts.k_of(self.a_dtype, self.sparse)
-
-    def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
 
     def layout_tv(self, operand: str) -> Layout:
         if operand == "C":
@@ -321,10 +322,6 @@ class Tcgen05MmaOp(TensorMmaOp):
     def shape_mnk(self) -> tuple[int, int, int]:
         return self.m, self.n, tcgen05_layouts.STEP_BYTES * (2 if self.sparse else 1) // self.a_dtype.bytes
 
-    def dtype_of(self, operand: str) -> DType:
-        found: DType = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
-        return found
-
 
 DEEP_NUMBERS = 768
 """The extent along K, in 4-bit numbers, of 8 instructions of 96: three whole blocks of 128 bytes."""
@@ -356,6 +353,7 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
     sparse: bool = False
     m: int | None = None
     k: Literal[64, 96] = 64
+    acc_dtype = f32
 
     def __post_init__(self) -> None:
         kind = tcgen05_layouts.SCALED_KINDS.get(self.kind)
@@ -390,7 +388,3 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
 
     def packing(self, operand: str, mode: int) -> int:
         return super().packing(operand, mode) * (self.per_byte if mode == 2 else 1)
-
-    def dtype_of(self, operand: str) -> DType:
-        found: DType = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": f32}[operand]
-        return found

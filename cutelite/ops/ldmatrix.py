@@ -17,6 +17,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
 from cutelite.layout import Layout
 from cutelite.ops.address import address
+from cutelite.ops.wgmma_layouts import places
 from cutelite.target.targets import WARP
 
 if TYPE_CHECKING:
@@ -49,10 +50,7 @@ def fragment(elem: Scalar, count: int, transpose: bool) -> Layout:
 @lru_cache
 def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
     """Return the places of each thread's bytes in the matrices, (32, values, bytes of an element)."""
-    layout = fragment(elem, count, transpose)
-    values = 4 // elem.bytes * count
-    index = np.array([[layout(t, v) for v in range(values)] for t in range(WARP)])
-    return index[..., None] * elem.bytes + np.arange(elem.bytes)
+    return places(fragment(elem, count, transpose))[..., None] * elem.bytes + np.arange(elem.bytes)
 
 
 @lru_cache
@@ -187,11 +185,6 @@ class MoveMatrix(Op):
     def simulate(self, lanes: Lanes) -> None:
         held = lanes.warps(lanes.get(self.a))
         matrices = np.empty((len(held), 64), held.dtype)
-        matrices[:, _elements(False)] = held
-        lanes.define(matrices[:, _elements(True)].reshape(-1, 2))
-
-
-@lru_cache
-def _elements(transpose: bool) -> Array:
-    layout = fragment(u16, 1, transpose)
-    return np.array([[layout(t, v) for v in range(2)] for t in range(WARP)])
+        rows, columns = (places(fragment(u16, 1, transpose)) for transpose in (False, True))
+        matrices[:, rows] = held
+        lanes.define(matrices[:, columns].reshape(-1, 2))

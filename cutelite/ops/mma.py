@@ -6,8 +6,9 @@ element of A, B and of C and D. Verifier, simulator, partitioning and documentat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
@@ -16,6 +17,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
+from cutelite.ops.wgmma_layouts import places
 from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 
@@ -63,14 +65,13 @@ OTHERS: dict[str, Form] = {
 
 def every_form() -> Iterator[tuple[str, Form]]:
     """Yield all forms, each with the type of A."""
-    yield from FORMS.items()
-    yield from OTHERS.items()
+    return chain(FORMS.items(), OTHERS.items())
 
 
-def form_of(elem: str, m: int | None = None) -> Form | None:
+def form_of(elem: str, m: int | None = None, forms: Iterable[tuple[str, Form]] | None = None) -> Form | None:
     """Return the form for the type of A, with the extent m of the accumulator; None without one."""
-    found = [form for name, form in every_form() if name == elem and m in (None, form.m)]
-    return found[0] if found else None
+    each = every_form() if forms is None else forms
+    return next((form for name, form in each if name == elem and m in (None, form.m)), None)
 
 
 def known(forms: dict[str, Form]) -> str:
@@ -117,13 +118,6 @@ def registers(layout: Layout) -> int:
     count = static_value(layout[1].size)
     assert count is not None
     return count
-
-
-@lru_cache
-def places(layout: Layout) -> Array:
-    """Return the image of a (thread, value) layout as an array (threads, values)."""
-    threads = static_value(layout[0].size) or 0
-    return np.array([[layout(t, v) for v in range(registers(layout))] for t in range(threads)])
 
 
 @op("mma.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma")

@@ -7,6 +7,7 @@ extent along K in words.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import ClassVar
 
 from cutelite.ir.contract import Effect, Problem, np
@@ -14,7 +15,7 @@ from cutelite.ir.op import op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Vec, u32
 from cutelite.layout import Layout
-from cutelite.ops.mma import WARP, Form, Mma, accumulator, operand_a, operand_b
+from cutelite.ops.mma import WARP, Form, Mma, accumulator, form_of, operand_a, operand_b
 
 PER_WORD = {"i4": 8, "u4": 8, "b1": 32}
 """The numbers of each format in a word, the first one lowest."""
@@ -34,13 +35,7 @@ SMALL: dict[str, Form] = {name: form._replace(m=8, k=form.k[:1]) for name, form 
 
 def every_form() -> Iterator[tuple[str, Form]]:
     """Yield all forms, each with the format of A."""
-    yield from FORMS.items()
-    yield from SMALL.items()
-
-
-def form_of(kind: str, m: int | None = None) -> Form | None:
-    """Return the form for the format of A, with the extent m of the accumulator; None without one."""
-    return next((form for name, form in every_form() if name == kind and m in (None, form.m)), None)
+    return chain(FORMS.items(), SMALL.items())
 
 
 @op("mma.sync.packed", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma")
@@ -66,7 +61,7 @@ class MmaPacked(Mma):
     def _form(self) -> Form | None:
         if not isinstance(self.c.type, Vec):
             return None
-        return form_of(self.kind_a, self.c.type.n * WARP // 8)
+        return form_of(self.kind_a, self.c.type.n * WARP // 8, every_form())
 
     def verify(self) -> Iterator[Problem]:
         problems = list(super().verify())

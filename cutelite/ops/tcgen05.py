@@ -203,10 +203,7 @@ class Copy(OfTensorMemory):
         return Ptx(f"tcgen05.cp.cta_group::{self.cta_group}.{self.shape}{packed} [$d], $s;")
 
     def simulate(self, lanes: Lanes) -> None:
-        one_thread(lanes, self)
-        machine, held = lanes.machine, [lanes.get(self.d), lanes.get(self.s)]
-        machine.tmem.check_group(lanes, self.cta_group)
-        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
+        ranks, held = ranks_of(self, lanes), [lanes.get(self.d), lanes.get(self.s)]
         for lane in lanes.each():
             for of in ranks:
                 self._start(lanes, lane, int(held[0][lane]), int(held[1][lane]), of)
@@ -225,10 +222,7 @@ class Copy(OfTensorMemory):
         ]
 
         def read(agent: Agent) -> Array:
-            try:
-                found = layouts.SmemDescriptor.parse(word)
-            except ValueError as why:
-                agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
+            found = described(agent, word)
             where = shape.rows, u8, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
             octets = read_blocks(agent, np.array([found.address | rank << RANK_SHIFT]), *where)[0]
             octets = layouts.widened(octets, layouts.UNPACKED[self.packed]) if self.packed else octets
@@ -258,12 +252,9 @@ class Shift(OfTensorMemory):
     as_ptx = Ptx("tcgen05.shift.cta_group::${cta_group}.down [$t];")
 
     def simulate(self, lanes: Lanes) -> None:
-        one_thread(lanes, self)
-        machine, held = lanes.machine, lanes.get(self.t)
-        machine.tmem.check_group(lanes, self.cta_group)
+        machine, ranks, held = lanes.machine, ranks_of(self, lanes), lanes.get(self.t)
         wrong = lanes.mask & (held >> layouts.LANE_SHIFT & (layouts.WARP_LANES - 1) != 0)
         lanes.fault(wrong, "tcgen05.shift begins at a lane that is a multiple of 32", "tmem-lanes")
-        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
         row, column = np.arange(layouts.WARP_LANES)[:, None], np.arange(layouts.STEP_BYTES // 4)[None, :]
         for lane in lanes.each():
             where = machine.tmem.place(lanes, int(held[lane]), row + 0 * column, column + 0 * row)
@@ -300,6 +291,22 @@ def one_thread(lanes: Lanes, op: Op) -> None:
     lanes.fault(
         active[warps] > 1, text, "tcgen05-one-thread", "put it under `if cl.elect_one():`, or thread_idx.x == 0"
     )
+
+
+def ranks_of(op: Any, lanes: Lanes) -> tuple[int, ...]:
+    """Return the ranks of the blocks that an op of one thread is for; faults where several execute it."""
+    one_thread(lanes, op)
+    lanes.machine.tmem.check_group(lanes, op.cta_group)
+    rank: int = lanes.machine.rank
+    return (rank,) if op.cta_group == 1 else (rank, rank ^ 1)
+
+
+def described(agent: Agent, word: int) -> layouts.SmemDescriptor:
+    """Return what a descriptor in shared memory says; it fails for one that is none."""
+    try:
+        return layouts.SmemDescriptor.parse(word)
+    except ValueError as why:
+        agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
 
 
 def uniform(op: Op, lanes: Lanes, field: str) -> int:

@@ -23,7 +23,7 @@ from cutelite.ops import narrow, wgmma
 from cutelite.ops import tcgen05_layouts as layouts
 from cutelite.ops.address import address, scalar
 from cutelite.ops.swizzles import SWIZZLES
-from cutelite.ops.tcgen05 import GROUP, OfTensorMemory, load_cells, one_thread, same_cells, store_cells
+from cutelite.ops.tcgen05 import GROUP, OfTensorMemory, described, load_cells, ranks_of, same_cells, store_cells
 from cutelite.ops.wgmma_layouts import read_blocks
 from cutelite.ops.wgmma_sparse import expanded, valid
 
@@ -212,15 +212,14 @@ class Product(OfTensorMemory):
         return step // 2 * 2, step % 2
 
     def simulate(self, lanes: Lanes) -> None:
-        one_thread(lanes, self)
-        lanes.machine.tmem.check_group(lanes, self.cta_group)
+        ranks = ranks_of(self, lanes)
         held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
         if self.metadata is not None and layouts.interleaved(self.elem_a):
             odd = lanes.mask & (lanes.get(self.metadata) & 1 != 0)
             lanes.fault(odd, "metadata of 16- and 32-bit elements must begin at an even column", "tcgen05-metadata")
         for lane in lanes.each():
             self.collect(lanes, *(int(x[lane]) for x in held[1:3]))
-            self._start(lanes, lane, *(int(x[lane]) for x in held))
+            self._start(lanes, ranks, lane, *(int(x[lane]) for x in held))
 
     def collect(self, lanes: Lanes, a: int, b: int) -> None:
         """Tell the collector buffer how the operand of each step uses it."""
@@ -240,9 +239,10 @@ class Product(OfTensorMemory):
         """Return the function that reads the scales of A and B for a step, by its number."""
         return lambda agent, step, ranks: (None, None)
 
-    def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
+    def _start(
+        self, lanes: Lanes, ranks: tuple[int, ...], lane: int, d: int, a: int, b: int, accumulate: int
+    ) -> None:  # fmt: skip
         machine = lanes.machine
-        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
         places = layouts.accumulator_cells(self.m, self.n, self.cta_group, self.ws, self.sparse)
         where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
         where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
@@ -297,10 +297,7 @@ class Product(OfTensorMemory):
     def _operand(
         self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int, steps: int = 1
     ) -> Array:
-        try:
-            found = layouts.SmemDescriptor.parse(word)
-        except ValueError as why:
-            agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
+        found = described(agent, word)
         start = found.address | rank << RANK_SHIFT
         where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * layouts.STEP_BYTES, "cluster"
         return read_blocks(agent, np.array([start]), *where)[0]
@@ -549,7 +546,7 @@ class MmaScaled(Mma):
     ) -> Array:
         if not self.deep:
             return super()._operand(agent, word, rows, elem, major, rank, steps)
-        found = layouts.SmemDescriptor.parse(word)
+        found = described(agent, word)
         row, chunk = np.arange(rows)[:, None], np.arange(layouts.DEEP_BYTES // 16)
         here = (128 - found.address % 128) // 16  # chunks in the first block
         first = np.where(chunk < here, found.address + 16 * chunk, found.leading + 16 * (chunk - here))

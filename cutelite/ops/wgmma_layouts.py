@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, Vec
-from cutelite.layout import Layout, flatten_to_tuple, is_static, rank, static_value
+from cutelite.layout import Layout, flatten_to_tuple, is_static, rank
 from cutelite.layout.layout import images
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, rows_of, span_of
 from cutelite.tuples import NamedTuple
@@ -238,11 +238,8 @@ def _same_steps(ks: list[int], within: list[int], steps: tuple[int, ...]) -> Non
 
 @lru_cache
 def places(layout: Layout) -> Array:
-    """Return the image of a (thread, value) layout as an array (threads, values)."""
-    several, count = static_value(layout[0].size), static_value(layout[1].size)
-    assert several is not None and count is not None
-    threads = np.array([layout[0](t) for t in range(several)])
-    return threads[:, None] + np.array([layout[1](v) for v in range(count)])
+    """Return the image of a static (thread, value) layout as an array (threads, values)."""
+    return np.add.outer(images(layout[0]), images(layout[1]))
 
 
 def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
