@@ -159,7 +159,7 @@ def beside_c(config: Config, problem: Problem) -> Config:
 def needed(config: Config) -> int:
     """Return the least number of stages: accumulators of blocks that share K are laid where tiles of B were."""
     (bm, bn), alone = config.tile, config.together == 1
-    high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
+    high = bn if config.swapped and bm > bn else bm
     return 2 if alone else -(-high // 32)
 
 
