@@ -89,8 +89,8 @@ def test_the_last_rounds_of_wide_tiles_are_shared() -> None:
 
 def test_what_does_not_go_together_is_refused() -> None:
     a = array(np.ones((64, 64)), "bfloat16")
-    for more in ({"splits": 2}, {"together": 2}):
+    for splits, together in (2, 1), (1, 2):
         with pytest.raises(ValueError, match="stream is 0, 1 or 2, and goes with neither splits= nor together="):
-            replace(PINGPONG, **more)
+            replace(PINGPONG, splits=splits, together=together)
     with pytest.raises(ValueError, match="groups have no stream="):
         grouped.gemm(a, a[None], array([64], "int32"), config=PINGPONG)
