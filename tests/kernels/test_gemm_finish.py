@@ -141,7 +141,7 @@ def test_what_is_no_function_for_a_gemm_is_refused_by_name(library: str) -> None
     a, b = module.ones((64, 64), dtype=dtype), module.ones((64, 72), dtype=dtype)
     ends = module.ones(1, dtype=module.int32)
     for name, kind in ("finish", Finish), ("prepare", Prepare):
-        wrong = {
+        wrong: dict[str, Any] = {
             f"{name} is .*, but must be a {kind.__name__}": gates.silu,
             f"tensors of {name}= are a .*, but must be a tuple of arrays": kind(gates.silu, a),
             rf"tensors\[1\] of {name}= is not an array, but a float": kind(gates.silu, (a, 2.0)),
