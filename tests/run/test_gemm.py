@@ -528,8 +528,8 @@ def test_refusals() -> None:
         gemm(i, i.T, config=Config((128, 40), cluster=(1, 1)))
     with pytest.raises(ValueError, match="pieces of 64 columns do not divide the tile"):
         gemm(x, x.T, config=Config((128, 96), cluster=(1, 1), splits=2))  # of one step along K, so not split
+    deep = operand(rng, 64, 128, dtype="bfloat16", transposed=False)
     with pytest.raises(ValueError, match="sums that blocks share take 4 stages or more"):
-        deep = operand(rng, 64, 128, dtype="bfloat16", transposed=False)
         gemm(deep, deep.T, config=Config((128, 128), True, cluster=(1, 1), stages=3, together=2))
     with pytest.raises(ValueError, match="a gate takes no together="):
         gemm(x, x.T, gate="silu", config=Config((128, 128), swapped=True))
