@@ -9,12 +9,11 @@ while tiles.is_valid():
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from cutelite.ir.types import i32
 from cutelite.lang import profile
-from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
-from cutelite.lib.scheduler import banded
+from cutelite.lib.scheduler import banded, stride
 from cutelite.records import dataclass
 
 
@@ -64,12 +63,8 @@ class GroupedTileScheduler:
         Who      any threads; each one that calls reads `ends` for itself
         Errors   an assertion fails where `ends` descends, or says more than `most`
         """
-        if cluster:
-            index, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
-        else:
-            index, step = i32(block_idx.x), i32(grid_dim.x)
-        at_first = GroupedTileScheduler(ends, most, rows, columns, swizzle, counts, index, step, 0, 0, 0, 0)
-        return at_first._at(index, 0, 0, at_first._end_of(0, 0), 0)._found()
+        at_first = GroupedTileScheduler(ends, most, rows, columns, swizzle, counts, *stride(cluster), 0, 0, 0, 0)
+        return replace(at_first, end=at_first._end_of(0, 0))._found()
 
     def is_valid(self) -> Any:
         """Return whether there is a tile left for this block."""
@@ -84,7 +79,7 @@ class GroupedTileScheduler:
 
     def advance(self) -> GroupedTileScheduler:
         """Return the scheduler at this block's next tile."""
-        return self._at(self.index + self.step, self.group, self.begin, self.end, self.first)._found()
+        return replace(self, index=self.index + self.step)._found()
 
     def _found(self) -> GroupedTileScheduler:
         """Return the scheduler with `group` set to the one that has tile `index`, or beyond the last one."""
@@ -94,7 +89,7 @@ class GroupedTileScheduler:
             group, begin, first = group + 1, 0 if self.counts else end, first + tiles
             end = self._end_of(min(group, self.ends.shape[0] - 1), begin)
             tiles = (end - begin + self.rows - 1) // self.rows * self.columns
-        return self._at(self.index, group, begin, end, first)
+        return replace(self, group=group, begin=begin, end=end, first=first)
 
     def _end_of(self, group: Any, begin: Any) -> Any:
         """Return the row at which a group ends, which begins at `begin`. Of no groups there is none to read."""
@@ -105,10 +100,6 @@ class GroupedTileScheduler:
         if self.most is not None:
             assert end <= self.most, f"group {group} ends at row {end} of {self.most}"
         return end
-
-    def _at(self, index: Any, group: Any, begin: Any, end: Any, first: Any) -> GroupedTileScheduler:
-        fixed = self.ends, self.most, self.rows, self.columns, self.swizzle, self.counts
-        return GroupedTileScheduler(*fixed, index, self.step, group, begin, end, first)
 
 
 @dataclass(frozen=True)
@@ -150,9 +141,9 @@ class ProblemTileScheduler:
         Who     any threads; each one that calls reads `sizes` for itself
         Errors  an assertion fails where a size is negative
         """
-        index, step = i32(block_idx.x), i32(grid_dim.x)
-        at_first = ProblemTileScheduler(sizes, tile, swizzle, index, step, 0, 0, 0, 0)
-        return at_first._at(index, 0, *at_first._size_of(0), 0)._found()
+        at_first = ProblemTileScheduler(sizes, tile, swizzle, *stride(False), 0, 0, 0, 0)
+        rows, columns = at_first._size_of(0)
+        return replace(at_first, rows=rows, columns=columns)._found()
 
     def is_valid(self) -> Any:
         """Return whether there is a tile left for this block."""
@@ -171,7 +162,7 @@ class ProblemTileScheduler:
 
     def advance(self) -> ProblemTileScheduler:
         """Return the scheduler at this block's next tile."""
-        return self._at(self.index + self.step, self.problem, self.rows, self.columns, self.first)._found()
+        return replace(self, index=self.index + self.step)._found()
 
     def _counts(self, rows: Any, columns: Any) -> tuple[Any, Any]:
         """Return how many tiles there are along rows and along columns."""
@@ -185,7 +176,7 @@ class ProblemTileScheduler:
             problem, first = problem + 1, first + down * across
             rows, columns = self._size_of(min(problem, self.sizes.shape[0] - 1))
             down, across = self._counts(rows, columns)
-        return self._at(self.index, problem, rows, columns, first)
+        return replace(self, problem=problem, rows=rows, columns=columns, first=first)
 
     def _size_of(self, problem: Any) -> tuple[Any, Any]:
         """Return the rows and columns of a problem. Of no problems there is none to read."""
@@ -194,8 +185,3 @@ class ProblemTileScheduler:
         rows, columns, depth = (self.sizes[problem, i] for i in range(3))
         assert min(rows, columns, depth) >= 0, f"problem {problem} is {rows} x {columns}, of depth {depth}"
         return rows, columns
-
-    def _at(self, index: Any, problem: Any, rows: Any, columns: Any, first: Any) -> ProblemTileScheduler:
-        return ProblemTileScheduler(
-            self.sizes, self.tile, self.swizzle, index, self.step, problem, rows, columns, first
-        )

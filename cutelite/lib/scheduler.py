@@ -85,10 +85,7 @@ class StaticPersistentTileScheduler(TileWalk):
         Launch    a one-dimensional grid, which may have more blocks than there are tiles
         """
         check_walk(tiles, swizzle, raster)
-        if cluster:
-            first, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
-        else:
-            first, step = i32(block_idx.x), i32(grid_dim.x)
+        first, step = stride(cluster)
         return StaticPersistentTileScheduler(tuple(i32(count) for count in tiles), swizzle, raster, first, step)
 
     def fetching(self) -> StaticPersistentTileScheduler:
@@ -102,7 +99,7 @@ class StaticPersistentTileScheduler(TileWalk):
 
     def advance(self) -> StaticPersistentTileScheduler:
         """Return the scheduler at this block's next tile."""
-        return StaticPersistentTileScheduler(self.tiles, self.swizzle, self.raster, self.index + self.step, self.step)
+        return replace(self, index=self.index + self.step)
 
 
 @dataclass(frozen=True)
@@ -231,6 +228,13 @@ class ClcTileScheduler(TileWalk):
             elif self.pipe.blocks > 1 and block_rank_in_cluster() == 0:
                 self.pipe.producer_tail(self.ahead)  # other blocks' arrivals on this block's barriers are under way
         return following
+
+
+def stride(cluster: bool) -> tuple[Any, Any]:
+    """Return the number of this block in the grid, or of its cluster, and how many there are."""
+    if cluster:
+        return i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
+    return i32(block_idx.x), i32(grid_dim.x)
 
 
 def banded(place: Any, along: Any, across: Any, width: int) -> tuple[Any, Any]:

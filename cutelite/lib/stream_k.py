@@ -23,13 +23,13 @@ from typing import Any, ClassVar
 
 from cutelite.ir.types import i32
 from cutelite.lang.atomics import load_acquire, store_relaxed, store_release
-from cutelite.lang.index import block_idx, block_rank_in_cluster, cluster_dim, cluster_idx, grid_dim
+from cutelite.lang.index import block_rank_in_cluster, cluster_dim
 from cutelite.lang.loops import static_range
 from cutelite.lang.pipeline_checks import check_walk
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
 from cutelite.lib.pipelines import NamedBarrier
-from cutelite.lib.scheduler import Raster, TileWalk
+from cutelite.lib.scheduler import Raster, TileWalk, stride
 from cutelite.records import dataclass
 
 
@@ -99,10 +99,7 @@ class StreamKTileScheduler(TileWalk):
         Launch   a one-dimensional grid; if it has more blocks than there are tiles, they share them
         """
         check_walk(tiles, swizzle, raster, steps=steps, rounds=rounds, least=least)
-        if cluster:
-            unit, units = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
-        else:
-            unit, units = i32(block_idx.x), i32(grid_dim.x)
+        unit, units = stride(cluster)
         counts, steps = tuple(i32(count) for count in tiles), i32(steps)
         count = counts[0] * counts[1] * (counts[2] if len(counts) == 3 else 1)
         rest = count % units
