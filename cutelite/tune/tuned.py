@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields
 from os import PathLike
 from types import FunctionType
@@ -261,6 +261,8 @@ def autotune(
     Tuning calls the function many times, also with the caller's own arrays. The results that it writes there are
     written again by the call that follows.
     """
+    if isinstance(configs, Mapping) or not isinstance(configs, Iterable):
+        raise TypeError(f"autotune takes a list of configs, not {configs!r}")
     if isinstance(key, str):
         raise TypeError(f"key takes a sequence of names: key=({key!r},)")
     if isinstance(restore, str):

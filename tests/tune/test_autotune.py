@@ -350,6 +350,9 @@ def test_restore_names_arguments(on_gpu: GpuArray) -> None:
 
 
 def test_misuse() -> None:
+    for configs in (cl.Config(bm=1), {"bm": 1}, 3, lambda config: None):
+        with pytest.raises(TypeError, match="autotune takes a list of configs, not "):
+            autotune(configs)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"key takes a sequence of names: key=\('abc',\)"):
         autotune([1], key="abc")
     with pytest.raises(TypeError, match=r"restore takes a sequence of names: restore=\('abc',\)"):
