@@ -65,9 +65,24 @@ def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
 
 def test_seeds_are_numbers() -> None:
     x = np.zeros(64, np.int32)
-    for seeds in ("a", 1.5, [0.5]):
+    for seeds in ("a", 1.5, [0.5], 10**30, range(5, 10**30)):
         with pytest.raises(TypeError, match="seeds are a number of schedules, or the numbers of some"):
             shifted.check(1, None, x, x.copy(), seeds=seeds)  # type: ignore[arg-type]
+
+
+def test_seeds_take_no_memory_before_their_turn() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(*args: object) -> None:
+        raise Enough
+
+    x = np.zeros(64, np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cutelite.sim.checker.run._Checking.under", stop)
+        for seeds in (10**18, range(7, 10**18)):
+            with pytest.raises(Enough):
+                shifted.check(1, None, x, x.copy(), seeds=seeds, notes=False)
 
 
 def test_a_report_is_true_where_nothing_is_wrong() -> None:

@@ -41,11 +41,12 @@ class SettingError(ValueError, TypeError):
     """A wrong setting of a check, such as `seeds`; arguments of the kernel are refused in `dispatch`."""
 
 
-def _schedules(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the schedules of `seeds`. Errors: `SettingError` for numbers that are no integers."""
+def _schedules(seeds: int | Iterable[int]) -> Sequence[int]:
+    """Return the schedules of `seeds`. Errors: `SettingError` for what is no integer, and for too many to count."""
     try:
-        return tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
-    except TypeError:
+        numbers = range(seeds) if isinstance(seeds, int) else seeds  # a range of any length takes no memory
+        return numbers[: len(numbers)] if isinstance(numbers, range) else tuple(map(operator.index, numbers))
+    except (TypeError, OverflowError):
         raise SettingError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
 
 
@@ -108,7 +109,7 @@ def check(
         for seed in numbers:
             checking.under(seed, stdout if seed == numbers[0] else None)
             progress.step(note=f"schedule {seed}")
-    return checking.report(numbers, notes, time.perf_counter() - started)
+    return checking.report(tuple(numbers), notes, time.perf_counter() - started)
 
 
 def _arguments(function: Function, option: str, names: Iterable[str], absent: Collection[str]) -> frozenset[str]:
