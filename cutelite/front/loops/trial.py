@@ -9,7 +9,7 @@ from __future__ import annotations
 from cutelite.front import tree
 from cutelite.front.cfg import Loop
 from cutelite.front.loops.run_time import Known, RunTimeLoop
-from cutelite.front.loops.unrolled import UNROLL_LIMIT
+from cutelite.front.loops.unrolled import UNROLL_LIMIT, too_long
 from cutelite.front.merge import merge
 from cutelite.front.regions import Regions, Running
 from cutelite.front.state import State, slots_of
@@ -36,7 +36,7 @@ class _Trial(Running):
 
 
 def tried(regions: Regions, loop: Loop, state: State) -> None:
-    """Execute a `while` that is entered in `state`. Errors: `endless-loop`."""
+    """Execute a `while` that is entered in `state`. Errors: `endless-loop`, `unrolling`."""
     outer = regions.iteration
     known: Known | None = regions.memory.get((regions.key, loop.header, outer))
     for n in range(UNROLL_LIMIT):
@@ -69,6 +69,8 @@ def tried(regions: Regions, loop: Loop, state: State) -> None:
             return
         if not changed and _same(regions, loop, start, state):
             break
+    else:
+        raise too_long(regions, loop)
     regions.builder.span = regions.span(loop)
     raise mistake(
         "endless-loop",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cutelite.diag import CompileError
 from cutelite.front.cfg import Loop
 from cutelite.front.loops.ahead import move_ahead
 from cutelite.front.merge import merge
@@ -10,7 +11,7 @@ from cutelite.front.state import State
 from cutelite.lang.emit import mistake
 
 UNROLL_LIMIT = 100_000
-"""The most iterations that are unrolled. A `while` that has not ended by then counts as endless."""
+"""The most iterations that are unrolled."""
 
 
 def unrolled(regions: Regions, loop: Loop, state: State) -> None:
@@ -27,8 +28,13 @@ def unrolled(regions: Regions, loop: Loop, state: State) -> None:
                 move_ahead(regions, loop, starts[:-1], ahead)
             return
         state = merge(regions.builder, back, regions.cfg.live_in[loop.header])
+    raise too_long(regions, loop)
+
+
+def too_long(regions: Regions, loop: Loop) -> CompileError:
+    """Return the error of a loop that has not ended after `UNROLL_LIMIT` iterations."""
     regions.builder.span = regions.span(loop)
-    raise mistake(
+    return mistake(
         "unrolling",
         f"this loop is unrolled, and has more than {UNROLL_LIMIT} iterations",
         help="use `range` for a loop on the GPU",
