@@ -6,6 +6,8 @@
 PYTEST_DONT_REWRITE: the assertions in here are compiled.
 """
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -413,7 +415,7 @@ def test_unrolling_without_end_is_refused_at_once(body):
 @pytest.mark.parametrize("loop", ["while n < 51: n += 1", "for n in cl.static_range(51): pass"])
 def test_loops_of_too_many_known_iterations_are_not_called_endless(loop, monkeypatch):
     for module in ("trial", "unrolled"):
-        monkeypatch.setattr(f"cutelite.front.loops.{module}.UNROLL_LIMIT", 50)
+        monkeypatch.setattr(sys.modules[f"cutelite.front.loops.{module}"], "UNROLL_LIMIT", 50)
     space = {"cl": cl}
     exec(f"def kernel(out):\n    n = 0\n    {loop}\n    out[0] = n\n", space)
     with pytest.raises(CompileError, match="this loop is unrolled, and has more than 50 iterations"):
