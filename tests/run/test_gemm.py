@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from common import array, poisoned, to_numpy
-from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32
+from cutelite import CompileError, Finish, WarpgroupMmaOp, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, rates, reference
 from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, beside, slim, swapped
-from cutelite.kernels.gemm.fits import made_for
+from cutelite.kernels.gemm.fits import made_for, wide
 from cutelite.kernels.gemm.model import Sizes, microseconds, table_of
 from cutelite.kernels.gemm.rates import AT_ONCE
 from tests.pairs import covering, in_pairs
@@ -524,7 +524,7 @@ def test_refusals() -> None:
     i = operand(rng, 64, 64, dtype="int8", transposed=False)
     with pytest.raises(ValueError, match="the sums as they are"):
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
-    with pytest.raises(ValueError, match="of integers a tile has a multiple of 16 columns"):
+    with pytest.raises(ValueError, match="of integers a tile, and a piece of it, has a multiple of 16 columns"):
         gemm(i, i.T, config=Config((128, 40), cluster=(1, 1)))
     with pytest.raises(ValueError, match="pieces of 64 columns do not divide the tile"):
         gemm(x, x.T, config=Config((128, 96), cluster=(1, 1), splits=2))  # of one step along K, so not split
@@ -533,6 +533,20 @@ def test_refusals() -> None:
         gemm(deep, deep.T, config=Config((128, 128), True, cluster=(1, 1), stages=3, together=2))
     with pytest.raises(ValueError, match="a gate takes no together="):
         gemm(x, x.T, gate="silu", config=Config((128, 128), swapped=True))
+
+
+def test_tiles_of_integers_and_their_pieces_are_what_wgmma_has() -> None:
+    for result in (i32, f32, bf16):
+        problem = Problem(i8, i8, i32, result, None, ("K", "K"), False)
+        able = [config for config in CONFIGS if made_for(config, problem)]
+        for config in able:
+            piece = wide(config, problem.swapped if config.swapped else problem)
+            assert WarpgroupMmaOp(i8, i32, piece).n == piece
+        assert len(able) > 100
+    rng = np.random.default_rng(4)
+    a, b = (operand(rng, size, 64, dtype="int8", transposed=False) for size in (72, 144))
+    with pytest.raises(ValueError, match="of integers a tile, and a piece of it, has a multiple of 16 columns"):
+        gemm(a, b.T, config=Config((128, 144), piece=72))
 
 
 def test_a_configuration_is_picked_for_every_problem() -> None:

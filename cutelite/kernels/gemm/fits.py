@@ -231,8 +231,8 @@ def finishes(config: Config, problem: Problem) -> str:
 
 def divides(config: Config, problem: Problem) -> str:
     """Say why the work of such a problem cannot be divided so."""
-    if problem.acc.is_int and config.tile[1] > 32 and config.tile[1] % 16:
-        return "of integers a tile has a multiple of 16 columns, or up to 32"  # an n of wgmma
+    if problem.acc.is_int and any(n > 32 and n % 16 for n in (config.tile[1], wide(config, problem))):
+        return "of integers a tile, and a piece of it, has a multiple of 16 columns, or up to 32"  # an n of wgmma
     if config.stream and problem.groups:
         return "groups have no stream="
     if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
