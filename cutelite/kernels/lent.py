@@ -35,7 +35,7 @@ def takes_jax(*wide: str) -> Callable[[F], F]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             torch = sys.modules.get("torch")
-            if torch is not None and torch.compiler.is_dynamo_compiling():
+            if "jax" not in sys.modules or (torch is not None and torch.compiler.is_dynamo_compiling()):
                 return function(*args, **kwargs)
             lends = any(is_jax(x) for x in (*args, *kwargs.values()))
             return on_jax(function, *args, wide=wide, **kwargs) if lends else function(*args, **kwargs)
@@ -56,9 +56,7 @@ def on_jax(function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (),
     for name in wide:
         if is_jax(bound.arguments.get(name)):
             bound.arguments[name] = widened(lent(bound.arguments[name]))
-    given = [lent(x) if is_jax(x) else x for x in bound.args]
-    named = {name: lent(x) if is_jax(x) else x for name, x in bound.kwargs.items()}
-    return returned(function(*given, **named))
+    return returned(function(*lent(bound.args), **{name: lent(x) for name, x in bound.kwargs.items()}))
 
 
 def widened(array: Any) -> Any:
@@ -115,7 +113,11 @@ def returned(result: Any) -> Any:
 
 
 def lent(array: Any) -> Any:
-    """The same memory as an array of NumPy, torch or CuPy."""
+    """The same memory as an array of NumPy, torch or CuPy; those of tuples too, and anything else as it is."""
+    if isinstance(array, tuple):
+        return getattr(array, "_make", tuple)(map(lent, array))
+    if not is_jax(array):
+        return array
     jax = sys.modules["jax"]
     if isinstance(array, jax.core.Tracer):
         rt.read(array)  # raises `rt.UnreadableArray`, which says what to do

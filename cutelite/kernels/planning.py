@@ -131,15 +131,14 @@ def _broken(
     return broken
 
 
-def planned_alone(*changed: str, jax: bool = False) -> Callable[[F], F]:
+def planned_alone(*changed: str) -> Callable[[F], F]:
     """Decorator: plan calls of a function that no operator of torch stands for: it is `untraced` and `underived`.
 
-    changed  names of arguments besides `out` that it writes to (`changing`)
-    jax      it takes JAX's arrays too (`takes_jax`)
+    It takes JAX's arrays too. `changed` are names of arguments besides `out` that it writes to (`changing`).
     """
 
     def decorated(function: F) -> F:
         made = changing(*changed)(planned(function)) if changed else planned(function)
-        return untraced(underived()(takes_jax()(made) if jax else made))
+        return untraced(underived()(takes_jax()(made)))
 
     return decorated

@@ -29,6 +29,7 @@ from cutelite.kernels.rows.select import argmax, top_k
 from cutelite.kernels.rows.softmax import log_softmax, softmax, softmax_backward
 from cutelite.kernels.rows.sort import sort
 from cutelite.kernels.rows.transpose import transposed
+from tests.kernels.test_bad_arguments import RIGHT
 
 X, Y = (np.sin(np.arange(160.0) * by).reshape(4, 40).astype(np.float32) for by in (1, 2))
 ROWS = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
@@ -113,3 +114,37 @@ def test_calls_in_batches() -> None:
     for function in (softmax, cumsum, lambda x: rms_norm(x).y, lambda x: transposed(x, "f32")):
         for mine, x in zip(jax.vmap(function)(jnp.stack([X, Y])), (X, Y), strict=True):
             np.testing.assert_allclose(mine, function(x), rtol=1e-5, atol=1e-6)  # type: ignore[no-untyped-call]
+
+
+WRITING = {
+    "gated_product": "halves", "appended_product": "keys", "scale": "x", "rope_append": "keys",
+    "adamw": r"parameters\[0\]", "gemm_pointers": "out", "cross_entropy_gradient": "out",
+}  # fmt: skip
+"""Functions that write to an argument: JAX's arrays are never written."""
+LEFT = "grouped.padded", "attention_varlen"
+"""Rows of their results belong to nobody, and are not written."""
+
+
+def as_jax(x: Any) -> Any:
+    if isinstance(x, tuple | list):
+        return type(x)(*map(as_jax, x)) if hasattr(x, "_fields") else type(x)(map(as_jax, x))
+    return jnp.asarray(x) if isinstance(x, np.ndarray) else x
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if not name.startswith("blackwell")])
+def test_every_function_gives_arrays_of_jax_for_those(name: str) -> None:
+    function, given = RIGHT[name]
+    arrays = {word: as_jax(x) for word, x in given.items() if word != "out"}
+    given = {word: x.copy() if isinstance(x, np.ndarray) else x for word, x in given.items()}
+    if name in WRITING:
+        with pytest.raises((ValueError, TypeError), match=WRITING[name]):
+            function(**arrays)
+    elif name == "attention":
+        with pytest.raises(ValueError, match="for arrays of JAX there is no"):
+            function(**arrays)
+    else:
+        pairs = zip(*(jax.tree.leaves(each) for each in (function(**arrays), function(**given))), strict=True)
+        for mine, right in pairs:
+            assert isinstance(mine, jax.Array)
+            assert mine.shape == right.shape
+            assert name in LEFT or np.array_equal(np.asarray(mine, np.float64), np.asarray(right, np.float64))

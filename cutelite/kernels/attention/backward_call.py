@@ -21,11 +21,13 @@ from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, 
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned, planned_alone
 
 
 @untraced
 @underived()
+@takes_jax()
 @with_mask_by_function
 @planned
 def attention_backward(

@@ -16,6 +16,7 @@ from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned, planned_whole
 
 MOST_KEYS = (1 << 31) - 512
@@ -23,6 +24,7 @@ MOST_KEYS = (1 << 31) - 512
 
 
 @underived()
+@takes_jax()
 @planned_whole()
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,

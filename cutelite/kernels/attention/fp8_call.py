@@ -13,12 +13,14 @@ from cutelite.kernels.attention.call import Window, band_of, checked, positive, 
 from cutelite.kernels.attention.fp8 import SCALED, build, picked
 from cutelite.kernels.attention.model import Config, Work
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned
 
 DIMS = range(16, 129, 16)
 
 
 @underived()
+@takes_jax()
 def attention_fp8(
     q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",

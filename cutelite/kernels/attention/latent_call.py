@@ -15,10 +15,12 @@ from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 from cutelite.kernels.attention.splitting import LATENTS, Work, fastest
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned
 
 
 @underived()
+@takes_jax()
 def decode_latent(
     q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
     causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,

@@ -24,6 +24,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
@@ -35,6 +36,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
 @in_words_of_caller
+@takes_jax()
 @planned_whole()
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.

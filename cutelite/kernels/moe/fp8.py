@@ -9,6 +9,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, contiguous, underived
 from cutelite.kernels.arrays import empty
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe.call import MATRICES, by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
@@ -19,6 +20,7 @@ from cutelite.kernels.rows.quantise import quantise
 
 
 @underived()
+@takes_jax()
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip

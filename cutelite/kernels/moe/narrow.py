@@ -31,6 +31,7 @@ from cutelite.kernels.arguments import (
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.gemm.mixed import check_packing, codes, scaled, tiled
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe.call import by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
@@ -253,6 +254,7 @@ def run(
 
 
 @underived()
+@takes_jax()
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip

@@ -24,6 +24,7 @@ from cutelite.kernels.arguments import (
     wants_operator,
 )
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned, planned_alone
 from cutelite.kernels.rows.arrays import DTYPES, Rows, flat
 from cutelite.kernels.rows.keys import ordered
@@ -103,6 +104,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
 
 
 @in_words_of_caller
+@takes_jax()
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
@@ -318,6 +320,7 @@ def settle(found: Any, counts: Any, ends: Any) -> None:
 
 @untraced
 @in_words_of_caller
+@takes_jax()
 def sort(index: Any, experts: int) -> Sorted:
     """Sort all choices by expert.
 
