@@ -294,9 +294,15 @@ def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) ->
 
 
 def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
-    if symbol == "!=" and "ne" not in overloads(type(a)) and "ne" not in overloads(type(b)):
+    if symbol == "!=" and not (_has_own_inequality(a) or _has_own_inequality(b)):
         return negated(truth_of(frame, _compare_overloaded(frame, "==", a, b)))
     return _overloaded(frame, symbol, *_METHODS[symbol], a, b)
+
+
+def _has_own_inequality(x: Any) -> bool:
+    """Tell whether `!=` of an object is no mere opposite of its class's `==`: defined, or inherited, as of tuples."""
+    own = overloads(type(x))
+    return "ne" in own or ("eq" in own and type(x).__ne__ is not object.__ne__)
 
 
 def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
