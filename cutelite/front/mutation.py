@@ -7,13 +7,13 @@ where all threads see the change, which are those that made the object. Where th
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any
 
 from cutelite.front.state import Share
 from cutelite.lang.emit import describe, mistake
 
-CONTAINERS = (list, dict, set, deque, bytearray)
+CONTAINERS = (list, OrderedDict, dict, set, deque, bytearray)
 _MUTATORS = """
     append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate update setdefault popitem
     add discard difference_update intersection_update symmetric_difference_update move_to_end
@@ -85,14 +85,18 @@ class Mutables:
 
 def contents(obj: Any) -> Any:
     """Return a copy of what an object holds, for `restore`."""
-    return obj.copy() if isinstance(obj, CONTAINERS) else _attributes(obj)
+    kind = _container(obj)
+    if kind is None:
+        return _attributes(obj)
+    return kind(kind.items(obj) if issubclass(kind, dict) else kind.__iter__(obj))
 
 
 def restore(obj: Any, before: Any) -> None:
     """Give an object what it held before."""
-    if isinstance(obj, CONTAINERS):
-        obj.clear()
-        obj.update(before) if isinstance(obj, dict | set) else obj.extend(before)
+    kind = _container(obj)
+    if kind is not None:
+        kind.clear(obj)
+        kind.update(obj, before) if issubclass(kind, dict | set) else kind.extend(obj, before)
         return
     for name in _attributes(obj).keys() - before.keys():
         object.__delattr__(obj, name)
@@ -102,11 +106,17 @@ def restore(obj: Any, before: Any) -> None:
 
 def unchanged(obj: Any, before: Any) -> bool:
     """Tell whether a container holds just what it held: the same objects in the same order."""
-    if isinstance(obj, dict):
-        return unchanged(list(obj), list(before)) and unchanged(list(obj.values()), list(before.values()))
-    if isinstance(obj, set):
-        return bool(obj == before)
-    return len(obj) == len(before) and all(a is b for a, b in zip(obj, before, strict=True))
+    now = contents(obj)
+    if isinstance(now, set):
+        return bool(now == before)
+    if isinstance(now, dict):
+        now, before = [*now, *now.values()], [*before, *before.values()]
+    return len(now) == len(before) and all(a is b for a, b in zip(now, before, strict=True))
+
+
+def _container(obj: Any) -> Any:
+    """Return Python's own class of a container, by whose methods it is read: a class of the user's has any others."""
+    return next((kind for kind in CONTAINERS if isinstance(obj, kind)), None)
 
 
 def _attributes(obj: Any) -> dict[str, Any]:

@@ -6,8 +6,9 @@
 import copy
 import dataclasses
 import enum
+import heapq
 import math
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
@@ -548,6 +549,40 @@ def test_dataclasses_with_slots_and_keywords():
         return s.x, s.y, k.x, k.y, k.z
 
     same(f, *singles())
+
+
+class Doubling(dict):
+    def __getitem__(self, key):
+        return dict.__getitem__(self, key) * 2
+
+    def __iter__(self):
+        return iter(("y", "x"))
+
+
+class Ends(list):
+    def __iter__(self):
+        return iter((list.__getitem__(self, 0), list.__getitem__(self, -1)))
+
+    def extend(self, items):
+        list.extend(self, [*items, 7])
+
+
+class Ordered(OrderedDict):
+    def __getitem__(self, key):
+        return OrderedDict.__getitem__(self, key) + 1
+
+
+def test_containers_of_the_users_classes_hold_what_they_held():
+    """Whether Python's functions changed them is seen by no method of their own."""
+
+    def f(a, b):
+        d, ends, o = Doubling(x=a, y=b), Ends([1, 5, 9]), Ordered(x=a, y=b)
+        looked, second = d["x"], list.__getitem__(ends, 1)
+        o.move_to_end("x")
+        heapq.heappush(ends, 12)
+        return looked, second, list(d.values()), len(ends), sum(ends), o["x"], list(o.values()), list(o)[0] == "y"
+
+    same(f, *pairs(-1, 2, 3))
 
 
 def test_copies_of_objects_hold_the_same_values():
