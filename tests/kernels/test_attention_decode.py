@@ -185,15 +185,20 @@ def test_no_race_in_clusters() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("dim", [64, 128, 256])
-def test_registers_suffice(dim: int) -> None:
+@pytest.mark.parametrize("dim", [64, 80, 128, 256])
+@pytest.mark.parametrize("lone", [False, True])
+def test_registers_suffice(dim: int, lone: bool) -> None:
+    """And of blocks of threads that are to have a multiprocessor each no two find room on one."""
     from cutelite.kernels.attention.decoding import chosen
 
-    kernel = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
+    config = chosen(dim, lone)
+    kernel = build(config, Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
     cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
     numbers = 1.0, 1, 0, 0, ()
     compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), None, (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
+    beside = compiled.occupancy().blocks
+    assert beside == 1 if lone else beside >= config.beside
 
 
 def test_a_cache_without_pages() -> None:

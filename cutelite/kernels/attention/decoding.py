@@ -17,7 +17,7 @@ from cutelite.kernels.attention.combining import H
 from cutelite.kernels.attention.gaps import clear
 from cutelite.kernels.attention.gathering import gather, held_of, hold
 from cutelite.kernels.attention.parts import PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
-from cutelite.kernels.attention.scores import GROUP, ROWS, Problem, modified
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, modified
 from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys, bring
 from cutelite.kernels.attention.shares import At, Held, Shares
 
@@ -25,9 +25,18 @@ THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that l
 NOTHING = 4096.0  # the greatest score, as an exponent of 2, of a row of zeros: its powers are 0
 
 
-def chosen(dim: int) -> Config:
-    """Return the configuration for a head dim, a multiple of 64."""
-    return Config(stages=2 if dim == 128 else 3, beside=2 if dim <= 128 else 1)
+def chosen(dim: int, lone: bool = False) -> Config:
+    """Return the configuration for a head dim.
+
+    lone   there are no more blocks of threads than multiprocessors, and each is to have its own. Small ones come two by
+           two to those that the kernel ahead leaves first, since launches overlap, while others are idle
+    """
+    wide = -(-dim // BOX) * BOX
+    if wide > 128:
+        return Config(stages=3, beside=1)
+    if lone:
+        return Config(stages=512 // wide, beside=1)
+    return Config(stages=2 if wide == 128 else 3, beside=2)
 
 
 class Plan(OfParts):

@@ -13,7 +13,7 @@ from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import Mod, Seen, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import THREADS, Plan, build, chosen
 from cutelite.kernels.attention.parts import Config, keys_of_block
-from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
+from cutelite.kernels.attention.scores import MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.splitting import CLUSTERS, HEADS, Split, Work, fastest
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import takes_jax
@@ -107,7 +107,8 @@ def attend_decode(
     mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
     mask = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
     problem = Problem(dtype, dim, dim_v, *sees.ends, mod, mask, softcap=softcap)
-    config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
+    asked = instance("config", config, Config)
+    config = asked or chosen(dim)
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads * batch
     block = keys_of_block(config.columns, 0 if table is None else page)
@@ -115,6 +116,8 @@ def attend_decode(
     most = keys if low is None else min(keys, low)
     count, alike = -(-most // block), lengths is starts is None or batch == 1
     split = Split(splits) if splits else picked(q, v, most, tiles, count, config.beside, alike)
+    if asked is None and split.blocks(tiles) <= clusters_at_once(1, q):
+        config = chosen(dim, lone=True)
     plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
     if split.even:
         rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), sees.far, tuple(arrays)

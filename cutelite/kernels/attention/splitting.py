@@ -96,6 +96,10 @@ class Split(NamedTuple):
     cluster: bool = False
     even: int = 0
 
+    def blocks(self, tiles: int) -> int:
+        """Return the number of blocks of threads for so many tiles."""
+        return self.parts if self.even else self.parts * tiles
+
 
 @lru_cache(maxsize=4096)
 def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...], alike: bool = True) -> Split:
@@ -145,10 +149,11 @@ def predicted(split: Split, work: Work, numbers: Numbers, multiprocessors: int, 
 
     ahead   how many times its part of what all read a multiprocessor can read: see `AHEAD`
     """
+    count = split.blocks(work.tiles)
     if split.even:
-        blocks, count, parts = -(-work.tiles * work.blocks // split.parts), split.parts, 1 + split.parts / work.tiles
+        blocks, parts = -(-work.tiles * work.blocks // count), 1 + count / work.tiles
     else:
-        blocks, count, parts = -(-work.blocks // split.parts), work.tiles * split.parts, split.parts
+        blocks, parts = -(-work.blocks // split.parts), split.parts
     at_once = multiprocessors * (1 if split.cluster else work.beside)
 
     def together(some: int) -> float:
