@@ -164,10 +164,12 @@ def test_methods_and_dicts_are_in_the_graph_and_read_when_it_runs() -> None:
     compiled, graphs = made("aot_eager", scored)
     first, other = Biased(2.0), Biased(0.25)
     for each, again in (first.mod, 1), (other.mod, 2), (first.mod, 2), (mod, 3), (partial(mod), 4):
-        assert torch.equal(compiled(*operands(), each), scored(*operands(), each))
+        given = [*operands(), each]
+        assert torch.equal(compiled(*given), scored(*given))
         assert len(graphs) == again
     for known in {"factor": 5.0}, {"factor": 6.0}:  # noqa: B007  the function's variable
-        assert torch.equal(compiled(*operands(), mod), scored(*operands(), mod))
+        given = [*operands(), mod]
+        assert torch.equal(compiled(*given), scored(*given))
 
 
 def test_functions_made_in_the_graph() -> None:

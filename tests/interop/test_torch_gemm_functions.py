@@ -226,7 +226,7 @@ def test_a_captured_number_counts_by_its_value(kind: Any, monkeypatch: pytest.Mo
     def steps() -> list[Any]:
         given = random(8, DEPTH), random(DEPTH, DEPTH)
         every = [[x.clone().requires_grad_(needs) for x in given] for needs in (kind is not np.array, False)]
-        return [x for value in (2.0, 3.0) for each in every for x in step(*each, value)]
+        return [x for value in (2.0, 3.0) for a, b in every for x in step(a, b, value)]
 
     first = steps()
     assert not torch.equal(first[0], first[len(first) // 2])
