@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, MutableSet
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
@@ -460,9 +460,11 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
         raise formatted_now()
     owner = _owner(function, args)
-    if owner is not None and function.__name__ in MUTATORS:
+    drawn = _draws(owner)
+    if owner is not None and (drawn or function.__name__ in MUTATORS):
         frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
-        return frame.native(function, *args, **kwargs)
+        if not drawn:
+            return frame.native(function, *args, **kwargs)
     result = _watched(frame, function, args, kwargs)
     return _kept(frame, result, function, owner)
 
@@ -570,11 +572,23 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 
 
 def _owner(function: Any, args: list[Any]) -> Any:
-    """Return the container whose method is called, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
+    """Return the object whose method is called, and may change it, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
     owner = getattr(function, "__self__", None)
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         owner = args[0]
-    return owner if isinstance(owner, CONTAINERS) and hasattr(function, "__name__") else None
+    if owner is None or isinstance(owner, types.ModuleType) or not hasattr(function, "__name__"):
+        return None
+    changes = isinstance(owner, (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)) or _draws(owner)
+    return owner if changes else None
+
+
+def _draws(x: Any) -> bool:
+    """Tell whether `x` is a generator of random numbers, which every number that it gives changes."""
+    found = (getattr(sys.modules.get(module), name, None) for module, name in _GENERATORS)
+    return any(kind is not None and isinstance(x, kind) for kind in found)
+
+
+_GENERATORS = (("random", "Random"), ("numpy.random", "Generator"), ("numpy.random", "RandomState"))
 
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -631,4 +645,6 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
     is_new = copied or of_text or isinstance(function, type) or function is sorted
+    if _draws(result):
+        return frame.evaluation.mutables.made(result, frame.share)
     return frame.made(result) if is_new else result

@@ -17,10 +17,11 @@ CONTAINERS = (list, OrderedDict, dict, set, deque, bytearray)
 _MUTATORS = """
     append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate update setdefault popitem
     add discard difference_update intersection_update symmetric_difference_update move_to_end
+    subtract fromlist frombytes fromfile byteswap
     __init__ __setitem__ __delitem__ __iadd__ __ior__ __iand__ __isub__ __ixor__ __imul__
 """
 MUTATORS = frozenset(_MUTATORS.split())
-"""Methods of `CONTAINERS` that change them."""
+"""Methods of containers that change them."""
 
 COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_difference"))
 """Methods of `CONTAINERS` that make a new one."""

@@ -3,12 +3,14 @@
 # (the functions to be compiled are odd on purpose)
 """Structures of run-time values through control flow, the user's own operators, and what may be changed."""
 
+import array as array_of_python
 import copy
 import dataclasses
 import enum
 import heapq
 import math
-from collections import OrderedDict, defaultdict, deque
+import random
+from collections import Counter, OrderedDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
@@ -415,6 +417,20 @@ def test_initialisers_are_inlined():
     same(f, *pairs())
 
 
+def test_generators_of_random_numbers_are_objects_that_change():
+    def f(a, b):
+        draws, others = random.Random(5), np.random.default_rng(5)
+        cards = [draws.randint(0, 99) for _ in range(4)]
+        draws.shuffle(cards)
+        n = 0
+        while n < 3:
+            n += 1
+            a += draws.randrange(10)
+        return cards, a + draws.choice((1, 2, 3)), [b + int(x) for x in others.integers(0, 99, 4)]
+
+    same(f, *pairs(1, 2))
+
+
 def kernel_that(body):
     space = dict(globals())
     lines = "\n".join(f"    {line}" for line in body.splitlines())
@@ -424,6 +440,7 @@ def kernel_that(body):
 
 OUTSIDE = [1, 2]
 SETTINGS = {"x": 1}
+DRAWS = random.Random(5)
 THING = type("Thing", (), {})()
 
 
@@ -442,6 +459,21 @@ THING = type("Thing", (), {})()
             "xs = [1, 2]\nwhile a > 0:\n    xs[0] = a\n    a -= 1",
             "assigning to an item would change a compile-time list",
         ),
+        (
+            "xs = array_of_python.array('i', [1])\nfor i in range(4):\n    xs.append(1)",
+            "`.append()` would change a compile-time array under a run-time condition or in a run-time loop",
+        ),
+        ("xs = UserList()\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time UserList under a"),
+        ("xs = Counter('ab')\nif a > 0:\n    xs.subtract('a')", "`.subtract()` would change a compile-time Counter"),
+        (
+            "r = random.Random(5)\nfor i in range(a): out[0] = r.randint(0, 9)",
+            "`.randint()` would change a compile-time Random under a run-time condition or in a run-time loop",
+        ),
+        (
+            "r = np.random.default_rng(5)\nif a > 0:\n    out[0] = int(r.integers(9))",
+            "`.integers()` would change a compile-time Generator under a run-time condition or in a run-time loop",
+        ),
+        ("out[0] = DRAWS.randint(0, 9)", "`.randint()` would change a Random that this kernel did not make"),
         ("p = State(1)\np.index = 3", "the attribute `index` of a State cannot be assigned"),
         ("a.x = 3", "the attribute `x` of a run-time i32 cannot be assigned"),
         ("t = (1, 2)\nt[0] = 1", "a tuple cannot be changed"),
