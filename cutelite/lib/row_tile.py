@@ -22,7 +22,8 @@ class RowTile:
     end      the column after the row's last one; None where the tile is known to lie within the row
     vector   neighbouring elements that go to one thread
     pieces   vectors of each thread; vector i lies i * threads vectors after vector 0
-    threads  the number of threads that share the tile; default: all of the block. 1: this thread has all of it
+    threads  the number of threads that share the tile, neighbours of which the first one's number is a multiple of it;
+             default: all of the block. 1: this thread has all of it
     """
 
     begin: Any
@@ -46,9 +47,14 @@ class RowTile:
         """The shape of a thread's part."""
         return self.vector, self.pieces
 
+    @property
+    def lane(self) -> Any:
+        """The number of this thread among those that share the tile."""
+        return thread_idx.x if self.threads is None else 0 if self.threads == 1 else thread_idx.x % self.threads
+
     def first(self, piece: int) -> Any:
         """Return the column of the first element of one of this thread's vectors."""
-        return self.begin + (0 if self.threads == 1 else thread_idx.x) * self.vector + piece * self.team * self.vector
+        return self.begin + self.lane * self.vector + piece * self.team * self.vector
 
     def vectors(self, row: Any) -> Any:
         """Return this thread's elements of `row`, (vector, pieces): all have one address, and a distance from it."""
@@ -73,7 +79,7 @@ class RowTile:
         """
         there, bytes = row.tile((self.vector,), (self.begin // self.vector,)), self.size * row.dtype.bytes
         fits = self.end is None and there.value.type.align % COPIED == self.vector * row.dtype.bytes % COPIED == 0
-        if fits and (self.threads == 1 or thread_idx.x == 0):
+        if fits and self.lane == 0:
             cp_async_bulk_prefetch(there, bytes)
 
     def load(self, row: Any, fill: Any = 0) -> Any:

@@ -1,7 +1,7 @@
 """Sums, means, and extremes of whole arrays and along either mode of a matrix; the same in every run.
 
-Rows: some threads go through each. Columns: each block has some of them, and a part of the rows; a second launch
-combines the parts, always in the same order. A whole array is one row in parts.
+Rows: some threads go through each, as few as have a tile of it. Columns: each block has some of them, and a part of the
+rows; a second launch combines the parts, always in the same order. A whole array is one row in parts.
 """
 
 import math
@@ -16,10 +16,10 @@ from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.keys import number, ordered
 from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.target.targets import WARP
 
 M, N, S = cl.dims("M N S")  # rows, columns, parts
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
-COLUMNS, GROUP = 32, 8  # threads side by side, and one under the other, of a block that has columns
 DEEP, FEW = 8, 2  # rows that a thread of such a block loads together; blocks of a multiprocessor
 OPERATIONS = ("sum", "mean", "max", "min")
 
@@ -44,55 +44,63 @@ def combination(operation: str) -> tuple[str, str, Any]:
 
 
 @cache
-def of_rows(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
-    """Make the kernel that combines each part of each row: (rows, parts)."""
+def of_rows(dtype: Any, to: Any, operation: str, aligned: int, threads: int) -> Any:
+    """Make the kernel that combines each part of each row, by so many threads: (rows, parts)."""
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
     inner, outer, kind = combination(operation)
-    size = THREADS * ACCESSES * vector
+    size = threads * ACCESSES * vector
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def rows(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (M, S)], total: cl.i64) -> None:
-        row, part = cl.block_idx.x // S, cl.block_idx.x % S
-        found = cl.full((ACCESSES,), 0, kind)
+        team = cl.Team.create(threads, reductions=1)
+        number, found = team.number(), cl.full((ACCESSES,), 0, kind)
+        row, part = min(number // S, M - 1), number % S
         for at in range(part, cl.ceil_div(N, size), S):
-            tile = cl.RowTile(at * size, N, vector, ACCESSES)
+            tile = cl.RowTile(at * size, N, vector, ACCESSES, threads)
             v = prepared(tile.load(x[row, None]), operation)
             if tile.begin + size > N:
                 v = cl.where(tile.columns() < N, v, kind(0))
             v = v.reduce(inner, 0)
             found = found + v if inner == "sum" else max(found, v)
-        whole = cl.block_reduce(found.reduce(inner), outer)
-        if cl.thread_idx.x == 0:
+        whole = team.reduce(found.reduce(inner), outer)
+        if team.lane == 0 and number < M * S:
             out[row, part] = finished(whole, operation, total).to(to)
 
     return rows
 
 
 @cache
-def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
-    """Make the kernel that combines each column of a part of the rows: (parts, columns)."""
+def of_columns(dtype: Any, to: Any, operation: str, aligned: int, across: int) -> Any:
+    """Make the kernel that combines each column of a part of the rows: (parts, columns).
+
+    across  threads side by side, of a warp; those one under the other have rows
+    """
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
-    inner, _, kind = combination(operation)
+    (inner, _, kind), group = combination(operation), THREADS // across
+
+    def both(a: Any, b: Any) -> Any:
+        return a + b if inner == "sum" else max(a, b)
 
     @cl.kernel(block=THREADS, min_blocks=FEW)
     def columns(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (S, N)], total: cl.i64) -> None:
-        lane, group = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
-        first = (cl.block_idx.x * COLUMNS + lane) * vector
-        tile = cl.RowTile(first, N, vector, 1, threads=1)
+        t, lane = cl.thread_idx.x, cl.thread_idx.x % across
+        tile = cl.RowTile((cl.block_idx.x * across + lane) * vector, N, vector, 1, threads=1)
         found = cl.full((vector,), 0, kind)
-        for at in range(cl.block_idx.y * GROUP * DEEP + group, M, S * GROUP * DEEP):
-            held = [tile.load(x[min(at + i * GROUP, M - 1), None]) for i in cl.static_range(DEEP)]
+        for at in range(cl.block_idx.y * group * DEEP + t // across, M, S * group * DEEP):
+            held = [tile.load(x[min(at + i * group, M - 1), None]) for i in cl.static_range(DEEP)]
             for i in cl.static_range(DEEP):
                 v = prepared(held[i].reshape((vector,)), operation)
-                v = v if i == 0 else cl.where(at + i * GROUP < M, v, cl.full((vector,), 0, kind))
-                found = found + v if inner == "sum" else max(found, v)
-        sums = cl.shared(kind, (GROUP, COLUMNS, vector))
-        sums[group, lane, None].store(found)
+                found = both(found, v if i == 0 else cl.where(at + i * group < M, v, cl.full((vector,), 0, kind)))
+        bit = across
+        while bit < WARP:
+            found, bit = both(found, cl.shuffle_xor(found, bit)), 2 * bit
+        sums = cl.shared(kind, (THREADS // WARP, across, vector))
+        if t % WARP < across:
+            sums[t // WARP, lane, None].store(found)
         cl.syncthreads()
-        if group == 0:
-            for i in cl.static_range(1, GROUP):
-                v = sums[i, lane, None].load()
-                found = found + v if inner == "sum" else max(found, v)
+        if t < across:
+            for i in cl.static_range(1, THREADS // WARP):
+                found = both(found, sums[i, lane, None].load())
             tile.store(finished(found, operation, total).to(to).reshape((vector, 1)), out[cl.block_idx.y, None])
 
     return columns
@@ -135,30 +143,35 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     return out
 
 
+def sharing(n: int, vector: int, most: int) -> int:
+    """Return how many threads share `n` elements in vectors: a power of two, at most `most`."""
+    return min(most, 1 << (-(-n // vector) - 1).bit_length())
+
+
 def by_rows(rows: Rows, out: Any, operation: str, count: int) -> None:
     """Combine each row, in parts where there are few rows."""
-    size = THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)
-    parts = max(1, min(-(-rows.n // size), BLOCKS * rows.at_once(1) // rows.m))
-    result = out.reshape((rows.m, 1))
-    if parts == 1:
-        of_rows(rows.dtype, rows.dtype, operation, rows.vector)[rows.m, THREADS](rows.matrix, result, count)
-        return
-    found = empty(out, (rows.m, parts), "f32")
-    first = "sum" if operation == "mean" else operation
-    of_rows(rows.dtype, f32, first, rows.vector)[rows.m * parts, THREADS](rows.matrix, found, count)
-    of_rows(f32, rows.dtype, operation, Rows(found, "", most=None).vector)[rows.m, THREADS](found, result, count)
+    vector = ACCESS // rows.dtype.bytes
+    threads = sharing(rows.n, ACCESSES * vector, THREADS)
+    parts = max(1, min(-(-rows.n // (THREADS * ACCESSES * vector)), BLOCKS * rows.at_once(1) // rows.m))
+    found = out.reshape((rows.m, 1)) if parts == 1 else empty(out, (rows.m, parts), "f32")
+    to, first = (rows.dtype, operation) if parts == 1 else (f32, "sum" if operation == "mean" else operation)
+    kernel = of_rows(rows.dtype, to, first, rows.vector, threads)
+    kernel[-(-rows.m * parts * threads // THREADS), THREADS](rows.matrix, found, count)
+    if parts > 1:
+        last = of_rows(f32, rows.dtype, operation, Rows(found, "", most=None).vector, THREADS)
+        last[rows.m, THREADS](found, out.reshape((rows.m, 1)), count)
 
 
 def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
     """Combine each column, in parts where there are few columns."""
-    wide = -(-rows.n // (COLUMNS * (ACCESS // rows.dtype.bytes)))
-    parts = max(1, min(-(-rows.m // (GROUP * DEEP)), FEW * rows.at_once(1) // wide))
-    result = out.reshape((1, rows.n))
-    if parts == 1:
-        of_columns(rows.dtype, rows.dtype, operation, rows.vector)[(wide, 1), THREADS](rows.matrix, result, count)
-        return
-    found = empty(out, (parts, rows.n), "f32")
-    first = "sum" if operation == "mean" else operation
-    of_columns(rows.dtype, f32, first, rows.vector)[(wide, parts), THREADS](rows.matrix, found, count)
-    vector = Rows(found, "", most=None).vector
-    of_columns(f32, rows.dtype, operation, vector)[(-(-rows.n // (COLUMNS * 4)), 1), THREADS](found, result, count)
+    vector = ACCESS // rows.dtype.bytes
+    across = sharing(rows.n, vector, WARP)
+    wide, high = -(-rows.n // (across * vector)), THREADS // across * DEEP
+    parts = max(1, min(-(-rows.m // high), FEW * rows.at_once(1) // wide))
+    found = out.reshape((1, rows.n)) if parts == 1 else empty(out, (parts, rows.n), "f32")
+    to, first = (rows.dtype, operation) if parts == 1 else (f32, "sum" if operation == "mean" else operation)
+    of_columns(rows.dtype, to, first, rows.vector, across)[(wide, parts), THREADS](rows.matrix, found, count)
+    if parts > 1:
+        across = sharing(rows.n, ACCESS // f32.bytes, WARP)
+        last = of_columns(f32, rows.dtype, operation, Rows(found, "", most=None).vector, across)
+        last[(-(-rows.n // (across * 4)), 1), THREADS](found, out.reshape((1, rows.n)), count)

@@ -1,6 +1,6 @@
 """`cumsum`: the sums of a row's elements up to each, in one pass, for rows of any length.
 
-A block has a tile of a row, and finds the sum before it by look-back (`cutelite.lib.scan`).
+A block has a tile of a row, and finds the sum before it by look-back (`cutelite.lib.scan`); or several short rows.
 """
 
 import sys
@@ -16,6 +16,7 @@ from cutelite.kernels.arrays import zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
+from cutelite.target.targets import WARP
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
 TILE = 32 << 10  # bytes of a tile
@@ -24,23 +25,29 @@ HELD = 1024  # threads of a multiprocessor
 
 
 @cache
-def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
-    """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
-    (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
-    vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
-    size, pieces, threads = TILE // dtype.bytes, EACH // vector, threads_of(dtype)
+def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
+    """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles.
 
-    @cl.kernel(block=threads, min_blocks=HELD // threads)
+    threads  of a tile; a block has several rows that are no longer, or a tile
+    """
+    (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
+    vector, kind, block = ACCESS // dtype.bytes, i32 if dtype == i32 else f32, threads_of(dtype)
+    size, pieces = threads * EACH, EACH // vector
+
+    @cl.kernel(block=block, min_blocks=HELD // block)
     def cumulative(
-        x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)]
+        x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)] | None
     ) -> None:
-        tiles, number = cl.ceil_div(N, size), cl.next_tile(states)
+        team = cl.Team.create(threads, reductions=2)
+        alone, share = states is None, cl.shared(kind, (1,))
+        tiles = 1 if alone else cl.ceil_div(N, size)
+        number = team.number() if alone else cl.next_tile(states)
         later = number + LEAD // TILE
-        if (later // tiles < M) & ((later % tiles + 1) * size <= N):
+        if team.teams == 1 and (later // tiles < M) & ((later % tiles + 1) * size <= N):
             cl.RowTile(later % tiles * size, None, vector, pieces).ask_for(x[later // tiles, None])
         row, at = number // tiles, number % tiles
-        tile, share = cl.RowTile(at * size, N, vector, pieces), cl.shared(kind, (1,))
-        v = tile.load(x[row, None]).to(kind)
+        tile = cl.RowTile(at * size, N, vector, pieces, threads)
+        v = tile.load(x[min(row, M - 1), None]).to(kind)
         upto, sums = cl.make_rmem_tensor(kind, tile.shape), cl.make_rmem_tensor(kind, (pieces,))
         for i in cl.static_range(pieces):
             total = kind(0)
@@ -48,19 +55,22 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
                 total = total + v[j, i]
                 upto[j, i] = total
             sums[i] = total
-        team, whole, half = cl.Team.create(reductions=2), kind(0), pieces // 2
+        whole, half = kind(0), pieces // 2
         for start in (0, half):
             before, all = team.scan(sums.load()[start : start + half], cl.full((half,), 0, kind))
             for i in cl.static_range(half):
                 sums[start + i], whole = before[i] + whole, whole + all[i]
-        if cl.thread_idx.x < 32:
-            found = cl.look_back(states, number, whole, kind(0), first=row * tiles)
-            if cl.thread_idx.x == 0:
-                share[0] = found
-        cl.syncthreads()
+        if not alone:
+            if cl.thread_idx.x < WARP:
+                found = cl.look_back(states, number, whole, kind(0), first=row * tiles)
+                if cl.thread_idx.x == 0:
+                    share[0] = found
+            cl.syncthreads()
         for i in cl.static_range(pieces):
-            upto[None, i].store(upto[None, i].load() + (share[0] + sums[i]))
-        tile.store(upto.load().to(dtype), y[row, None])
+            before = sums[i] if alone else share[0] + sums[i]
+            upto[None, i].store(upto[None, i].load() + before)
+        if row < M:
+            tile.store(upto.load().to(dtype), y[row, None])
 
     return cumulative
 
@@ -100,10 +110,12 @@ def apply(x: Any, out: Any) -> Any:
     y = result_like(x, out)
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     results.over("out", x=None if out is None else rows)
-    tiles = rows.m * -(-rows.n // (TILE // rows.dtype.bytes))
-    if tiles:
-        states = zeros(x, (tiles + 1,), "i64")
-        build(rows.dtype, rows.vector, results.vector)[tiles, threads_of(rows.dtype)](
+    block = threads_of(rows.dtype)
+    threads = min(block, 1 << (-(-rows.n // EACH) - 1).bit_length())
+    tiles = -(-rows.n // (threads * EACH))
+    if rows.m * tiles:
+        states = zeros(x, (rows.m * tiles + 1,), "i64") if tiles > 1 else None
+        build(rows.dtype, rows.vector, results.vector, threads)[-(-rows.m * tiles * threads // block), block](
             rows.matrix, results.matrix, states
         )
     return y
