@@ -1,6 +1,7 @@
 """Rows of a table by their numbers, and the gradient of the table, with the same bits in every run.
 
-For the gradient the numbers are sorted, stably, so that equal ones are neighbours; a block adds up the rows of each.
+For the gradient the numbers are sorted, stably, so that equal ones are neighbours, and cut into parts of `PART`: a block
+adds up the rows of a run within a part, and where a run goes on in other parts, another launch adds these up.
 """
 
 import math
@@ -16,62 +17,118 @@ from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.sort import sort
 
-M, N, V = cl.dims("M N V")  # rows to gather, columns, rows of the table
-THREADS = 128
+M, N, V, S = cl.dims("M N V S")  # rows to gather, columns, rows of the table, sums of parts
+THREADS, ROWS = 128, 4  # of a block; rows that a thread has under way
+PART = 32  # neighbours of which one block adds up those of a number
 MOST_WORDS = 2**31 - 1
 
 
+def threads_of(n: int, dtype: Any) -> int:
+    """Return how many threads of a block share a row: a power of two."""
+    return min(THREADS, 1 << (-(-n * dtype.bytes // ACCESS) - 1).bit_length())
+
+
+def blocks(count: int, n: int, dtype: Any) -> int:
+    """Return how many blocks have `count` rows, each by as many threads as `threads_of` says."""
+    threads = threads_of(n, dtype)
+    return -(-count * -(-n * dtype.bytes // (threads * ACCESS)) * threads // THREADS)
+
+
+def place(n: Any, dtype: Any, threads: int) -> tuple[Any, Any]:
+    """Return the number of a row for this thread, and its tile of it."""
+    wide = ACCESS // dtype.bytes
+    tiles = cl.ceil_div(n, threads * wide)
+    number = cl.block_idx.x * (THREADS // threads) + cl.thread_idx.x // threads
+    return number // tiles, cl.RowTile(number % tiles * threads * wide, n, wide, 1, threads)
+
+
 @cache
-def gathering(dtype: Any, place: Any, vector: int) -> Any:
+def gathering(dtype: Any, kind: Any, vector: int, threads: int) -> Any:
     """Make the kernel that copies rows of the table."""
     P, Q = pitches("P Q", vector)
-    wide = ACCESS // dtype.bytes
 
     @cl.kernel(block=THREADS)
     def gather(
-        table: Tensor[dtype, (V, N), (P, 1)], places: Tensor[place, (M,)], out: Tensor[dtype, (M, N), (Q, 1)]
+        table: Tensor[dtype, (V, N), (P, 1)], places: Tensor[kind, (M,)], out: Tensor[dtype, (M, N), (Q, 1)]
     ) -> None:
-        tiles = cl.ceil_div(N, THREADS * wide)
-        row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
-        tile, number = cl.RowTile(at * THREADS * wide, N, wide, 1), places[row]
-        if number >= 0 and number < V:
-            tile.store(tile.load(table[number, None]), out[row, None])
-        else:
-            tile.store(cl.full((wide, 1), 0, dtype), out[row, None])
+        group, tile = place(N, dtype, threads)
+        numbers = [places[min(group * ROWS + i, M - 1)] for i in cl.static_range(ROWS)]
+        inside = [(number >= 0) & (number < V) for number in numbers]
+        held = [tile.load(table[cl.where(*each, 0), None]) for each in zip(inside, numbers, strict=True)]
+        for i in cl.static_range(ROWS):
+            if group * ROWS + i < M:
+                tile.store(cl.where(inside[i], held[i], dtype(0)), out[group * ROWS + i, None])
 
     return gather
 
 
 @cache
-def adding(dtype: Any, vector: int) -> Any:
-    """Make the kernel that adds up the rows with the same number: the block of the first of them adds all."""
+def adding(dtype: Any, vector: int, threads: int) -> Any:
+    """Make the kernel that adds up rows with the same number: who has the first of them in a part adds all of the part.
+
+    Sums of runs that go on in other parts go to `parts`: two of each part, of a run from before, and of one that begins
+    """
     P, Q = pitches("P Q", vector)
-    wide = ACCESS // dtype.bytes
 
     @cl.kernel(block=THREADS)
     def add(
         dy: Tensor[dtype, (M, N), (P, 1)], numbers: Tensor[i32, (M,)], rows: Tensor[i64, (M,)],
-        table: Tensor[dtype, (V, N), (Q, 1)],
+        table: Tensor[dtype, (V, N), (Q, 1)], parts: Tensor[f32, (S, N)], padding: i32,
     ) -> None:  # fmt: skip
-        tiles = cl.ceil_div(N, THREADS * wide)
-        first, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
-        number, tile = numbers[first], cl.RowTile(at * THREADS * wide, N, wide, 1)
-        starts = cl.boolean(True)
-        if first > 0:
-            starts = numbers[first - 1] != number
-        if starts and number >= 0 and number < V:
+        first, tile = place(N, dtype, threads)
+        number = numbers[min(first, M - 1)]
+        begins = number != numbers[min(max(first - 1, 0), M - 1)]
+        begins |= first == 0
+        if (first < M) & (begins | (first % PART == 0)) & (number >= 0) & (number < V) & (number != padding):
+            end = min(M, (first // PART + 1) * PART)
             total, i = tile.load(dy[rows[first], None]).to(f32), first + 1
             going = cl.boolean(True)
             while going:
-                going = i < M
+                going = i < end
                 if going:
                     going = numbers[i] == number
                 if going:
                     total = total + tile.load(dy[rows[i], None]).to(f32)
                     i += 1
-            tile.store(total.to(dtype), table[number, None])
+            goes_on = cl.boolean(False)
+            if (i == end) & (end < M):
+                goes_on = numbers[end] == number
+            if goes_on | (not begins):
+                tile.store(total, parts[first // PART * 2 + begins.to(i32), None])
+            else:
+                tile.store(total.to(dtype), table[number, None])
 
     return add
+
+
+@cache
+def joining(dtype: Any, vector: int, threads: int) -> Any:
+    """Make the kernel that adds up the parts of runs that are in several, for `adding`."""
+    (Q,) = pitches("Q", vector)
+
+    @cl.kernel(block=THREADS)
+    def join(
+        parts: Tensor[f32, (S, N)], numbers: Tensor[i32, (M,)], table: Tensor[dtype, (V, N), (Q, 1)], padding: i32
+    ) -> None:
+        part, tile = place(N, dtype, threads)
+        last = part * PART + PART - 1
+        if last + 1 < M:
+            number, first = numbers[last], part * PART
+            ours = (number == numbers[last + 1]) & (number >= 0) & (number < V) & (number != padding)
+            if ours & (first > 0):
+                ours = numbers[max(first - 1, 0)] != number
+            if ours:
+                total, next = tile.load(parts[part * 2 + 1, None]), part + 1
+                going = cl.boolean(True)
+                while going:
+                    total = total + tile.load(parts[next * 2, None])
+                    next += 1
+                    going = next * PART < M
+                    if going:
+                        going = numbers[next * PART] == number
+                tile.store(total.to(dtype), table[number, None])
+
+    return join
 
 
 @in_words_of_caller
@@ -94,10 +151,9 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)
-        kernel = gathering(rows.dtype, kind(places), math.gcd(rows.vector, made.vector))
-        kernel[m * -(-rows.n // (THREADS * (ACCESS // rows.dtype.bytes))), THREADS](
-            rows.matrix, flat(places, m), made.matrix
-        )
+        vector, threads = math.gcd(rows.vector, made.vector), threads_of(rows.n, rows.dtype)
+        kernel = gathering(rows.dtype, kind(places), vector, threads)
+        kernel[blocks(-(-m // ROWS), rows.n, rows.dtype), THREADS](rows.matrix, flat(places, m), made.matrix)
     return out
 
 
@@ -127,12 +183,13 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
         if kind(places) == i64:  # numbers that 32 bits do not hold are of no row
             given = given.clip(-1, MOST_WORDS)
         numbers, order = sort(given.astype("int32") if hasattr(given, "astype") else given.int())
-        kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector))
-        kernel[m * -(-rows.n // (THREADS * (ACCESS // rows.dtype.bytes))), THREADS](
-            rows.matrix, numbers, order, made.matrix
-        )
-        if padding >= 0:
-            out[padding] = 0
+        threads, several = threads_of(rows.n, rows.dtype), -(-m // PART)
+        parts = empty(dy, (2 * several, rows.n), "f32")
+        kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector), threads)
+        kernel[blocks(m, rows.n, rows.dtype), THREADS](rows.matrix, numbers, order, made.matrix, parts, padding)
+        if several > 1:
+            kernel = joining(rows.dtype, made.vector, threads)
+            kernel[blocks(several - 1, rows.n, rows.dtype), THREADS](parts, numbers, made.matrix, padding)
     return out
 
 
