@@ -1,7 +1,7 @@
 """Rows of a table by their numbers, and the gradient of the table, with the same bits in every run.
 
-For the gradient the numbers are sorted, stably, so that equal ones are neighbours, and cut into parts of `PART`: a block
-adds up the rows of a run within a part, and where a run goes on in other parts, another launch adds these up.
+For the gradient the numbers are sorted, stably, so that equal ones are neighbours, and cut into parts of `PART`: a
+block adds up the rows of a run within a part, and where a run goes on in other parts, another launch adds these up.
 """
 
 import math

@@ -47,7 +47,7 @@ def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
             cl.RowTile(later % tiles * size, None, vector, pieces).ask_for(x[later // tiles, None])
         row, at = number // tiles, number % tiles
         tile = cl.RowTile(at * size, N, vector, pieces, threads)
-        v = tile.load(x[min(row, M - 1), None]).to(kind)
+        v = tile.load(x[row if team.teams == 1 else min(row, M - 1), None]).to(kind)
         upto, sums = cl.make_rmem_tensor(kind, tile.shape), cl.make_rmem_tensor(kind, (pieces,))
         for i in cl.static_range(pieces):
             total = kind(0)
@@ -69,7 +69,7 @@ def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
         for i in cl.static_range(pieces):
             before = sums[i] if alone else share[0] + sums[i]
             upto[None, i].store(upto[None, i].load() + before)
-        if row < M:
+        if team.teams == 1 or row < M:
             tile.store(upto.load().to(dtype), y[row, None])
 
     return cumulative

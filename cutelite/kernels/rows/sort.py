@@ -6,7 +6,7 @@
 One launch counts the digits of all passes. Each pass then reads and writes every key once: a block ranks the keys of
 its tile, learns by look-back how many keys of each digit are in the tiles before, orders the tile in shared memory, and
 writes it, where keys of a digit lie side by side. Keys of a tile are ranked by warps: lanes find their equals by votes.
-(Adinets, Merrill: Onesweep, 2022.)
+(Adinets, Merrill: Onesweep, 2022.) As many keys as one block holds are sorted by one launch, in shared memory.
 """
 
 from functools import cache
@@ -127,10 +127,58 @@ def keys_of(key: Any, value: Any) -> int:
     return min(EACH if key.bytes > 2 else NARROW, each)
 
 
+class Tile(NamedTuple):
+    """The keys of a block: `each` of a thread, in the order of warps, pieces and lanes.
+
+    counts  (warps, digits), how many of a digit there are in the warps before; `starts` of those that are less
+    """
+
+    each: int
+    counts: Any
+    starts: Any
+
+    @staticmethod
+    def create(each: int) -> "Tile":
+        """Make room in shared memory."""
+        return Tile(each, cl.shared(i32, (THREADS // 32, DIGITS)), cl.shared(i32, (2, DIGITS)))
+
+    @property
+    def first(self) -> Any:
+        """The place of this thread's first key; the others are 32 apart."""
+        return cl.thread_idx.x // 32 * (32 * self.each) + cl.thread_idx.x % 32
+
+    def ranks(self, of_key: Any) -> Any:
+        """Return ranks among the equal digits of this thread's warp, two in an i32: registers run short. The block."""
+        t, counts = cl.thread_idx.x, self.counts[cl.thread_idx.x // 32, None]
+        for i in cl.static_range(DIGITS // 32):
+            counts[i * 32 + t % 32] = 0
+        cl.syncwarp()
+        found = cl.make_rmem_tensor(i32, (self.each // 2,))
+        for i in cl.static_range(0, self.each, 2):
+            low = ranked(of_key(i), counts)
+            found[i // 2] = low | (ranked(of_key(i + 1), counts) << 16)
+        cl.syncthreads()
+        return found
+
+    def count(self) -> Any:
+        """Add up the warps' `counts` of a digit, and return how many keys have this thread's; of `DIGITS` threads."""
+        count = i32(0)
+        for i in cl.static_range(THREADS // 32):
+            here, self.counts[i, cl.thread_idx.x] = self.counts[i, cl.thread_idx.x], count
+            count += here
+        return count
+
+    def place(self, i: int, digit: Any, ranks: Any) -> Any:
+        """Return where this thread's key i goes within the tile."""
+        return (
+            (ranks[i // 2] >> 16 * (i % 2) & 0xFFFF) + self.starts[0, digit] + self.counts[cl.thread_idx.x // 32, digit]
+        )
+
+
 @cache
 def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> Any:
     """Make the kernel that moves keys to their places, with values, which become `to`, or with their numbers (None)."""
-    warps, held, each = THREADS // 32, i32 if value is None else value, keys_of(key, value)
+    held, each = i32 if value is None else value, keys_of(key, value)
     size = THREADS * each
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
@@ -138,55 +186,89 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         x: Tensor[key, (N,)], values: Tensor[held, (N,)] | None, totals: Tensor[i32, (DIGITS,)],
         states: Tensor[word, (S,)], y: Tensor[key, (N,)], moved: Tensor[to, (N,)],
     ) -> None:  # fmt: skip
-        t, lane, warp = cl.thread_idx.x, cl.thread_idx.x % 32, cl.thread_idx.x // 32
-        counts, starts = cl.shared(i32, (warps, DIGITS)), cl.shared(i32, (2, DIGITS))
+        t, own = cl.thread_idx.x, Tile.create(each)
         room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
         tile = cl.next_tile(states)
-        first = tile * size + warp * (32 * each) + lane
-        keys, ranks, places = (cl.make_rmem_tensor(*of) for of in ((key, (each,)), (i32, (each // 2,)), (i32, (each,))))
+        first, keys, places = (
+            tile * size + own.first,
+            cl.make_rmem_tensor(key, (each,)),
+            cl.make_rmem_tensor(i32, (each,)),
+        )
 
         def of_key(i: int) -> Any:  # keys beyond the end are the last of the last digit
             return cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
 
         for i in cl.static_range(each):
             keys[i] = x[min(first + i * 32, N - 1)]
-        for i in cl.static_range(DIGITS // 32):
-            counts[warp, i * 32 + lane] = 0
-        cl.syncwarp()
-        for i in cl.static_range(0, each, 2):  # a register holds two ranks: it is short of registers
-            low = ranked(of_key(i), counts[warp, None])
-            ranks[i // 2] = low | (ranked(of_key(i + 1), counts[warp, None]) << 16)
-        cl.syncthreads()
+        ranks = own.ranks(of_key)
         total, count = i32(0), i32(0)
         if t < DIGITS:
-            total = totals[t]
-            for i in cl.static_range(warps):
-                here, counts[i, t] = counts[i, t], count
-                count += here
+            total, count = totals[t], own.count()
             publish(states, tile, t, word(count), cl.where(tile == 0, word(-2), word(1)))
         (base, local), _ = cl.block_scan((total, count), (i32(0), i32(0)))
         if t < DIGITS:
-            starts[0, t] = local
+            own.starts[0, t] = local
         cl.syncthreads()
         for i in cl.static_range(each):
-            d = of_key(i)
-            places[i] = (ranks[i // 2] >> 16 * (i % 2) & 0xFFFF) + starts[0, d] + counts[warp, d]
+            places[i] = own.place(i, of_key(i), ranks)
             room[places[i]] = keys[i]
         for i in cl.static_range(each):
             at = first + i * 32
             values_room[places[i]] = i32(at) if values is None else values[min(at, N - 1)]
         if t < DIGITS:
-            starts[1, t] = base - local + look_back(states, tile, t, word(count))
+            own.starts[1, t] = base - local + look_back(states, tile, t, word(count))
         cl.syncthreads()
         for i in cl.static_range(each):
             at = i * THREADS + t
             if tile * size + at < N:
                 found = room[at]
-                place = starts[1, digit(found, shift, flip)] + at
+                place = own.starts[1, digit(found, shift, flip)] + at
                 y[place] = found
                 moved[place] = to(values_room[at])
 
     return move
+
+
+@cache
+def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, each: int) -> Any:
+    """Make the kernel that sorts `each` keys of a thread of one block. Arguments as for `moving`."""
+    held, size = i32 if value is None else value, THREADS * each
+
+    @cl.kernel(block=THREADS)
+    def sort(
+        x: Tensor[key, (N,)], values: Tensor[held, (N,)] | None, y: Tensor[key, (N,)], moved: Tensor[to, (N,)]
+    ) -> None:
+        t, own = cl.thread_idx.x, Tile.create(each)
+        room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
+        keys, carried = cl.make_rmem_tensor(key, (each,)), cl.make_rmem_tensor(held, (each,))
+        for i in cl.static_range(each):
+            at = min(own.first + i * 32, N - 1)
+            keys[i], carried[i] = x[at], i32(at) if values is None else values[at]
+        for shift in shifts:
+
+            def of_key(i: int, shift: int = shift) -> Any:  # keys beyond the end are the last of the last digit
+                return cl.where(own.first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+
+            ranks, count = own.ranks(of_key), i32(0)
+            if t < DIGITS:
+                count = own.count()
+            local, _ = cl.block_scan(count, i32(0))
+            if t < DIGITS:
+                own.starts[0, t] = local
+            cl.syncthreads()
+            for i in cl.static_range(each):
+                place = own.place(i, of_key(i), ranks)
+                room[place], values_room[place] = keys[i], carried[i]
+            cl.syncthreads()
+            for i in cl.static_range(each):
+                at = own.first + i * 32
+                keys[i], carried[i] = room[at], values_room[at]
+        for i in cl.static_range(each):
+            at = own.first + i * 32
+            if at < N:
+                y[at], moved[at] = keys[i], to(carried[i])
+
+    return sort
 
 
 class Sorted(NamedTuple):
@@ -227,6 +309,12 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
     if n == 0:
         return Sorted(*made)
     tiles, word = -(-n // (THREADS * keys_of(key, given))), i32 if n < 1 << 30 else i64
+    if tiles == 1:
+        each = max(2, 1 << (-(-n // THREADS) - 1).bit_length())
+        sorting(key, given, given or i64, shifts, descending, min(each, keys_of(key, given)))[1, THREADS](
+            keys, moved, *made
+        )
+        return Sorted(*made)
     counts = zeros(x, (len(shifts), DIGITS), "i32")
     states = zeros(x, (len(shifts), tiles * DIGITS + 1), word.name)
     rooms = [(empty(x, (n,)), empty(x, (n,), (given or i32).name)) for _ in range(min(2, len(shifts) - 1))]
