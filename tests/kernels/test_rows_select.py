@@ -39,7 +39,8 @@ def hard(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype"), [*(((4, 37), dtype) for dtype in DTYPES), ((2, 1), np.float32), ((3, 1, 300), BF16)]
+    ("shape", "dtype"),
+    [*(((4, 37), dtype) for dtype in DTYPES), ((2, 1), np.float32), ((3, 1, 300), BF16), ((3, 9001), np.float32)],
 )
 def test_the_greatest(shape: tuple[int, ...], dtype: Any) -> None:
     x = random(shape, dtype) if shape[-1] < 3 else hard(shape, dtype)

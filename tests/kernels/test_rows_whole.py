@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.embedding import PART, embedding, embedding_backward
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.reduce import OPERATIONS, reduced
 from cutelite.kernels.rows.scan import cumsum
@@ -31,6 +31,17 @@ def test_sums_up_to_each(shape: tuple[int, ...], dtype: Any) -> None:
     close(cumsum(x), np.cumsum(x.astype(np.float64), -1), dtype)
 
 
+@pytest.mark.parametrize(("m", "n"), [(300, 3), (70, 40), (5, 1000), (3, 2500)])
+def test_short_rows_share_blocks(m: int, n: int, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x = random((m, n), np.float32)
+    wide = x.astype(np.float64)
+    close(cumsum(x), np.cumsum(wide, -1), np.float32)
+    for mode in (0, 1):
+        close(np.asarray(reduced(x, "sum", mode)), wide.sum(mode), np.float32)
+        np.testing.assert_array_equal(reduced(x, "min", mode), x.min(mode))
+
+
 def test_sums_of_whole_numbers_in_place(checked: Callable[[int], None]) -> None:
     x = whole((1, 150_001), 9)[:, :150_000]  # more tiles than a warp looks back to at once
     exact = np.cumsum(x, -1)
@@ -49,6 +60,17 @@ def test_sorted_with_places(n: int, descending: bool) -> None:
     places = np.argsort(-x if descending else x, kind="stable")
     np.testing.assert_array_equal(found.values, places)
     np.testing.assert_array_equal(found.keys, x[places])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.int64])
+@pytest.mark.parametrize("n", [600, 1025])
+def test_keys_of_one_block(n: int, dtype: Any, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x = whole(n, 300).astype(dtype)
+    places = np.argsort(x.astype(np.float64), kind="stable")
+    found = sort(x, places)
+    np.testing.assert_array_equal(found.keys, x[places])
+    np.testing.assert_array_equal(found.values, places[places])
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
@@ -138,6 +160,17 @@ def test_tables_and_their_gradients(dtype: Any, n: int) -> None:
     exact[places[0, :2]] = 0  # rows of no others, or of others that are left out too
     places = np.where(np.isin(places, places[0, :2]), places + np.array([[2**32], [-(2**32)], [2**40]]), places)
     close(embedding_backward(dy, places, 11, padding=4), exact, dtype)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_runs_that_go_on_in_several_parts(n: int, checked: Callable[[int], None]) -> None:
+    checked(1)
+    places = np.repeat([5, 0, 2, -1, 3], [PART + 1, 2 * PART, 2 * PART - 1, 7, 3])
+    dy, exact = random((len(places), n), np.float32), np.zeros((6, n))
+    np.add.at(exact, places[places >= 0], dy[places >= 0].astype(np.float64))
+    close(embedding_backward(dy, places, 6), exact, np.float32)
+    exact[0] = 0
+    close(embedding_backward(dy, places, 6, padding=0), exact, np.float32)
 
 
 def test_places_outside_of_the_table() -> None:

@@ -142,10 +142,9 @@ class Tile(NamedTuple):
         """Make room in shared memory."""
         return Tile(each, cl.shared(i32, (THREADS // 32, DIGITS)), cl.shared(i32, (2, DIGITS)))
 
-    @property
-    def first(self) -> Any:
-        """The place of this thread's first key; the others are 32 apart."""
-        return cl.thread_idx.x // 32 * (32 * self.each) + cl.thread_idx.x % 32
+    def first(self, begin: Any) -> Any:
+        """Return the place of this thread's first key, in a tile from `begin` on; the others are 32 apart."""
+        return begin + cl.thread_idx.x // 32 * (32 * self.each) + cl.thread_idx.x % 32
 
     def ranks(self, of_key: Any) -> Any:
         """Return ranks among the equal digits of this thread's warp, two in an i32: registers run short. The block."""
@@ -190,7 +189,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
         tile = cl.next_tile(states)
         first, keys, places = (
-            tile * size + own.first,
+            own.first(tile * size),
             cl.make_rmem_tensor(key, (each,)),
             cl.make_rmem_tensor(i32, (each,)),
         )
@@ -239,15 +238,16 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
         x: Tensor[key, (N,)], values: Tensor[held, (N,)] | None, y: Tensor[key, (N,)], moved: Tensor[to, (N,)]
     ) -> None:
         t, own = cl.thread_idx.x, Tile.create(each)
+        first = own.first(0)
         room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
         keys, carried = cl.make_rmem_tensor(key, (each,)), cl.make_rmem_tensor(held, (each,))
         for i in cl.static_range(each):
-            at = min(own.first + i * 32, N - 1)
+            at = min(first + i * 32, N - 1)
             keys[i], carried[i] = x[at], i32(at) if values is None else values[at]
         for shift in shifts:
 
             def of_key(i: int, shift: int = shift) -> Any:  # keys beyond the end are the last of the last digit
-                return cl.where(own.first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+                return cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
 
             ranks, count = own.ranks(of_key), i32(0)
             if t < DIGITS:
@@ -261,10 +261,10 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
                 room[place], values_room[place] = keys[i], carried[i]
             cl.syncthreads()
             for i in cl.static_range(each):
-                at = own.first + i * 32
+                at = first + i * 32
                 keys[i], carried[i] = room[at], values_room[at]
         for i in cl.static_range(each):
-            at = own.first + i * 32
+            at = first + i * 32
             if at < N:
                 y[at], moved[at] = keys[i], to(carried[i])
 
