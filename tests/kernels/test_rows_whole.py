@@ -8,7 +8,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.rows.embedding import PART, embedding, embedding_backward
-from cutelite.kernels.rows.histogram import histogram
+from cutelite.kernels.rows.histogram import IN_SHARED, histogram
 from cutelite.kernels.rows.reduce import OPERATIONS, reduced
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.sort import moving, sort
@@ -111,6 +111,9 @@ def test_histograms(dtype: Any, checked: Callable[[int], None]) -> None:
     np.testing.assert_array_equal(
         histogram(numbers, 13), np.bincount(numbers[(numbers >= 0) & (numbers < 13)], minlength=13)
     )
+    for kind, bins in ((np.uint8, 256), (np.int32, IN_SHARED + 1)):
+        numbers = np.abs(whole(999, bins + 20)).astype(kind)
+        np.testing.assert_array_equal(histogram(numbers, bins), np.bincount(numbers[numbers < bins], minlength=bins))
     for low, high in ((0.1, 0.3), (0.1, 0.7)):  # where the last bin ends, places round up, and down
         ends = np.array([low, high], np.float32)
         beyond = np.nextafter(ends, np.array([-9, 9], np.float32))

@@ -1,13 +1,13 @@
 """Histograms: counts of integers, or of floats in bins of equal width between two bounds.
 
-Each block counts in shared memory, and adds its counts to the result at its end.
+Each block counts in shared memory, and adds its counts to the result at its end; more bins are counted where they are.
 """
 
 from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32, i64
+from cutelite import Tensor, f32, i32, i64, u8
 from cutelite.kernels.arguments import as_number, is_array, results, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, zeros
 from cutelite.kernels.planning import planned
@@ -17,19 +17,20 @@ from cutelite.lang.promotion import LARGEST
 
 N = cl.dims("N")  # numbers
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
-MOST_BINS = 8192
+IN_SHARED, MOST_BINS = 8192, 1 << 24  # bins in shared memory; whose numbers f32 holds
+KINDS = DTYPES | {"u8": u8, "i32": i32, "i64": i64}
 
 
 @cache
 def build(dtype: Any, bins: int) -> Any:
     """Make the kernel that adds to `counts`."""
     vector = ACCESS // dtype.bytes
-    size = THREADS * ACCESSES * vector
+    size, own = THREADS * ACCESSES * vector, bins <= IN_SHARED
 
     @cl.kernel(block=THREADS)
     def histogram(x: Tensor[dtype, (N,)], counts: Tensor[i32, (bins,)], low: f32, high: f32, scale: f32) -> None:
-        found = cl.shared(i32, (bins,))
-        for i in range(cl.thread_idx.x, bins, THREADS):
+        found = cl.shared(i32, (bins,)) if own else counts
+        for i in range(cl.thread_idx.x, bins if own else 0, THREADS):
             found[i] = 0
         cl.syncthreads()
         for at in range(cl.block_idx.x, cl.ceil_div(N, size), cl.grid_dim.x):
@@ -39,9 +40,9 @@ def build(dtype: Any, bins: int) -> Any:
                 for j in cl.static_range(vector):
                     bin, inside = bin_of(v[j, i], bins, low, high, scale)
                     if inside and tile.first(i) + j < N:
-                        cl.atomic_add(found, bin, 1, scope="cta")
+                        cl.atomic_add(found, bin, 1, scope="cta" if own else "gpu")
         cl.syncthreads()
-        for i in range(cl.thread_idx.x, bins, THREADS):
+        for i in range(cl.thread_idx.x, bins if own else 0, THREADS):
             if found[i] != 0:
                 cl.atomic_add(counts, i, found[i])
 
@@ -57,8 +58,9 @@ def cleared(counts: Tensor[i32, (N,)]) -> None:
 
 def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any]:
     """Return the bin of a number, and whether it has one. NaN has none."""
-    if x.dtype in (i32, i64):
-        return x.to(i32), x >= 0 and x < bins
+    if x.dtype not in DTYPES.values():
+        number = x.to(i64 if x.dtype == i64 else i32)
+        return number.to(i32), number >= 0 and number < bins
     x = x.to(f32)
     return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), x >= low and x <= high
 
@@ -68,9 +70,9 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: Any = None) -> Any:
     """Count numbers.
 
-    x          of any shape. i32 and i64: 0 to bins - 1 are counted. bf16, f16 and f32: in equal steps from low to high,
-               both included; what is outside, and NaN, is not counted
-    bins       1 to 8192
+    x          of any shape. u8, i32 and i64: 0 to bins - 1 are counted. bf16, f16 and f32: in equal steps from low to
+               high, both included; what is outside, and NaN, is not counted
+    bins       1 to 2**24; above 8192 they are in global memory, which is slower
     out        where to write, (bins,), without gaps; by default a new array
     Gives      (bins,), i32
     Errors     `cl.ArgumentError` for other arrays and bins
@@ -78,11 +80,11 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: An
     if (made := derived(x, out=out)) is not None:
         return made.histogram(x, bins, as_number("low", low), as_number("high", high))
     is_array("x", x)
-    dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
+    dtype = KINDS.get(code_of(x))
     low, high, bins = as_number("low", low), as_number("high", high), as_number("bins", bins, whole=True)
     if dtype is None or not 1 <= bins <= MOST_BINS or not low < high:
         raise cl.ArgumentError(
-            f"x is {x.dtype}, bins {bins}, low {low} and high {high}, but must be i32, i64, bf16, f16 or f32, "
+            f"x is {x.dtype}, bins {bins}, low {low} and high {high}, but must be {', '.join(KINDS)}, "
             f"from 1 to {MOST_BINS}, and low below high"
         )
     most = LARGEST["f32"]

@@ -177,7 +177,7 @@ def sample(
     if (made := derived(x, chances, out=out)) is not None:
         numbers = {"temperature": as_number("temperature", temperature), "top_p": as_number("top_p", top_p)}
         return made.sample(x, chances, top_k=top_k, **numbers)
-    rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
+    rows, leading = Rows(x, "x"), tuple(x.shape[:-1])
     Arguments().array("chances", chances, "f32", leading)
     if not rows.n:
         raise cl.ArgumentError("x has rows of 0 elements, of which none can be chosen")

@@ -128,7 +128,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     """
     if (made := derived(x, out=out)) is not None:
         return Found(*made.argmax(x))
-    rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
+    rows, leading = Rows(x, "x"), tuple(x.shape[:-1])
     if rows.n == 0:
         raise cl.ArgumentError(f"x has shape {tuple(x.shape)}: there is no greatest of no elements")
     values, columns = results(out, {"value": (leading, rows.dtype.name), "column": (leading, "i64")}, x=x)
@@ -186,7 +186,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     """
     if (made := derived(x, out=out)) is not None:
         return Found(*made.top_k(x, k))
-    rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
+    rows, leading = Rows(x, "x"), tuple(x.shape[:-1])
     k = as_number("k", k, whole=True)
     if not 0 <= k <= min(rows.n, MOST_K):
         most = min(rows.n, MOST_K)
