@@ -31,6 +31,17 @@ Case = tuple[str, Callable[[], Pair], float]
 ROUNDING = {torch.float32: 1e-3, torch.bfloat16: 2e-2}
 SHAPES = (1 << 22, 4), (1 << 20, 33), (1 << 20, 64), (1 << 17, 1000), (1 << 14, 5000), (64, 1 << 20), (1 << 24, 1)
 WORDS = 1 << 17
+KS = [
+    (1, WORDS, 1),
+    (8, WORDS, 1),
+    (64, WORDS, 1),
+    (1, 1 << 26, 1),
+    (1 << 20, 8, 1),
+    (1 << 17, 1000, 1),
+    (1, WORDS, 50),
+]
+KS += [(8, WORDS, 50), (1, WORDS, 1000), (1, 1 << 24, 50), (1 << 20, 8, 2), (1 << 17, 64, 8), (1 << 15, 256, 8)]
+KS += [(128, WORDS, 1024)]
 
 
 def whole(n: int, dtype: Any = torch.int32, low: int = -(1 << 31), high: int = (1 << 31) - 1) -> Any:
@@ -46,14 +57,14 @@ def sorts() -> Iterator[Case]:
         return lambda: sort(x).values, lambda: torch.sort(x, stable=True)[1]
 
     for n in (1, 100, 1000, 4096, 8192, 1 << 14, 1 << 17, 1 << 20, 1 << 23, 1 << 28):
-        yield f"sort {n} i32", lambda n=n: case(whole(n)), 0
+        yield f"sort {n} i32", partial(lambda n: case(whole(n)), n), 0
     n = 1 << 24
     yield "sort 16M i32, equal", lambda: case(torch.full((n,), 7, dtype=torch.int32, **ON)), 0
     yield "sort 16M i32, in order", lambda: case(torch.arange(n, dtype=torch.int32, **ON)), 0
     yield "sort 16M i32, reversed", lambda: case(torch.arange(n, 0, -1, dtype=torch.int32, **ON)), 0
     yield "sort 16M i32, four values", lambda: case(whole(n, low=0, high=4)), 0
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
-        yield f"sort 16M {dtype}"[:-5], lambda dtype=dtype: case(random(n, dtype=dtype)), 0
+        yield f"sort 16M {dtype}"[:-5], partial(lambda dtype: case(random(n, dtype=dtype)), dtype), 0
     yield "sort 16M i64", lambda: case(whole(n, torch.int64, -(1 << 62), 1 << 62)), 0
 
 
@@ -65,14 +76,14 @@ def sums() -> Iterator[Case]:
         return lambda: reduced(x, "sum", mode), lambda: x.sum() if mode is None else x.sum(mode)
 
     for n in (1, 1000, 1 << 14, 1 << 17, 1 << 20, 1 << 24, 1 << 28):
-        yield f"cumsum {n} f32", lambda n=n: upto(random(n)), 1e-3
-        yield f"sum {n} f32", lambda n=n: along(random(n)), 1e-3
+        yield f"cumsum {n} f32", partial(lambda n: upto(random(n)), n), 1e-3
+        yield f"sum {n} f32", partial(lambda n: along(random(n)), n), 1e-3
     yield "cumsum 64M i32", lambda: upto(whole(1 << 26, low=-9, high=9)), 0
     for shape in SHAPES:
         for dtype, off in ROUNDING.items():
             name = f"{shape[0]} x {shape[1]} {dtype}"
             if dtype == torch.float32:
-                yield f"cumsum of rows, {name}", lambda shape=shape: upto(random(*shape)), off
+                yield f"cumsum of rows, {name}", partial(lambda shape: upto(random(*shape)), shape), off
             for mode, what in ((1, "rows"), (0, "columns")):
                 yield (
                     f"sums of {what}, {name}",
@@ -106,9 +117,7 @@ def choices() -> Iterator[Case]:
         theirs = lambda: torch.multinomial(x.float().softmax(-1), 1)[:, 0] * 0  # noqa: E731
         return lambda: sample(x, chances, **how) * 0, theirs
 
-    shapes = (1, WORDS, 1), (8, WORDS, 1), (64, WORDS, 1), (1, 1 << 26, 1), (1 << 20, 8, 1), (1 << 17, 1000, 1)
-    shapes += (1, WORDS, 50), (8, WORDS, 50), (1, WORDS, 1000), (1, 1 << 24, 50), (1 << 20, 8, 2), (1 << 17, 64, 8)
-    for m, n, k in (*shapes, (1 << 15, 256, 8), (128, WORDS, 1024)):
+    for m, n, k in KS:
         name = f"top-{k} of {m} x {n} bf16"
         yield name, partial(lambda m, n, k: greatest(random(m, n, dtype=torch.bfloat16), k), m, n, k), 0
     yield f"top-64 of 128 x {WORDS} f32, equal", lambda: greatest(torch.zeros(128, WORDS, **ON), 64), 0
@@ -155,6 +164,15 @@ def seconds(calls: Pair) -> tuple[list[float], str]:
     return list(medians(replays, 5).values()), ""
 
 
+def row(calls: Pair, bound: float) -> str:
+    """Compare both, time them, and return the text of the table."""
+    a, b = (call().double() for call in calls)
+    off = float((a - b).abs().max() / b.abs().max().clamp(min=1))
+    (ours, theirs), how = seconds(calls)
+    verdict = "" if off <= bound else f"  WRONG by {off:.1e}"
+    return f"{ours * 1e6:9.1f} {theirs * 1e6:9.1f}  {theirs / ours:.2f}{how}{verdict}"
+
+
 def compiled(number: int, processes: int, only: tuple[str, ...]) -> None:
     """Compile what some of the cases need: errors show when they are timed."""
     for name, make, _ in list(cases())[number::processes]:
@@ -184,15 +202,9 @@ def main() -> None:
         if not name.startswith(only):
             continue
         try:
-            calls = make()
-            a, b = (call().double() for call in calls)
-            off = float((a - b).abs().max() / b.abs().max().clamp(min=1))
-            (ours, theirs), how = seconds(calls)
-            verdict = "" if off <= bound else f"  WRONG by {off:.1e}"
-            print(f"{name:52} {ours * 1e6:9.1f} {theirs * 1e6:9.1f}  {theirs / ours:.2f}{how}{verdict}", flush=True)
+            print(f"{name:52} {row(make(), bound)}", flush=True)
         except Exception as problem:
             print(f"{name:52} {type(problem).__name__}: {str(problem).splitlines()[0][:100]}", flush=True)
-        calls = a = b = None
         gc.collect()
         torch.cuda.empty_cache()
 

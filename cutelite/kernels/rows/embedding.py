@@ -23,15 +23,15 @@ PART = 32  # neighbours of which one block adds up those of a number
 MOST_WORDS = 2**31 - 1
 
 
-def threads_of(n: int, dtype: Any) -> int:
-    """Return how many threads of a block share a row: a power of two."""
-    return min(THREADS, 1 << (-(-n * dtype.bytes // ACCESS) - 1).bit_length())
+def threads_of(n: int, bytes: int) -> int:
+    """Return how many threads of a block share a row of so many elements: a power of two."""
+    return min(THREADS, 1 << (-(-n * bytes // ACCESS) - 1).bit_length())
 
 
-def blocks(count: int, n: int, dtype: Any) -> int:
+def blocks(count: int, n: int, bytes: int) -> int:
     """Return how many blocks have `count` rows, each by as many threads as `threads_of` says."""
-    threads = threads_of(n, dtype)
-    return -(-count * -(-n * dtype.bytes // (threads * ACCESS)) * threads // THREADS)
+    threads = threads_of(n, bytes)
+    return -(-count * -(-n * bytes // (threads * ACCESS)) * threads // THREADS)
 
 
 def place(n: Any, dtype: Any, threads: int) -> tuple[Any, Any]:
@@ -151,9 +151,9 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)
-        vector, threads = math.gcd(rows.vector, made.vector), threads_of(rows.n, rows.dtype)
+        vector, threads = math.gcd(rows.vector, made.vector), threads_of(rows.n, rows.dtype.bytes)
         kernel = gathering(rows.dtype, kind(places), vector, threads)
-        kernel[blocks(-(-m // ROWS), rows.n, rows.dtype), THREADS](rows.matrix, flat(places, m), made.matrix)
+        kernel[blocks(-(-m // ROWS), rows.n, rows.dtype.bytes), THREADS](rows.matrix, flat(places, m), made.matrix)
     return out
 
 
@@ -183,13 +183,13 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
         if kind(places) == i64:  # numbers that 32 bits do not hold are of no row
             given = given.clip(-1, MOST_WORDS)
         numbers, order = sort(given.astype("int32") if hasattr(given, "astype") else given.int())
-        threads, several = threads_of(rows.n, rows.dtype), -(-m // PART)
+        threads, several = threads_of(rows.n, rows.dtype.bytes), -(-m // PART)
         parts = empty(dy, (2 * several, rows.n), "f32")
         kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector), threads)
-        kernel[blocks(m, rows.n, rows.dtype), THREADS](rows.matrix, numbers, order, made.matrix, parts, padding)
+        kernel[blocks(m, rows.n, rows.dtype.bytes), THREADS](rows.matrix, numbers, order, made.matrix, parts, padding)
         if several > 1:
             kernel = joining(rows.dtype, made.vector, threads)
-            kernel[blocks(several - 1, rows.n, rows.dtype), THREADS](parts, numbers, made.matrix, padding)
+            kernel[blocks(several - 1, rows.n, rows.dtype.bytes), THREADS](parts, numbers, made.matrix, padding)
     return out
 
 

@@ -159,7 +159,7 @@ class Tile(NamedTuple):
         cl.syncthreads()
         return found
 
-    def count(self) -> Any:
+    def add_up(self) -> Any:
         """Add up the warps' `counts` of a digit, and return how many keys have this thread's; of `DIGITS` threads."""
         count = i32(0)
         for i in cl.static_range(THREADS // 32):
@@ -202,7 +202,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         ranks = own.ranks(of_key)
         total, count = i32(0), i32(0)
         if t < DIGITS:
-            total, count = totals[t], own.count()
+            total, count = totals[t], own.add_up()
             publish(states, tile, t, word(count), cl.where(tile == 0, word(-2), word(1)))
         (base, local), _ = cl.block_scan((total, count), (i32(0), i32(0)))
         if t < DIGITS:
@@ -251,7 +251,7 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
 
             ranks, count = own.ranks(of_key), i32(0)
             if t < DIGITS:
-                count = own.count()
+                count = own.add_up()
             local, _ = cl.block_scan(count, i32(0))
             if t < DIGITS:
                 own.starts[0, t] = local
