@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, decode
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.moe import combine, experts, route
+from cutelite.kernels.rows import adamw as optimiser
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.norm import rms_norm
@@ -161,6 +162,26 @@ def test_calls_that_a_record_would_miss_are_refused(name: str) -> None:
     for record in records:
         with pytest.raises(cl.ArgumentError, match="would miss this call: call one of"):
             record(UNRECORDED[name])
+
+
+def test_lists_of_tensors_are_checked_once_until_a_fact_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks, grouped = [], optimiser.grouped
+    monkeypatch.setattr(optimiser, "grouped", lambda given: checks.append(1) or grouped(given))
+    p, g, m, v = ([random(6, 6) + i, torch.nn.Parameter(random(40))] for i in range(4))
+    for step in (1, 2, 3):
+        before = p[1].clone()
+        adamw(p, g, m, v, step)
+        assert len(checks) == 1
+        assert not torch.equal(p[1], before)
+    g[0] = g[0].clone()
+    adamw(p, g, m, v, 4)
+    assert len(checks) == 2
+    v[0] = v[0].t()
+    with pytest.raises(cl.ArgumentError, match=r"squares\[0\] is not contiguous"):
+        adamw(p, g, m, v, 5)
+    v[0] = m[0]
+    with pytest.raises(cl.ArgumentError, match="lies where"):
+        adamw(p, g, m, v, 5)
 
 
 def test_tensors_whose_memory_was_freed_are_told_as_such() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm, softmax
 from cutelite.kernels.rows.adamw import adamw
@@ -98,6 +99,9 @@ def test_steps_by_addresses() -> None:
     adamw(p, g, m, v, 1, lr=0.1, decay=0.1)
     for x, y in zip(p, exact, strict=True):
         close(x, y.detach().double(), 8e-3)
+    m[-1] = m[-1].cpu()
+    with pytest.raises(cl.ArgumentError, match=r"means\[\d+\] is on .*cpu"):
+        adamw(p, g, m, v, 2)
 
 
 @pytest.mark.parametrize("n", [521, 769, 1025, 2049, 3301, 4097, 8193, 20_001])

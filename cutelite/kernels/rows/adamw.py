@@ -5,6 +5,7 @@ p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + e
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
@@ -22,6 +23,7 @@ from cutelite.kernels.arguments import (
     check_recorded,
     in_words_of_caller,
     is_array,
+    would_be_missed,
     writable,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
@@ -223,30 +225,96 @@ def adamw(
     eps, decay = as_number("eps", eps), as_number("decay", decay)
     if numbers is not None:
         Arguments().array("numbers", numbers, "f32", (6,), dense=True)
-    groups = grouped(list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True)))
     now = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), 1 - b1, 1 - b2, eps)  # type: ignore[arg-type]
-    for (kinds, aligned), members in groups.items():
-        for first in range(0, len(members), TENSORS):
-            part = members[first : first + TENSORS]
-            kernel, size = build(kinds, aligned)
-            sizes = [int(arrays[0].shape[0]) for arrays in part]
-            starts = list(accumulate((-(-n // size) for n in sizes), initial=0))
-            lists = list(map(list, zip(*part, strict=True)))
-            if rt.read(part[0][0]).device[0] == "cuda":  # a launch with addresses is faster than one with arrays
-                lists = [[rt.read(x).pointer for x in each] for each in lists]
-            tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
-            grid = min(most, -(-tiles // TAKEN))
-            kernel[grid, THREADS](part[0][0], *lists, starts, sizes, tiles, now, numbers, counter(part[0][0]))
+    given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
+    for part in parts_of(given):
+        kernel, lists, like = build(part.kinds, part.aligned)[0], part.lists, given[part.members[0]][0].reshape((-1,))
+        if lists is None:  # in the simulator
+            members = [[x for x in given[i] if x is not None] for i in part.members]
+            lists = [[x.reshape((-1,)) for x in each] for each in zip(*members, strict=True)]
+        tiles, most = part.starts[-1], clusters_at_once(1, like, BLOCKS)
+        kernel[min(most, -(-tiles // TAKEN)), THREADS](
+            like, *lists, *lists[:1] * (5 - len(lists)), part.starts, part.sizes, tiles, now, numbers, counter(like)
+        )
 
 
-def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[Any]]]:
-    """Return the tensors of each index, as vectors, by their dtypes and whether all begin at multiples of an access.
+class Part(NamedTuple):
+    """What one launch updates.
+
+    kinds    dtypes, in the order of `NAMES`;  aligned  whether all tensors begin at multiples of an access
+    members  the tensors' indices, at most `TENSORS`;  lists  their addresses; None: they are not on a GPU
+    starts   the first tile of each, and how many there are;  sizes  their elements
+    """
+
+    kinds: tuple[Any, ...]
+    aligned: bool
+    members: list[int]
+    lists: list[list[int]] | None
+    starts: list[int]
+    sizes: list[int]
+
+
+def parts_of(given: list[tuple[Any, ...]]) -> list[Part]:
+    """Return what is launched for tensors, which are checked unless tensors with the same facts have been.
+
+    Errors  as of `grouped`
+    """
+    facts = facts_of(given)
+    found = None if facts is None else _known.get(facts)
+    if found is None:
+        found = [
+            part_of(*group, members[first : first + TENSORS], given)
+            for group, members in grouped(given).items()
+            for first in range(0, len(members), TENSORS)
+        ]
+        if facts is not None:
+            if len(_known) >= KNOWN:
+                _known.clear()
+            _known[facts] = found
+    return found
+
+
+_known: dict[Any, list[Part]] = {}
+KNOWN = 16  # lists of tensors whose checks are remembered: they take the host longer than launches
+
+
+def facts_of(given: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    """Return all that checks and launches depend on, or None where arrays are not plain tensors of torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or would_be_missed():
+        return None
+    plain, found = (torch.Tensor, torch.nn.Parameter), []
+    try:
+        for tensors in given:
+            for x in tensors:
+                if x is not None:
+                    if type(x) not in plain:
+                        return None
+                    x = x.data_ptr(), x.dtype, x.shape, x.stride(), x.is_neg()
+                found.append(x)
+    except RuntimeError:  # of tensors that have no memory of their own, which checks refuse
+        return None
+    return tuple(found)
+
+
+def part_of(kinds: tuple[Any, ...], aligned: bool, members: list[int], given: list[tuple[Any, ...]]) -> Part:
+    """Return a `Part` of tensors that have been checked."""
+    size, lists = build(kinds, aligned)[1], None
+    sizes = [math.prod(map(int, given[i][0].shape)) for i in members]
+    if rt.read(given[members[0]][0]).device[0] == "cuda":  # a launch with addresses is faster than one with arrays
+        views = [[rt.read(x).pointer for x in given[i] if x is not None] for i in members]
+        lists = list(map(list, zip(*views, strict=True)))
+    return Part(kinds, aligned, members, lists, list(accumulate((-(-n // size) for n in sizes), initial=0)), sizes)
+
+
+def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[int]]:
+    """Return the indices of tensors by their dtypes and whether all begin at multiples of an access.
 
     given   of each index the tensors, in the order of `NAMES`, with None for no master
-    Result  without tensors of no elements; where there are no masters, parameters stand for them too
-    Errors  `cl.ArgumentError` for tensors that do not fit, or overlap
+    Result  without tensors of no elements
+    Errors  `cl.ArgumentError` for tensors that do not fit, overlap, or are not on the parameter's device
     """
-    groups: dict[tuple[Any, ...], list[list[Any]]] = {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
     spans: list[tuple[int, int, str]] = []
     for i, tensors in enumerate(given):
         is_array(f"parameters[{i}]", tensors[0])
@@ -256,10 +324,9 @@ def grouped(given: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], list[list[Any
         )
         if math.prod(tensors[0].shape):
             named = [(f"{name}[{i}]", x) for name, x in zip(NAMES, tensors, strict=True) if x is not None]
-            arrays = [flat(x, name) for name, x in named]
-            spans += [(*rt.read(x).span, name) for x, (name, _) in zip(arrays, named, strict=True)]
-            aligned = all(start % ACCESS == 0 for start, _, _ in spans[-len(arrays) :])
-            groups.setdefault((kinds, aligned), []).append(arrays if kinds[-1] else [*arrays, arrays[0]])
+            views = [dense(x, name, tensors[0], i) for name, x in named]
+            spans += [(*view.span, name) for view, (name, _) in zip(views, named, strict=True)]
+            groups.setdefault((kinds, all(view.pointer % ACCESS == 0 for view in views)), []).append(i)
     check_all_apart(spans)
     return groups
 
@@ -293,11 +360,13 @@ def check_all_apart(spans: list[tuple[int, int, str]]) -> None:
         ends[written] = max(ends[written], (end, name))
 
 
-def flat(x: Any, name: str) -> Any:
-    """Return a contiguous tensor, which is written in place, as a vector."""
-    view, step = rt.read(x), 1
+def dense(x: Any, name: str, parameter: Any, i: int) -> rt.ArrayView:
+    """Return what a tensor, which is written in place, is. Errors: `cl.ArgumentError` for gaps, or another device."""
+    view, step, there = rt.read(x), 1, rt.read(parameter).device
     for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if extent > 1 and stride != step:
             raise cl.ArgumentError(f"{name} is not contiguous: strides {view.strides} of shape {view.shape}")
         step *= extent
-    return x.reshape((-1,))
+    if view.device != there:
+        raise Misfit(f"{name} is on {view.device}, and parameters[{i}] on {there}")
+    return view
