@@ -263,8 +263,8 @@ def parts_of(given: list[tuple[Any, ...]]) -> list[Part]:
     found = None if facts is None else _known.get(facts)
     if found is None:
         found = [
-            part_of(*group, members[first : first + TENSORS], given)
-            for group, members in grouped(given).items()
+            part_of(kinds, aligned, members[first : first + TENSORS], given)
+            for (kinds, aligned), members in grouped(given).items()
             for first in range(0, len(members), TENSORS)
         ]
         if facts is not None:
