@@ -11,7 +11,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, results, underived
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, empty, zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -63,6 +63,20 @@ def gathering(dtype: Any, kind: Any, vector: int, threads: int) -> Any:
 
 
 @cache
+def numbering(kind: Any) -> Any:
+    """Make the kernel that writes places as i32: -1 for those outside of the table, and for the padding."""
+
+    @cl.kernel(block=THREADS)
+    def number(places: Tensor[kind, (M,)], numbers: Tensor[i32, (M,)], words: kind, padding: kind) -> None:
+        i = cl.block_idx.x * THREADS + cl.thread_idx.x
+        if i < M:
+            place = places[i]
+            numbers[i] = cl.where((place >= 0) & (place < words) & (place != padding), place.to(i32), -1)
+
+    return number
+
+
+@cache
 def adding(dtype: Any, vector: int, threads: int) -> Any:
     """Make the kernel that adds up rows with the same number: who has the first of them in a part adds all of the part.
 
@@ -73,13 +87,13 @@ def adding(dtype: Any, vector: int, threads: int) -> Any:
     @cl.kernel(block=THREADS)
     def add(
         dy: Tensor[dtype, (M, N), (P, 1)], numbers: Tensor[i32, (M,)], rows: Tensor[i64, (M,)],
-        table: Tensor[dtype, (V, N), (Q, 1)], parts: Tensor[f32, (S, N)], padding: i32,
+        table: Tensor[dtype, (V, N), (Q, 1)], parts: Tensor[f32, (S, N)],
     ) -> None:  # fmt: skip
         first, tile = place(N, dtype, threads)
         number = numbers[min(first, M - 1)]
         begins = number != numbers[min(max(first - 1, 0), M - 1)]
         begins |= first == 0
-        if (first < M) & (begins | (first % PART == 0)) & (number >= 0) & (number < V) & (number != padding):
+        if (first < M) & (begins | (first % PART == 0)) & (number >= 0):
             end = min(M, (first // PART + 1) * PART)
             total, i = tile.load(dy[rows[first], None]).to(f32), first + 1
             going = cl.boolean(True)
@@ -107,14 +121,12 @@ def joining(dtype: Any, vector: int, threads: int) -> Any:
     (Q,) = pitches("Q", vector)
 
     @cl.kernel(block=THREADS)
-    def join(
-        parts: Tensor[f32, (S, N)], numbers: Tensor[i32, (M,)], table: Tensor[dtype, (V, N), (Q, 1)], padding: i32
-    ) -> None:
+    def join(parts: Tensor[f32, (S, N)], numbers: Tensor[i32, (M,)], table: Tensor[dtype, (V, N), (Q, 1)]) -> None:
         part, tile = place(N, dtype, threads)
         last = part * PART + PART - 1
         if last + 1 < M:
             number, first = numbers[last], part * PART
-            ours = (number == numbers[last + 1]) & (number >= 0) & (number < V) & (number != padding)
+            ours = (number == numbers[last + 1]) & (number >= 0)
             if ours & (first > 0):
                 ours = numbers[max(first - 1, 0)] != number
             if ours:
@@ -175,21 +187,18 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     padding = as_number("padding", padding, whole=True, most=max(words - 1, -1))
     if tuple(dy.shape[:-1]) != tuple(places.shape):
         raise cl.ArgumentError(f"dy is {tuple(dy.shape)}, for places of {tuple(places.shape)}: a row for each")
-    out = empty(dy, (words, rows.n))
-    out[...] = 0
+    out = zeros(dy, (words, rows.n), rows.dtype.name)
     if m * rows.n * words:
-        made = Rows(out, "out", most=None)
-        given = flat(places, m)
-        if kind(places) == i64:  # numbers that 32 bits do not hold are of no row
-            given = given.clip(-1, MOST_WORDS)
-        numbers, order = sort(given.astype("int32") if hasattr(given, "astype") else given.int())
+        made, numbers = Rows(out, "out", most=None), empty(dy, (m,), "i32")
+        numbering(kind(places))[-(-m // THREADS), THREADS](flat(places, m), numbers, words, padding)
+        numbers, order = sort(numbers)
         threads, several = threads_of(rows.n, rows.dtype.bytes), -(-m // PART)
         parts = empty(dy, (2 * several, rows.n), "f32")
         kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector), threads)
-        kernel[blocks(m, rows.n, rows.dtype.bytes), THREADS](rows.matrix, numbers, order, made.matrix, parts, padding)
+        kernel[blocks(m, rows.n, rows.dtype.bytes), THREADS](rows.matrix, numbers, order, made.matrix, parts)
         if several > 1:
             kernel = joining(rows.dtype, made.vector, threads)
-            kernel[blocks(several - 1, rows.n, rows.dtype.bytes), THREADS](parts, numbers, made.matrix, padding)
+            kernel[blocks(several - 1, rows.n, rows.dtype.bytes), THREADS](parts, numbers, made.matrix)
     return out
 
 
