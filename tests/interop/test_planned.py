@@ -27,7 +27,7 @@ from cutelite.kernels.attention.call import attention
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.planning import forget_plans
-from cutelite.kernels.rows.embedding import embedding
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
@@ -121,8 +121,9 @@ INTO: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "sort": lambda x: (sort(x[0], out=(y := (written(160), written(160, dtype=torch.int64)))), y),
     "quantise": lambda x: (quantise(x, out=(y := (written(4, 160, dtype=FP8), written(4, 1)))), y),
     "embedding": lambda x: (embedding(x, torch.arange(3, device=DEVICE), out=(y := written(3, 160))), y),
+    "embedding_backward": lambda x: ((y := embedding_backward(x, torch.arange(4, device=DEVICE), 9)), y),
 }
-"""Functions of rows that write where they are told: what they give, and where."""
+"""Functions of rows that write where they are told, and one that adds up in new memory: what they give, and where."""
 
 
 @pytest.mark.parametrize("name", INTO)
