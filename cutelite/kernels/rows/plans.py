@@ -34,9 +34,12 @@ WAITING = 0.95  # of the work that is done where blocks wait
 ENOUGH = 40_960  # elements under way on a multiprocessor: more are hardly faster
 
 
-def plan_long(vector: int) -> Plan:
-    """Return the plan for rows that are too long for registers and shared memory."""
-    return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
+def plan_long(vector: int, inputs: int = 1) -> Plan:
+    """Return the plan for rows that are too long for registers and shared memory, of so many inputs.
+
+    With less than 80 registers, or 128 for two inputs, threads spill.
+    """
+    return Plan(256, 1, MOST_BLOCKS, vector, 3 if inputs == 1 else 2, outside=True)
 
 
 @cache
@@ -64,7 +67,7 @@ def plan(
     tight      rather vectors that all lie within a row, also in clusters twice as large
     """
     if n > MOST:
-        return plan_long(vector)
+        return plan_long(vector, inputs)
     wanted = max(WARP, power_of_two(n / each))
     widest = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
     found = []
@@ -303,7 +306,8 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
-        return replace(plan(n, vector, each=16), rows=2)
+        p = plan(n, vector, each=16)
+        return replace(p, rows=2, blocks=p.blocks - (n > 16 * p.threads))  # three vectors of two rows would spill
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
 
@@ -619,4 +623,4 @@ def plan_sums(
     if n <= 8192:
         return replace(plan(n, vector, registers=128), shared_sums=sums)
     p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
-    return plan_long(vector) if sums * 4 * -(-n // p.cluster) > SHARED else p
+    return plan_long(vector, inputs) if sums * 4 * -(-n // p.cluster) > SHARED else p
