@@ -239,7 +239,7 @@ def adamw(
 
 
 class Part(NamedTuple):
-    """What one launch updates.
+    """Tensors that one launch updates.
 
     kinds    dtypes, in the order of `NAMES`;  aligned  whether all tensors begin at multiples of an access
     members  the tensors' indices, at most `TENSORS`;  lists  their addresses; None: they are not on a GPU
