@@ -43,7 +43,7 @@ from cutelite.ops.debug import Breakpoint
 
 def _known(*args: Any) -> bool:
     """Tell whether Python can execute a call: nothing in `args` is known only at run time."""
-    return not any(isinstance(x, DimExpr) or tree.holds_runtime(x) for x in args)
+    return not any(map(tree.holds_unknown, args))
 
 
 special(range)(lambda frame, *args: make_range(*args))

@@ -20,7 +20,7 @@ from cutelite.lang.mbarrier import Barrier
 from cutelite.lang.promotion import no_dtype
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import RuntimeNumber
-from cutelite.layout import LayoutArgumentError
+from cutelite.layout import DimExpr, LayoutArgumentError
 
 
 class Evaluation:
@@ -70,6 +70,9 @@ class Evaluation:
             return CompileError(_not_taken(error, *self.entry), self.builder.span)
         ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
         if (origin := _origin(error)) is not None:
+            if isinstance(dim := origin.f_locals.get("self"), DimExpr):  # Python asked it
+                needed = Mistake("runtime-index", _NEEDED, f"this is {describe(dim)}", _KNOWN)
+                return CompileError(needed, self.builder.span)
             told = _not_taken_by(error, executed, args, kwargs) if ours else None
             if told is None and isinstance(error, LayoutArgumentError):
                 told = _refused(error, error.function, error.given, f"it is `{error.signature}`")
@@ -113,7 +116,8 @@ class Evaluation:
             return CompileError(_not_taken(AttributeError(), *self.entry), self.builder.span)
         from cutelite.lang.foreign import ATTRIBUTES, suggestion  # imported here: only a misspelling needs it
 
-        what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
+        module = obj.__name__.replace("cutelite.lang.", "cutelite.") if isinstance(obj, types.ModuleType) else ""
+        what = f"module `{module}`" if module else describe(obj)
         if isinstance(obj, Tensor) and obj.dtype == mbarrier and hasattr(Barrier, name):
             help = f"a tensor of barriers is indexed first: `t[i].{name}`, or `t[()].{name}` if its shape is ()"
         elif isinstance(obj, types.ModuleType) and obj.__name__ == "cutelite":
@@ -188,6 +192,7 @@ def _refused(error: Exception, name: str, given: Mapping[str, Any], *help: str) 
     return Mistake("argument", title, shown, (*help, "are these of the kinds that its documentation names?"))
 
 
+_NEEDED = "a number known at compile time is needed here"
 _KNOWN = "make it a Constexpr, a literal, or a `cl.static_range` variable; for a layout, `cl.dim(x)`"
 
 _PUBLIC = ("cutelite.lang", "cutelite.lib", "cutelite.layout")

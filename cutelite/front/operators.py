@@ -301,8 +301,8 @@ def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 def _has_own_inequality(x: Any) -> bool:
     """Tell whether `!=` of an object is no mere opposite of its class's `==`: defined, or inherited, as of tuples."""
-    own = overloads(type(x))
-    return "ne" in own or ("eq" in own and type(x).__ne__ is not object.__ne__)
+    own = overloads(type(x)).keys() & {"eq", "ne"}
+    return bool(own) and any("__ne__" in vars(base) for base in type(x).__mro__[:-1])
 
 
 def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
@@ -379,6 +379,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         array = "" if isinstance(obj, dict) else "`cl.constant(array, dtype)` is indexed at run time; or "
         help = f"{array}use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
+    if type(obj) in (tuple, list):
+        key = as_number(key)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and (key.dtype.is_int or key.dtype == boolean):
         if not obj:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")

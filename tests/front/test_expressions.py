@@ -406,6 +406,51 @@ def test_dims_stay_expressions_where_they_can():
         ]  # fmt: skip
 
 
+OVER_DIMS = """
+    -n // 3; -n % 3; n % -3; n // -3; (n - m) // 3; (m - n) // 4 * 4; (-n - 1) // 2; n * m % 7; n * m // n; 5 // n
+    min(n, 5); max(n - m, 0); min(n - 3, m, 2); abs(m - n); n**2; (n - 9)**3; n & 3; n ^ m; ~n; n >> 1; 1 << n % 5
+    n != m; n >= m + 1; 3 < n < 10; n == 5 or m == 3; not n - 5; n and m; (n > 3) * n; n in (m, 5); n - 1 in range(3, 9)
+    (n, m) < (m, n); max((n, 1), (m, 2))[1]; [n, m][n > m]; (7, 8, 9)[n % 3]; ((1, n), (m, 2))[m % 2][0]
+    len(range(n, 0, -2)); round(n / 3); int(n / m * 10); divmod(n - 9, m)[1]; (4 * n - 1) // 4; (n * 8 + m % 8) // 8
+    x[n - 1]; x[(n - 1) % n]; min(n, x[0]); (n, x[0]) < (m, 3); divmod(x[0] - 9, n)[0]; x[0] // -n; [n, m, 4][x[0] % 3]
+"""
+
+
+def test_expressions_over_dims_are_what_python_computes_of_the_extents():
+    from cutelite.layout import Dim
+
+    rows = [row.strip() for line in OVER_DIMS.strip().splitlines() for row in line.split(";")]
+    space = {"i32": cl.i32}
+    body = "".join(f"    out[{i}] = i32({row})\n" for i, row in enumerate(rows))
+    exec(f"def kernel(out, x, y):\n    n, m = x.shape[0], y.shape[0]\n{body}", space)
+    types = {"out": array(i32, len(rows)), "x": array(i32, Dim("N")), "y": array(i32, Dim("M"))}
+    made = build(space["kernel"], types, {"N": i32, "M": i32}, {})
+    for n, m in [(5, 3), (3, 5), (1, 1), (8, 2), (7, 7)]:
+        out, x = [None] * len(rows), [3 * i + 4 for i in range(n)]
+        run(made, [out, x, [0] * m], {"N": n, "M": m})
+        assert dict(zip(rows, out)) == {row: int(eval(row, {"n": n, "m": m, "x": x})) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [
+        ("sorted((n, 3))", "the dim N"),
+        ("'abc'[n]", "the dim N"),
+        ("(1, 2)[:n]", "the dim N"),
+        ("math.gcd(n + 1, 4)", "N+1"),
+    ],
+)
+def test_a_dim_where_python_needs_a_number(line, label):
+    from cutelite.layout import Dim
+
+    space = {"math": math}
+    exec(f"def kernel(x):\n    n = x.shape[0]\n    {line}\n", space)
+    with pytest.raises(CompileError) as caught:
+        build(space["kernel"], {"x": array(i32, Dim("N"))}, {"N": i32}, {})
+    assert "a number known at compile time is needed here" in str(caught.value)
+    assert f"this is {label}" in str(caught.value)
+
+
 def test_functions_of_pythons_math_take_run_time_numbers_where_ours_do():
     from cutelite.front.builtins import MATH
 
