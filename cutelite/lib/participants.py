@@ -15,15 +15,16 @@ be committed or released later, when the next one is under way.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)
-class PipelineProducer:
-    """A side of `pipe` that fills its buffers; `state` says which one is next."""
+class Participant:
+    """A side of `pipe`; `state` says which buffer is next."""
 
     pipe: Any
     state: PipelineState
@@ -32,6 +33,14 @@ class PipelineProducer:
     def index(self) -> Any:
         """The number of the buffer, 0 to the pipeline's stages - 1."""
         return self.state.index
+
+    def advance(self, steps: Any = 1) -> Self:
+        """Return the same at the next buffer, or `steps` buffers further."""
+        return replace(self, state=self.state.advance(steps))
+
+
+class PipelineProducer(Participant):
+    """A side of `pipe` that fills its buffers; `state` says which one is next."""
 
     @property
     def barrier(self) -> Any:
@@ -50,10 +59,6 @@ class PipelineProducer:
         """Say that the buffer is full, or will be when the copies that were started are complete."""
         self.pipe.producer_commit(self.state)
 
-    def advance(self, steps: Any = 1) -> PipelineProducer:
-        """Return the same at the next buffer, or `steps` buffers further."""
-        return PipelineProducer(self.pipe, self.state.advance(steps))
-
     def acquire_and_advance(self, seen: Any = False) -> tuple[PipelineProducer, PipelineProducer]:
         """Wait for the buffer; return this producer as its handle, and the producer at the next buffer."""
         self.acquire(seen)
@@ -64,17 +69,8 @@ class PipelineProducer:
         self.pipe.producer_tail(self.state)
 
 
-@dataclass(frozen=True)
-class PipelineConsumer:
+class PipelineConsumer(Participant):
     """A side of `pipe` that empties its buffers; `state` says which one is next."""
-
-    pipe: Any
-    state: PipelineState
-
-    @property
-    def index(self) -> Any:
-        """The number of the buffer, 0 to the pipeline's stages - 1."""
-        return self.state.index
 
     def try_wait(self) -> Any:
         """Return whether the buffer is full, for `wait`; may sleep for a while before it says no."""
@@ -91,10 +87,6 @@ class PipelineConsumer:
     def release(self) -> None:
         """Say that this thread has done with the buffer."""
         self.pipe.consumer_release(self.state)
-
-    def advance(self, steps: Any = 1) -> PipelineConsumer:
-        """Return the same at the next buffer, or `steps` buffers further."""
-        return PipelineConsumer(self.pipe, self.state.advance(steps))
 
     def wait_and_advance(self, seen: Any = False) -> tuple[PipelineConsumer, PipelineConsumer]:
         """Wait for the buffer; return this consumer as its handle, and the consumer at the next buffer."""

@@ -6,9 +6,10 @@ A coordinate is one integer for each top-level mode of the layout, or a single o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import gcd
+from operator import add, floordiv, mod, mul
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite import layout as layouts
@@ -485,6 +486,13 @@ def element_address(lanes: Lanes, tensor: Value, coord: list[Any]) -> Array:
     return t.swizzle(address) if t.swizzle is not None else address
 
 
+def _on_lanes(function: Callable[[Array, Array], Array]) -> Callable[[_Lane, Any], _Lane]:
+    def made(a: _Lane, b: Any) -> _Lane:
+        return _Lane(a.lanes, function(a.array, b.array if isinstance(b, _Lane) else a.lanes.dim(b)))
+
+    return made
+
+
 class _Lane:
     """An integer of each lane, to which a layout can be applied; dim expressions become their values."""
 
@@ -493,19 +501,6 @@ class _Lane:
     def __init__(self, lanes: Lanes, array: Array) -> None:
         self.lanes, self.array = lanes, array
 
-    def _other(self, other: Any) -> Array:
-        return other.array if isinstance(other, _Lane) else self.lanes.dim(other)
-
-    def __add__(self, other: Any) -> _Lane:
-        return _Lane(self.lanes, self.array + self._other(other))
-
-    def __mul__(self, other: Any) -> _Lane:
-        return _Lane(self.lanes, self.array * self._other(other))
-
-    def __floordiv__(self, other: Any) -> _Lane:
-        return _Lane(self.lanes, self.array // self._other(other))
-
-    def __mod__(self, other: Any) -> _Lane:
-        return _Lane(self.lanes, self.array % self._other(other))
+    __add__, __mul__, __floordiv__, __mod__ = map(_on_lanes, (add, mul, floordiv, mod))
 
     __radd__, __rmul__ = __add__, __mul__

@@ -16,38 +16,15 @@ from cutelite.ops.arith import Choose, Cmp, Const, Select
 from cutelite.ops.memory import PtrAdd
 
 
+def operator(name: str) -> Callable[[Pattern, Any], Pattern]:
+    return lambda pattern, other: Node(name, pattern, other)
+
+
 class Pattern:
     """An expression over values; operators make bigger ones."""
 
-    def __add__(self, other: Any) -> Pattern:
-        return Node("add", self, other)
-
-    def __sub__(self, other: Any) -> Pattern:
-        return Node("sub", self, other)
-
-    def __mul__(self, other: Any) -> Pattern:
-        return Node("mul", self, other)
-
-    def __floordiv__(self, other: Any) -> Pattern:
-        return Node("floordiv", self, other)
-
-    def __mod__(self, other: Any) -> Pattern:
-        return Node("mod", self, other)
-
-    def __and__(self, other: Any) -> Pattern:
-        return Node("and", self, other)
-
-    def __or__(self, other: Any) -> Pattern:
-        return Node("or", self, other)
-
-    def __xor__(self, other: Any) -> Pattern:
-        return Node("xor", self, other)
-
-    def __lshift__(self, other: Any) -> Pattern:
-        return Node("shl", self, other)
-
-    def __rshift__(self, other: Any) -> Pattern:
-        return Node("shr", self, other)
+    __add__, __sub__, __mul__, __floordiv__, __mod__ = map(operator, ("add", "sub", "mul", "floordiv", "mod"))
+    __and__, __or__, __xor__, __lshift__, __rshift__ = map(operator, ("and", "or", "xor", "shl", "shr"))
 
     def __invert__(self) -> Pattern:
         return Node("not", self)

@@ -6,6 +6,7 @@ so that the part known at compile time stays separate for as long as possible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cutelite.ir.function import Block, Function, Value
@@ -90,6 +91,14 @@ class DimWidths:
             limited[dim] = Dim(dim.name, dim.divisible_by, min=min(dim.min, most), max=most)
         most_of_all = upper_bound(substitute(x, limited))
         return i32 if most_of_all is not None and most_of_all <= i32.range[1] else i64
+
+
+def bits(op: type[Op]) -> Callable[[Index, Any], Index]:
+    def made(self: Index, other: Any) -> Index:
+        right = other.materialise(self.type) if isinstance(other, Index) else self.ops.literal(other, self.type)
+        return self._like(self.ops.make(op, self.materialise(self.type), right))
+
+    return made
 
 
 class Index:
@@ -185,18 +194,4 @@ class Index:
         divisor = other.materialise(t) if isinstance(other, Index) else self.ops.literal(other, t)
         return self._like(self.ops.make(op, self.ops.cast(value, t), divisor, True))
 
-    def _bits(self, op: type[Op], other: Any) -> Index:
-        right = other.materialise(self.type) if isinstance(other, Index) else self.ops.literal(other, self.type)
-        return self._like(self.ops.make(op, self.materialise(self.type), right))
-
-    def __and__(self, other: Any) -> Index:
-        return self._bits(And, other)
-
-    def __xor__(self, other: Any) -> Index:
-        return self._bits(Xor, other)
-
-    def __rshift__(self, other: Any) -> Index:
-        return self._bits(Shr, other)
-
-    def __lshift__(self, other: Any) -> Index:
-        return self._bits(Shl, other)
+    __and__, __xor__, __rshift__, __lshift__ = map(bits, (And, Xor, Shr, Shl))

@@ -70,18 +70,10 @@ class DimExpr:
     __radd__ = __add__
 
     def __sub__(self, other: Int) -> Int:
-        return (
-            self.operators.add(self, self.operators.mul(other, -1))
-            if isinstance(other, (int, DimExpr))
-            else NotImplemented
-        )
+        return self.operators.add(self, -other) if isinstance(other, (int, DimExpr)) else NotImplemented
 
     def __rsub__(self, other: Int) -> Int:
-        return (
-            self.operators.add(other, self.operators.mul(self, -1))
-            if isinstance(other, (int, DimExpr))
-            else NotImplemented
-        )
+        return self.operators.add(other, -self) if isinstance(other, (int, DimExpr)) else NotImplemented
 
     def __neg__(self) -> Int:
         return self.operators.mul(self, -1)
