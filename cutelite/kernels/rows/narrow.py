@@ -28,13 +28,17 @@ class Narrow:
         if getattr(self.dtype, "name", None) not in LARGEST or self.block not in (1, 128):
             raise cl.ArgumentError(f"results are cl.e4m3 or cl.e5m2, in blocks of 128 or by row (1); not {self!r}")
 
+    def count(self, n: Any) -> Any:
+        """Return how many scales a row of `n` elements has."""
+        return -(-n // self.block) if self.block > 1 else 1
+
     def scales(self, x: Any) -> Any:
         """Return a new array of scales for the rows of `x`: (..., 1), or (..., blocks), column-major.
 
         fp8 GEMMs load the latter by TMA.
         """
         *leading, n = x.shape
-        count = -(-n // self.block) if self.block > 1 else 1
+        count = self.count(n)
         if len(leading) != 1 or count == 1:
             return empty(x, (*leading, count), "f32")
         return empty(x, (count, *leading), "f32").T

@@ -104,7 +104,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if not isinstance(to, Narrow):
         return _transposed(x, to)
     m, n = x.shape
-    results = [jax.ShapeDtypeStruct((n, m), named(to.dtype.name)), jax.ShapeDtypeStruct((n, -(-m // to.block)), "f4")]
+    results = [jax.ShapeDtypeStruct((n, m), named(to.dtype.name)), jax.ShapeDtypeStruct((n, to.count(m)), "f4")]
     return tuple(host_call(into(transposes.transposed), results, vmap_method=IN_ORDER, to=to)(x))
 
 

@@ -186,8 +186,8 @@ def quantise(
     """`quantise` of this room, without a derivative: 8 bits, a scale for each row (`block` 1) or `block` elements."""
     narrow = Narrow(RESULTS[one_of("dtype", dtype, LARGEST)], as_number("block", block, whole=True, least=1))
     check_call(by_8_bits.quantise, {"narrow": narrow, "activation": activation}, x=x, up=up)
-    count = 1 if block == 1 else -(-x.shape[-1] // block)
-    results = [jax.ShapeDtypeStruct(x.shape, named(dtype)), jax.ShapeDtypeStruct((*x.shape[:-1], count), jnp.float32)]
+    scales = jax.ShapeDtypeStruct((*x.shape[:-1], narrow.count(x.shape[-1])), jnp.float32)
+    results = [jax.ShapeDtypeStruct(x.shape, named(dtype)), scales]
     run = host_call(_run_quantise, results, vmap_method=IN_ORDER, narrow=narrow, activation=activation)
     return tuple(run(x, up))
 

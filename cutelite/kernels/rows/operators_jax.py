@@ -62,7 +62,7 @@ def norm_narrow(
     function, how = norm.layer_norm if center else norm.rms_norm, {"eps": eps, "offset": offset, "narrow": narrow}
     check_call(function, how, x=x, weight=weight, bias=bias, residual=residual)
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
-    scales = jax.ShapeDtypeStruct((*x.shape[:-1], -(-x.shape[-1] // narrow.block) if narrow.block > 1 else 1), "f4")
+    scales = jax.ShapeDtypeStruct((*x.shape[:-1], narrow.count(x.shape[-1])), "f4")
     codes = jax.ShapeDtypeStruct(x.shape, on_jax.named(narrow.dtype.name))
     results = codes, None if residual is None else on_jax.like(x), rows if center else None, rows, scales
     run = host_call(_run_narrow, results, vmap_method=IN_ORDER, center=center, **how)

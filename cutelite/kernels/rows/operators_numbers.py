@@ -80,7 +80,8 @@ def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
 
 def _scattered(ctx: Any, dy: Tensor) -> Tensor:
     """Return the gradient of x: `dy` at the columns kept by the forward pass, and 0 elsewhere."""
-    return dy.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dy)
+    (columns,), one = ctx.saved_tensors, len(ctx.shape) > dy.ndim
+    return dy.new_zeros(ctx.shape).scatter(-1, *(x[..., None] if one else x for x in (columns, dy)))
 
 
 top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
@@ -92,13 +93,7 @@ def argmax(x: Tensor, out: Any = None) -> tuple[Tensor, Tensor]:
     return tuple(select.argmax(x, out=out))
 
 
-def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.shape = inputs[0].shape
-    ctx.save_for_backward(output[1][..., None])
-    ctx.mark_non_differentiable(output[1])
-
-
-argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
+argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy), setup_context=_keep_columns)
 
 
 @library_op("cutelite::sort", results=lambda x, _: _with_columns(x, x.shape), out=("keys", "places"))
@@ -171,12 +166,7 @@ cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
 
 
 def _quantised(x: Tensor, block: int, up: Tensor | None, activation: str, dtype: str = "e4m3") -> tuple[Tensor, Tensor]:
-    *leading, n = x.shape
-    count = 1 if block == 1 else (n + block - 1) // block
-    scale = x.new_empty((*leading, count), dtype=torch.float32)
-    if len(leading) == 1 and block > 1 and n > block:
-        scale = x.new_empty((count, *leading), dtype=torch.float32).T
-    return empty(x, x.shape, dtype), scale
+    return empty(x, x.shape, dtype), Narrow(RESULTS.get(dtype), block).scales(x)
 
 
 @library_op("cutelite::quantise", results=_quantised, out=("codes", "scales"))

@@ -116,8 +116,8 @@ def quantise(
     if out is None:
         q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
     else:
-        shape, count = tuple(x.shape), -(-rows.n // narrow.block) if narrow.block > 1 else 1
-        wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
+        shape = tuple(x.shape)
+        wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], narrow.count(rows.n)), "f32")}
         q, scale = results(out, wanted, ("scale",) * (len(shape) == 2), x=x, up=up)
     if not rows.n:
         narrow.clear_scales(scale)

@@ -302,7 +302,7 @@ def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     else:
         wanted: dict[str, Any] = {"transposed": ((rows.n, rows.m), kind.name)}
         if narrow is not None:
-            wanted["scale"] = (rows.n, -(-rows.m // TILE_M)), "f32"
+            wanted["scale"] = (rows.n, narrow.count(rows.m)), "f32"
         made = [*results(out, wanted, tuple(wanted), x=x), None]
     y, scale = made[:2]
     if rows.m * rows.n:
