@@ -119,12 +119,18 @@ def _structs(nest: NestOf, n: cl.i32) -> None:
     nest.two.x[0] = nest.two.by
 
 
-def both(cuda: FakeCuda, pair: tuple[Kernel, Kernel], launch: Any, *args: Any, **kwargs: Any) -> Any:
+def alike(cuda: FakeCuda, pair: tuple[Kernel, Kernel], launch: Any, *args: Any, **kwargs: Any) -> Any:
     """What a launch comes to by a launcher, three times, and in Python; all the same."""
     compiled, python = pair
     expected = launched(python, cuda, launch, *args, **kwargs)
     for _ in range(3):
         assert launched(compiled, cuda, launch, *args, **kwargs) == expected
+    return expected
+
+
+def both(cuda: FakeCuda, *launch: Any, **kwargs: Any) -> Any:
+    """The same of a launch that the launcher makes by itself if it goes well."""
+    expected = alike(cuda, *launch, **kwargs)
     assert bool(cuda.packed) == isinstance(expected[0], dict), "what goes well is launched by the launcher"
     return expected
 
@@ -174,9 +180,7 @@ def test_arrays_are_read_by_their_librarys_own_function(cuda: FakeCuda, monkeypa
 def test_arrays_that_do_not_fit(cuda: FakeCuda, x: other.Array) -> None:
     pair, y = pair_of(_copied), other.Array(0x20000, (4, 8))
     both(cuda, pair, (1, 32), y, y)
-    expected = launched(pair[1], cuda, (1, 32), x, y)
-    for _ in range(2):
-        assert launched(pair[0], cuda, (1, 32), x, y) == expected
+    alike(cuda, pair, (1, 32), x, y)
     both(cuda, pair, (1, 32), y, y)
 
 
@@ -346,9 +350,7 @@ def test_arrays_that_are_written_must_not_be_read_only(cuda: FakeCuda, on_gpu: G
         for _ in range(3):
             went = launched(run, cuda, (1, 32), given, x)
             assert isinstance(went[0], dict), went
-            with pytest.raises(
-                cl.ArgumentError, match="argument `y` is read-only, and the kernel writes it; pass a copy"
-            ):
+            with pytest.raises(cl.ArgumentError, match=said):
                 run[1, 32](x, given)
     python.export(tmp_path / "copied.cutelite", block=32, x=x, y=x, arch="sm_80")
     exported = rt.load_kernel(tmp_path / "copied.cutelite")
@@ -380,9 +382,7 @@ def test_extents_and_strides(cuda: FakeCuda, data: st.DataObject) -> None:
         arguments = array(m, 2 * n), array(rows, -(-m // 4), order="col"), array(k)
     else:
         arguments = array(data.draw(st.sampled_from([64, 63, 100]))), array(n, 4)
-    expected = launched(pair[1], cuda, (1, 32), *arguments)
-    for _ in range(2):
-        assert launched(pair[0], cuda, (1, 32), *arguments) == expected
+    alike(cuda, pair, (1, 32), *arguments)
 
 
 def test_extents_may_be_others_without_python(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,9 +463,7 @@ def test_integers(cuda: FakeCuda, number: Any, place: int) -> None:
     pair = kept(cuda, _integers)
     arguments: list[Any] = [True, *[1] * 8]
     arguments[place] = number
-    expected = launched(pair[1], cuda, (1, 32), *arguments)
-    for _ in range(2):
-        assert launched(pair[0], cuda, (1, 32), *arguments) == expected
+    alike(cuda, pair, (1, 32), *arguments)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -477,18 +475,14 @@ def test_floats(cuda: FakeCuda, number: Any, place: int) -> None:
     pair = kept(cuda, _floats)
     arguments: list[Any] = [1.0] * 7
     arguments[place] = number
-    expected = launched(pair[1], cuda, (1, 32), *arguments)
-    for _ in range(2):
-        assert launched(pair[0], cuda, (1, 32), *arguments) == expected
+    alike(cuda, pair, (1, 32), *arguments)
 
 
 def test_numbers_of_a_dtype_variable(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     pair = pair_of(_any_number)
     for x in (None, on_gpu((8,), "f32"), on_gpu((8,), "i32"), None):
         for y in (1, 1.5, True, np.float32(2.0), np.int16(3), 1):
-            expected = launched(pair[1], cuda, (1, 32), x, y)
-            for _ in range(3):
-                assert launched(pair[0], cuda, (1, 32), x, y) == expected
+            alike(cuda, pair, (1, 32), x, y)
 
 
 def test_what_stands_for_a_number_may_be_interrupted(cuda: FakeCuda) -> None:
@@ -525,7 +519,7 @@ def test_keywords_and_defaults(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) 
         ((), {"x": x, "a": 1, "d": 2}),
     ]
     for args, kwargs in wrong:
-        assert launched(pair[0], cuda, (1, 32), *args, **kwargs) == launched(pair[1], cuda, (1, 32), *args, **kwargs)
+        alike(cuda, pair, (1, 32), *args, **kwargs)
     own = "".join(["d", ""])  # perhaps not the very string that the parameter is called by
     assert launched(pair[0], cuda, (1, 32), x, 1, **{own: 2}) == launched(pair[1], cuda, (1, 32), x, 1, d=2)
 
@@ -545,12 +539,9 @@ def test_structs(cuda: FakeCuda) -> None:
         def __neg__(self) -> Any: ...
 
     its: Any = Negated
-    found = [launched(each, cuda, (1, 32), Nest(its(x, 3.0), None), 3) for each in pair]
-    assert found[0] == found[1] and isinstance(found[0][0], dict) and not cuda.packed
+    assert isinstance(alike(cuda, pair, (1, 32), Nest(its(x, 3.0), None), 3)[0], dict) and not cuda.packed
     for wrong in (x, Nest(Two(x, "no"), None), Nest((x, 2.0), None), Nest(Two(x, 1.0), other.Array(0x1000, (9,)))):
-        expected = launched(pair[1], cuda, (1, 32), wrong, 3)
-        assert expected[0] is ArgumentError
-        assert launched(pair[0], cuda, (1, 32), wrong, 3) == expected
+        assert alike(cuda, pair, (1, 32), wrong, 3)[0] is ArgumentError
 
 
 def test_kernels_without_arrays(cuda: FakeCuda) -> None:
@@ -630,7 +621,7 @@ def test_clusters_and_attributes(cuda: FakeCuda) -> None:
     said = replace(launch, priority=-2, carveout=30, domain="remote", launched=0x55)
     assert both(cuda, pair, said, x, 1)[0]["attrs"] == [4, 2, 6, 8, 10, 12, 14]
     for wrong in (replace(launch, grid=(3, 2)), Launch((1, 1 << 17), 32), Launch(1 << 32, 32)):
-        assert launched(pair[0], cuda, wrong, x, 1) == launched(pair[1], cuda, wrong, x, 1)
+        alike(cuda, pair, wrong, x, 1)
 
 
 def test_diverted_launches_go_elsewhere(cuda: FakeCuda) -> None:
