@@ -355,53 +355,6 @@ def test_a_default_directory_that_others_may_write_is_not_trusted(
 # ---- single flight
 
 
-# ---- what others may have put into the directory
-
-
-@needs_posix
-@pytest.mark.parametrize("how", ["symbolic link", "dangling link", "hard link"])
-def test_a_planted_lock_changes_nothing_of_ours(cache: DiskCache, tmp_path: Path, how: str) -> None:
-    cache.put(OTHER, b"x")
-    os.chmod(cache.directory, 0o777)
-    mine, lock = tmp_path / "mine", Path(cache.directory) / f"{KEY}.lock"
-    mine.write_bytes(b"secret")
-    mine.chmod(0o600)
-    if how == "hard link":
-        os.link(mine, lock)
-    else:
-        lock.symlink_to(mine if how == "symbolic link" else tmp_path / "absent")
-    assert cache.get_or_make(KEY, lambda: b"made", timeout=0.1) == b"made"
-    assert stat.S_IMODE(mine.stat().st_mode) == 0o600 and mine.read_bytes() == b"secret"
-    assert not (tmp_path / "absent").exists()
-    assert cache.get(KEY) == b"made"
-    cache.clear()
-    assert mine.read_bytes() == b"secret"
-
-
-@needs_posix
-@pytest.mark.parametrize("name", [f"{KEY}.entry", f"{KEY}.lock"])
-@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "loop", "huge", "device"])
-def test_what_is_no_file_hangs_nobody(cache: DiskCache, tmp_path: Path, name: str, kind: str) -> None:
-    cache.put(OTHER, b"x")
-    path = Path(cache.directory) / name
-    if kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "huge":
-        path.touch()
-        os.truncate(path, 1 << 40)  # of no blocks
-    else:
-        path.symlink_to({"link": tmp_path, "loop": path, "device": Path("/dev/zero")}[kind])
-    with warnings.catch_warnings(record=True):
-        warnings.simplefilter("always")  # a folder cannot be replaced, which is said
-        assert cache.get_or_make(KEY, lambda: b"made", timeout=0.1) == b"made"
-        cache.verify()
-    assert cache.get(OTHER) == b"x"
-    if "lock" in name or kind != "folder":
-        assert cache.get(KEY) == b"made"
-
-
 def test_of_many_threads_one_makes(cache: DiskCache) -> None:
     made = []
 
@@ -542,7 +495,11 @@ def test_a_waiter_is_served_as_soon_as_the_entry_is_there(tmp_path: Path) -> Non
 
 
 @needs_posix
-@pytest.mark.parametrize("kind", ["link", "hard link", "dangling link", "pipe", "directory", "socket"])
+@pytest.mark.parametrize(
+    "kind",
+    ["link", "hard link", "dangling link", "of a folder", "of itself", "of a device", "pipe", "directory", "socket",
+     "huge"],
+)  # fmt: skip
 @pytest.mark.parametrize("suffix", ["entry", "lock"])
 def test_planted_files_are_neither_followed_nor_waited_for(
     cache: DiskCache, tmp_path: Path, kind: str, suffix: str
@@ -562,6 +519,8 @@ def test_planted_files_are_neither_followed_nor_waited_for(
             planted.hardlink_to(victim)
         case "dangling link":
             planted.symlink_to(tmp_path / "nothing")
+        case "of a folder" | "of itself" | "of a device":
+            planted.symlink_to({"folder": tmp_path, "itself": planted, "device": "/dev/zero"}[kind.split()[-1]])
         case "pipe":
             os.mkfifo(planted)
         case "directory":
@@ -569,13 +528,14 @@ def test_planted_files_are_neither_followed_nor_waited_for(
         case "socket":
             with contextlib.chdir(planted.parent):
                 socket.socket(socket.AF_UNIX).bind(planted.name)
+        case "huge":
+            planted.touch()
+            os.truncate(planted, 1 << 40)  # of no blocks
     assert cache.get(KEY) is None
     assert cache.verify()[0] == 0
-    with cache.single_flight(KEY, timeout=0.01):
-        pass
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        cache.put(KEY, b"new")
+        assert cache.get_or_make(KEY, lambda: b"new", timeout=0.01) == b"new"
     cache.put(OTHER, b"other")
     assert cache.get(OTHER) == b"other"
     assert cache.get(KEY) == (b"new" if (kind, suffix) != ("directory", "entry") else None)

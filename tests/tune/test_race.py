@@ -58,18 +58,9 @@ def test_noise_of_some_percent_seldom_misleads() -> None:
 
 
 def test_every_round_times_each_that_is_left_once_and_in_turn() -> None:
-    order: list[int] = []
-
-    def trial(i: int) -> Callable[[], float]:
-        def timed() -> float:
-            order.append(i)
-            return 1.0
-
-        return timed
-
-    race({i: trial(i) for i in range(3)})
-    assert len(order) == 3 * ROUNDS
-    assert order[:9] == [0, 1, 2, 1, 0, 2, 2, 0, 1]
+    order = orders(3)
+    assert len(order) == ROUNDS
+    assert order[:3] == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 20])
