@@ -32,6 +32,7 @@ from tests.rt.conftest import FakeCuda
 
 HERE = Path(__file__).parent
 STRICT = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+FAKE = "-Wl,-Bsymbolic", str(HERE / "fakecuda.c")
 
 
 def cuda_include() -> str | None:
@@ -112,28 +113,20 @@ def tensor(array: Any, **other: Any) -> CTensor:
     return made
 
 
+def compiled(source: str, *more: str) -> ctypes.CDLL:
+    """A stub as a library, beside its source."""
+    library = str(Path(source).with_suffix(".so"))
+    subprocess.run([str(COMPILER), *STRICT, "-I", str(INCLUDE), source, *more, "-o", library, "-lm"], check=True)
+    return ctypes.CDLL(library)
+
+
 class Stub:
     """A kernel's C, compiled with a driver made of C."""
 
     def __init__(self, bundle: rt.Bundle, folder: Path, *options: str) -> None:
         self.name, self.bundle = bundle.name, bundle
         _, source = c_stub(bundle).save(folder)
-        library = folder / f"{bundle.name}.so"
-        fake = str(HERE / "fakecuda.c")
-        command = [
-            str(COMPILER),
-            *STRICT,
-            "-Wl,-Bsymbolic",
-            "-I",
-            str(INCLUDE),
-            source,
-            fake,
-            "-o",
-            str(library),
-            "-lm",
-        ]
-        subprocess.run([*command, *options], check=True)
-        self.library = ctypes.CDLL(str(library))
+        self.library = compiled(source, *FAKE, *options)
         self.function("error").restype = ctypes.c_char_p
         self.launches: list[tuple[tuple[int, ...], tuple[int, ...], int, int, list[Any], list[bytes]]] = []
         self._callback = ON_LAUNCH(self._launched)
@@ -433,10 +426,7 @@ def test_functions_for_each_signature(cuda: FakeCuda, on_gpu: GpuArray, tmp_path
     stubs = c_stub(bundle)
     _, source = stubs.save(tmp_path / "both")
     assert "int scale_0_run(" in stubs.header and "const cutelite_tensor *x, float by);" in stubs.header
-    library = tmp_path / "both" / "scale.so"
-    command = [str(COMPILER), *STRICT, "-Wl,-Bsymbolic", "-I", str(INCLUDE), source, str(HERE / "fakecuda.c"), "-lm"]
-    subprocess.run([*command, "-o", str(library)], check=True)
-    both = ctypes.CDLL(str(library))
+    both = compiled(source, *FAKE)
     wrong = ctypes.byref(tensor(on_gpu((8,), "f16")))
     handle = ctypes.c_void_p()
     assert both.scale_0_load(ctypes.byref(handle)) == both.scale_1_load(ctypes.byref(handle)) == 0
@@ -529,19 +519,7 @@ def test_c_on_a_gpu(tmp_path: Path) -> None:
         libraries = {}
         for name, bundle in made.items():
             _, text = c_stub(bundle).save(tmp_path)
-            command = [
-                str(COMPILER),
-                *STRICT,
-                "-I",
-                str(INCLUDE),
-                text,
-                str(driver.abs_path),
-                "-o",
-                f"{text}.so",
-                "-lm",
-            ]
-            subprocess.run(command, check=True)
-            libraries[name] = ctypes.CDLL(f"{text}.so")
+            libraries[name] = compiled(text, str(driver.abs_path))
 
         def call(name: str, *args: Any) -> None:
             library = libraries[name.rpartition("_")[0]]
