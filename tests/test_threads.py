@@ -1,23 +1,18 @@
 """Values that hold in one thread."""
 
-import threading
 from collections.abc import Callable
 from contextvars import copy_context
 
 from cutelite.threads import OfThread
+from tests.threads import at_once
 
 COLOUR = OfThread("colour", "white")
 
 
 def in_a_thread(function: Callable[[], str], inherits: bool) -> str:
     """The result of a function in a new thread, which has this one's context, as in free-threaded 3.14, or none."""
-    results: list[str] = []
     context = copy_context()
-    run = (lambda: results.append(context.run(function))) if inherits else lambda: results.append(function())
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    return results[0]
+    return at_once(lambda _: context.run(function) if inherits else function(), [0])[0]
 
 
 def test_a_value_holds_in_its_thread_within_the_with() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from cutelite.target import UnknownTarget
 from cutelite.toolchain import ToolchainError
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
+from tests.threads import at_once
 
 N = cl.dims("N")
 ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
@@ -301,36 +301,13 @@ def test_constants_compare_by_type_and_value() -> None:
 # ---- threads
 
 
-def at_once(*work: Any) -> list[Any]:
-    """Run functions in threads that start together; their results, or the first exception."""
-    results: list[Any] = [None] * len(work)
-    problems: list[BaseException] = []
-    ready = threading.Barrier(len(work))
-
-    def run(i: int) -> None:
-        ready.wait()
-        try:
-            results[i] = work[i]()
-        except BaseException as error:
-            problems.append(error)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(work))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise problems[0]
-    return results
-
-
 def test_eight_threads_compile_eight_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_CACHE", "0")
     made = [kernels.add, kernels.scale, kernels.tripled, kernels.sharing, kernels.copied, kernels.nothing,
             kernels.clustered, kernels.asserting]  # fmt: skip
     given: dict[Kernel, dict[str, Any]] = {kernels.scale: {"T": f32}}
     alone = [fresh(k).compile(**given.get(k, {})) for k in made]
-    together = at_once(*(lambda k=k: fresh(k).compile(**given.get(k, {})) for k in made))
+    together = at_once(lambda k: fresh(k).compile(**given.get(k, {})), made)
     assert [c.name for c in together] == [k.__name__ for k in made]
     for one, other in zip(alone, together, strict=True):
         assert (one.ptx, one.ir, one.cubin) == (other.ptx, other.ir, other.cubin)
@@ -346,7 +323,7 @@ def test_threads_that_want_the_same_get_the_same(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(pipeline, "compile_kernel", counted)
     one = fresh(kernels.scale)
-    results = at_once(*(lambda i=i: one.compile(T=f32, times=i % 2 + 1) for i in range(8)))
+    results = at_once(lambda i: one.compile(T=f32, times=i % 2 + 1), range(8))
     assert len(set(map(id, results))) == len(compiled) == 2
 
 
@@ -355,12 +332,12 @@ def test_a_compile_that_fails_is_tried_again_by_each_thread() -> None:
     def wrong(x: Tensor[f32, (N,)]) -> None:
         x[0] = unknown  # noqa: F821
 
-    def attempt() -> str:
+    def attempt(_: int) -> str:
         with pytest.raises(cl.CompileError) as caught:
             wrong.compile()
         return caught.value.diagnostic.code
 
-    assert at_once(*[attempt] * 4) == ["unknown-name"] * 4
+    assert at_once(attempt, range(4)) == ["unknown-name"] * 4
 
 
 # ---- what is said while compiling

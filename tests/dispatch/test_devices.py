@@ -1,8 +1,5 @@
 """Several GPUs in one process: a kernel is loaded into each one's context, and what was current stays so."""
 
-import threading
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -10,6 +7,7 @@ import cutelite_rt as rt
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
+from tests.threads import at_once
 
 
 def test_a_module_for_each_context(cuda: FakeCuda, on_gpu: GpuArray) -> None:
@@ -45,21 +43,14 @@ def test_kernels_on_every_gpu(gpus: list[rt.Device]) -> None:
 @pytest.mark.gpu
 def test_a_thread_for_each_gpu(gpus: list[rt.Device]) -> None:
     x = np.arange(1000, dtype=np.float32)
-    wrong: list[Any] = []
 
     def work(gpu: rt.Device) -> None:
         a, b, c = (rt.to_device(each, gpu) for each in (x, x + gpu.ordinal, 0 * x))
         for _ in range(200):
             kernels.add[16, 64](a, b, c)
-        if not np.array_equal(c.numpy(), 2 * x + gpu.ordinal):
-            wrong.append(gpu)
+        np.testing.assert_array_equal(c.numpy(), 2 * x + gpu.ordinal)
 
-    threads = [threading.Thread(target=work, args=(gpu,)) for gpu in gpus for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    at_once(work, gpus * 2)
 
 
 @pytest.mark.gpu

@@ -9,7 +9,6 @@ import random
 import re
 import subprocess
 import sys
-import threading
 from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.dispatch import kernels
 from tests.dispatch.alike import our_frames
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
+from tests.threads import at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 M, N, K = cl.dims("M N K")
@@ -381,23 +381,15 @@ def test_from_many_threads(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     """Each of many launches is like some other thread's, and plans come and go."""
     loaded = rt.load_kernel(kernels.scale.export(None, T=f32))
     arrays = [on_gpu((n + 1,)) for n in range(8)]
-    wrong: list[BaseException] = []
 
     def work(seed: int) -> None:
         pick = random.Random(seed)
-        try:
-            for _ in range(300):
-                loaded[pick.randrange(1, 400)](pick.choice(arrays), 2.0)
-        except BaseException as problem:
-            wrong.append(problem)
+        for _ in range(300):
+            loaded[pick.randrange(1, 400)](pick.choice(arrays), 2.0)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
     with rt.device(0).active():  # a fake driver's stack of contexts is all threads' own
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong and len(loaded._plans) <= 1024
+        at_once(work, range(8))
+    assert len(loaded._plans) <= 1024
 
 
 # ---- which code

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import ctypes
 import pickle
-import threading
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.rt.exchange import ByDlpack
+from tests.threads import at_once
 
 
 @pytest.fixture(autouse=True)
@@ -430,44 +430,26 @@ def test_a_fault_names_the_kernel_when_launches_are_waited_for(
 def test_threads_launch_at_once(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     arrays = [on_gpu((70,)) for _ in range(8)]
     cuda.stack.append(0x1000)  # the fake has one stack of contexts for all threads
-    problems: list[BaseException] = []
 
     def work(x: Any) -> None:
-        try:
-            for _ in range(20):
-                kernels.scale[2, 64](x, 2.0)
-        except BaseException as error:
-            problems.append(error)
+        for _ in range(20):
+            kernels.scale[2, 64](x, 2.0)
 
-    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, arrays)
     cuda.stack.clear()
-    assert not problems
     assert len(cuda.launches) == 160 and len(cuda.images) == 1
 
 
 def test_threads_launch_while_others_compile(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((70,))
     cuda.stack.append(0x1000)
-    problems: list[BaseException] = []
 
     def work(times: int) -> None:
-        try:
-            for i in range(30):
-                kernels.scale[2, 64](x, 2.0, times if i % 10 == 0 else 1)
-        except BaseException as error:
-            problems.append(error)
+        for i in range(30):
+            kernels.scale[2, 64](x, 2.0, times if i % 10 == 0 else 1)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 7)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(1, 7))
     cuda.stack.clear()
-    assert not problems
     assert len(cuda.launches) == 180 and len(kernels.scale.specialisations) == 6
 
 

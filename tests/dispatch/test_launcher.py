@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import collections
 import ctypes
-import functools
 import struct
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
@@ -29,6 +27,7 @@ from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.rt.test_rt_memory import FakeTensor
 from tests.rt.test_rt_memory import torch as torch
+from tests.threads import at_once
 
 M, N, LD = cl.dims("M N LD")
 T = TypeVar("T", f16, f32)
@@ -366,12 +365,6 @@ def lock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     sys.setswitchinterval(interval)
 
 
-def at_once(*works: Callable[[], None]) -> None:
-    with ThreadPoolExecutor(len(works)) as pool:
-        for done in [pool.submit(work) for work in works]:
-            done.result()
-
-
 @pytest.mark.usefixtures("lock")
 def test_threads_share_outcomes_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernel, a = made(_add), on_gpu((8,))
@@ -382,7 +375,7 @@ def test_threads_share_outcomes_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArr
         for _ in range(200):
             kernel[1, 32](a, a, float(i))
 
-    at_once(*(functools.partial(work, i) for i in range(6)))
+    at_once(work, range(6))
     assert collections.Counter(data[16:20] for data in cuda.packed) == {struct.pack("f", i): 200 for i in range(6)}
     assert len(kernel._launching.launcher or ()) == 1
 
@@ -396,7 +389,7 @@ def test_threads_launch_while_outcomes_and_maps_are_replaced(cuda: FakeCuda, on_
             for block in (32, 64 + 32 * (n % 8)):  # the one that all launch, and one that may be new
                 kernel[1, block](rows[i if n % 4 else (i + n) % 6])
 
-    at_once(*(functools.partial(work, i) for i in range(6)))
+    at_once(work, range(6))
     found = collections.Counter(config.blockDimX for config, *_ in cuda.launches)
     assert found == {32: 240, **{64 + 32 * n: 30 for n in range(8)}}
     assert len(kernel._launching.launcher or ()) == 9
@@ -409,12 +402,12 @@ def test_threads_notice_that_a_global_changes(
     kernel, a = made(_add), on_gpu((8,))
     kernel[1, 32](a, a, 0.0)
 
-    def work() -> None:
+    def work(_: int) -> None:
         for i in range(100):
             monkeypatch.setitem(globals(), "OTHER", i)
             kernel[1, 32](a, a, 1.0)
 
-    at_once(*[work] * 4)
+    at_once(work, range(4))
     reuses(kernel, monkeypatch)
     kernel[1, 32](a, a, 1.0)
     monkeypatch.setitem(globals(), "FACTOR", 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import tracemalloc
 from typing import Any
 
@@ -16,6 +15,7 @@ from cutelite.dispatch import ArgumentError, Kernel, Launch
 from cutelite_rt.arrays import torch_layout
 from cutelite_rt.gpu import driver
 from cutelite_rt.launcher import native
+from tests.threads import at_once
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.sm(90)
@@ -236,23 +236,14 @@ def test_threads_and_memory() -> None:
     kernel = ready(_add, (2, 128), a, b, c, 0)
     outs = [torch.zeros(256, device="cuda") for _ in range(8)]
     torch.cuda.synchronize()
-    problems: list[BaseException] = []
 
     def work(out: Any) -> None:
-        try:
-            with torch.cuda.stream(torch.cuda.Stream()):
-                for _ in range(2000):
-                    kernel[2, 128](a, b, out, 1)
-                torch.cuda.current_stream().synchronize()
-        except BaseException as error:
-            problems.append(error)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(2000):
+                kernel[2, 128](a, b, out, 1)
+            torch.cuda.current_stream().synchronize()
 
-    threads = [threading.Thread(target=work, args=(out,)) for out in outs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    at_once(work, outs)
     assert all(bool((out == 2000).all()) for out in outs)
     assert kernel.anew <= 8, "once for a thread that has no context yet, perhaps in several at once"
     held = kernel[2, 128]

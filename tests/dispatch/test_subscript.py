@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 import weakref
 from types import BuiltinFunctionType
 from typing import Any
@@ -21,6 +20,7 @@ from cutelite.dispatch.launch import from_subscript
 from cutelite_rt.launcher import native, subscript
 from tests.dispatch.alike import with_launcher
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
+from tests.threads import at_once
 
 N = cl.dims("N")
 
@@ -137,23 +137,16 @@ def test_a_kernel_goes_with_what_is_held_of_it(cuda: FakeCuda) -> None:
 def test_many_threads(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(subscript, "MOST", most)
     monkeypatch.setattr(launcher, "MOST_HELD", most)
-    problems: list[Any] = []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
 
     def work(start: int) -> None:
         for i in range(300):
             x = (start + i) % 200
-            if launch_of(kernel[(x, 1), 32]).grid != (x, 1):
-                problems.append(x)
+            assert launch_of(kernel[(x, 1), 32]).grid == (x, 1)
 
-    threads = [threading.Thread(target=work, args=(start,)) for start in (0, 50, 100, 0)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, (0, 50, 100, 0))
     sys.setswitchinterval(before)
-    assert not problems
 
 
 def test_where_ints_are_kept_in_another_way(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:

@@ -2,6 +2,7 @@
 # mypy: ignore-errors
 """The evaluator itself: what it repeats, what it forgets, and what it refuses."""
 
+from tests.threads import at_once
 import sys
 import threading
 
@@ -91,7 +92,6 @@ def test_nested_loops_are_evaluated_a_number_of_times_that_grows_slowly(monkeypa
 
 def test_kernels_are_built_in_threads_at_once():
     limit = sys.getrecursionlimit()
-    texts = []
 
     def deep(n):
         return 0 if n == 0 else 1 + deep(n - 1)
@@ -102,15 +102,7 @@ def test_kernels_are_built_in_threads_at_once():
             s += i + deep(200)
         out[0] = s
 
-    def work():
-        texts.append(str(compiled(kernel, out=array(i32, 1), a=i32)))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(texts) == 8
+    texts = at_once(lambda _: str(compiled(kernel, out=array(i32, 1), a=i32)), range(8))
     assert len(set(texts)) == 1
     assert sys.getrecursionlimit() == limit
 

@@ -12,6 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32
 from tests.dispatch import kernels
+from tests.threads import at_once
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -196,23 +197,14 @@ def test_equal_calls_are_remembered_once() -> None:
 
 
 def test_in_two_threads() -> None:
-    import threading
-
-    results: dict[int, Any] = {}
-
-    def run(i: int) -> None:
+    def run(i: int) -> Any:
         a = vector() + i
         for _ in range(20):
             a = add(a, a) / 2
-        results[i] = np.asarray(a)
+        return np.asarray(a)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i in range(4):
-        np.testing.assert_array_equal(results[i], np.arange(SIZE) + i)
+    for i, result in enumerate(at_once(run, range(4))):
+        np.testing.assert_array_equal(result, np.arange(SIZE) + i)
 
 
 def test_an_array_without_modes_is_a_literal_in_a_kernel() -> None:

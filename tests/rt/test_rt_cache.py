@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from cutelite_rt import cache as cache_module
 from cutelite_rt.cache import CacheInfo, DiskCache, default_cache_dir
+from tests.threads import at_once
 
 KEY, OTHER = "a" * 64, "b" * 64
 needs_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
@@ -363,13 +364,7 @@ def test_of_many_threads_one_makes(cache: DiskCache) -> None:
         time.sleep(0.05)
         return b"slow"
 
-    got = []
-    threads = [threading.Thread(target=lambda: got.append(cache.get_or_make(KEY, make))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert got == [b"slow"] * 8
+    assert at_once(lambda _: cache.get_or_make(KEY, make), range(8)) == [b"slow"] * 8
     assert len(made) == 1
     assert names(cache) == {f"{KEY}.entry"}
 
@@ -520,7 +515,7 @@ def test_planted_files_are_neither_followed_nor_waited_for(
         case "dangling link":
             planted.symlink_to(tmp_path / "nothing")
         case "of a folder" | "of itself" | "of a device":
-            planted.symlink_to({"folder": tmp_path, "itself": planted, "device": "/dev/zero"}[kind.split()[-1]])
+            planted.symlink_to({"folder": tmp_path, "itself": planted, "device": Path("/dev/zero")}[kind.split()[-1]])
         case "pipe":
             os.mkfifo(planted)
         case "directory":

@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
 from cutelite_rt.launcher.asked import ExportedLaunch
 from tests.rt.exchange import ByDlpack
+from tests.threads import at_once
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples
@@ -474,22 +474,13 @@ def test_many_threads_launch_at_once(device: rt.Device) -> None:
     a = rt.to_device(np.zeros(128, np.float32))
     function = load("scale", SCALE_PARAMS, device)
     outs = [rt.empty((128,), "f32") for _ in range(8)]
-    failed = []
 
     def work(out: rt.DeviceArray) -> None:
-        try:
-            for i in range(2000):
-                parameters = function.layout.pack([out.pointer, a.pointer, float(i), 128])
-                rt.launch(function, LaunchConfig((1, 1, 1), (128, 1, 1)), parameters)
-        except Exception as problem:
-            failed.append(problem)
+        for i in range(2000):
+            parameters = function.layout.pack([out.pointer, a.pointer, float(i), 128])
+            rt.launch(function, LaunchConfig((1, 1, 1), (128, 1, 1)), parameters)
 
-    threads = [threading.Thread(target=work, args=(out,)) for out in outs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    at_once(work, outs)
     assert all(out.numpy().tolist() == list(range(128)) for out in outs)
 
 

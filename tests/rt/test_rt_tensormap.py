@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from cutelite_rt.dtype import DTYPES, compact_strides
 from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.tensormap import TensorMapError, TensorMaps, Tiling, check_tensormap
+from tests.threads import at_once
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda
@@ -137,21 +137,14 @@ def test_what_is_remembered_is_bounded(cuda: FakeCuda, maps: TensorMaps) -> None
 
 def test_many_threads(cuda: FakeCuda) -> None:
     maps = TensorMaps(maxsize=4)
-    wrong = []
 
     def work(seed: int) -> None:
         for i in range(200):
             address = BASE + 16 * ((i * seed) % 11)
             maps.encode(address, "f16", (64, 64), (64, 1), Tiling((64, 64)))
-            if maps.encode.cache_info().currsize > 4:
-                wrong.append(i)
+            assert maps.encode.cache_info().currsize <= 4
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    at_once(work, range(1, 9))
     assert {asked["address"] for asked in cuda.maps} == {BASE + 16 * i for i in range(11)}
 
 

@@ -1,11 +1,10 @@
 """LLVM IR -> PTX."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from cutelite.target import TARGETS, Target
 from cutelite.toolchain import ToolchainError, to_ptx
+from tests.threads import at_once
 
 STORE_TID = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -87,7 +86,6 @@ def test_text_that_breaks_the_rules_is_refused(hopper: Target) -> None:
 
 
 def test_threads_get_what_one_gets(hopper: Target) -> None:
-    texts = [STORE_TID.replace("store_tid", f"kernel_{i}") for i in range(16)]
+    texts = [STORE_TID.replace("store_tid", f"kernel_{i}") for i in range(4)]
     alone = [to_ptx(text, hopper) for text in texts]
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda text: to_ptx(text, hopper), texts)) == alone
+    assert at_once(lambda text: to_ptx(text, hopper), texts) == alone

@@ -12,6 +12,7 @@ import pytest
 from cutelite.target import Target
 from cutelite.toolchain import libllvm, to_ptx
 from cutelite.toolchain.undisturbed import alone, undisturbed
+from tests.threads import at_once
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals and forks")
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,17 +106,7 @@ def test_threads_call_llvm_at_once(monkeypatch: pytest.MonkeyPatch, hopper: Targ
         tidy(module, machine)
 
     monkeypatch.setattr(libllvm, "tidy", met)
-    found: dict[int, str] = {}
-
-    def work(n: int) -> None:
-        found[n] = to_ptx(text.format(n), hopper)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found.get(n) for n in range(4)] == wanted
+    assert at_once(lambda n: to_ptx(text.format(n), hopper), range(4)) == wanted
 
 
 def test_a_thread_alone_waits_for_those_at_work_and_they_for_it() -> None:

@@ -7,7 +7,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
+from tests.threads import at_once
 from tests.tune import kernels
 from tests.tune.conftest import Stopwatch
 
@@ -398,18 +398,7 @@ def test_threads_tune_once(on_gpu: GpuArray, cuda: FakeCuda, fastest_last: Stopw
     scaled = tuned(fastest_last)
     x, y = on_gpu((64,)), on_gpu((64,))
     with rt.device(0).active():
-        start = threading.Barrier(8)
-        found: list[int] = []
-
-        def ask() -> None:
-            start.wait()
-            found.append(scaled.config_for(x, y))
-
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        found = at_once(lambda _: scaled.config_for(x, y), range(8))
     assert found == [3] * 8 and len(fastest_last.asked) == 1
 
 
