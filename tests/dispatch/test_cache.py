@@ -19,8 +19,8 @@ from cutelite import Constexpr, Tensor, f32
 from cutelite.dispatch import Compiled, Kernel
 from cutelite.dispatch.specialise import open_cache
 from tests.dispatch import kernels
+from tests.processes import ROOT, printed
 
-ROOT = Path(__file__).resolve().parents[2]
 N = cl.dims("N")
 
 
@@ -315,15 +315,7 @@ def test_two_builds_side_by_side(tmp_path: Path, environment: Path) -> None:
 
 def test_importing_the_package_loads_next_to_nothing() -> None:
     ask = "import sys; before = set(sys.modules); import cutelite; print(*sorted(set(sys.modules) - before))"
-    run = subprocess.run(
-        [sys.executable, "-c", ask],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    loaded = set(run.stdout.split())
+    loaded = set(printed(ask).split())
     assert {name for name in loaded if name.startswith("cutelite")} == {"cutelite"}
     assert not loaded & {"numpy", "llvmlite", "cuda", "dataclasses", "inspect", "pathlib", "ctypes"}
 

@@ -7,8 +7,6 @@ import os
 import pickle
 import random
 import re
-import subprocess
-import sys
 from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +23,10 @@ from cutelite_rt.gpu.params import KINDS
 from tests.dispatch import kernels
 from tests.dispatch.alike import our_frames
 from tests.dispatch.conftest import GpuArray
+from tests.processes import printed
 from tests.rt.conftest import FakeCuda
 from tests.threads import at_once
 
-ROOT = Path(__file__).resolve().parents[2]
 M, N, K = cl.dims("M N K")
 D = cl.Dim("D", divisible_by=8, max=64)
 
@@ -482,20 +480,7 @@ print(len(cuda.launches), "cutelite" in sys.modules, "llvmlite" in sys.modules)
 """
 
 
-def said_alone(program: str, path: Path) -> str:
-    """What a process says that runs a program on an exported kernel."""
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
 def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:
     kernels.add.export(tmp_path / "add.cutelite", block=64)
-    said = said_alone(ALONE, tmp_path / "add.cutelite")
+    said = printed(ALONE, tmp_path / "add.cutelite")
     assert said == "add(): argument `b` has extent 99, but N is 100, from `a`\n1 False False\n"

@@ -20,10 +20,10 @@ from cutelite_rt.launcher import image, native
 from tests.dispatch import kernels
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
-from tests.dispatch.test_export import ALONE, said_alone
+from tests.dispatch.test_export import ALONE
+from tests.processes import printed
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
-ROOT = Path(__file__).resolve().parents[2]
 CPU = image.HERE
 M, N, LD = cl.dims("M N LD")
 D = cl.Dim("D", divisible_by=4, max=64)
@@ -336,6 +336,4 @@ def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:
         "len(cuda.launches)", "len(cuda.packed), add.host, len(cuda.launches)"
     )
     program = program.replace("add[2](*arrays)\n", "cuda.stack.append(0x1000)\nfor _ in range(3): add[2](*arrays)\n")
-    assert (
-        said_alone(program, path) == "add(): argument `b` has extent 99, but N is 100, from `a`\n2 True 3 False False\n"
-    )
+    assert printed(program, path) == "add(): argument `b` has extent 99, but N is 100, from `a`\n2 True 3 False False\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 import os
-import subprocess
 import sys
 import textwrap
 import threading
@@ -20,8 +19,7 @@ import pytest
 import cutelite as cl
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.fingerprint import Source, constant_key, source
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import ROOT, printed
 
 PROGRAM = """
 import dataclasses, enum, functools, math, typing
@@ -244,9 +242,7 @@ def test_keys_are_the_same_in_every_process(tmp_path: Path) -> None:
     ask = "import program, cutelite.dispatch.fingerprint as f; print(f.source(program.kernel).digest.hex())"
     keys = []
     for seed in ("0", "1", "2", "random"):  # the later ones read the modules from bytecode
-        found = dict(os.environ) | {"PYTHONHASHSEED": seed, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-        run = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=found)
-        keys.append(run.stdout)
+        keys.append(printed(ask, PYTHONHASHSEED=seed, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"))
     assert len(set(keys)) == 1
 
 
@@ -506,11 +502,7 @@ def test_a_file_that_hides_a_module_of_python_is_the_users(tmp_path: Path) -> No
         queue.LIMIT = 2
         print(first != source(kernel).digest)
     """)
-    found = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    run = subprocess.run(
-        [sys.executable, "-c", ask, str(tmp_path)], capture_output=True, text=True, check=True, env=found
-    )
-    assert run.stdout == "True\n"
+    assert printed(ask, tmp_path) == "True\n"
 
 
 class Color(enum.Enum):
@@ -603,10 +595,7 @@ def test_constants_reached_as_code_goes_are_in_the_key_or_there_is_none(tmp_path
         for folder, code in zip(folders, REACHED.values(), strict=True):
             folder.mkdir(exist_ok=True)
             written(folder, code, tile)
-        found = dict(os.environ) | {"PYTHONPATH": str(ROOT), "TILE": str(tile), "PYTHONDONTWRITEBYTECODE": "1"}
-        run = subprocess.run([sys.executable, "-c", TELL, *folders], capture_output=True, text=True, env=found)
-        assert run.returncode == 0, run.stderr
-        digests.append(run.stdout.split())
+        digests.append(printed(TELL, *folders, TILE=str(tile), PYTHONDONTWRITEBYTECODE="1").split())
     stale = [how for how, a, b in zip(REACHED, *digests, strict=True) if a == b and a != "None"]
     assert stale == []
 

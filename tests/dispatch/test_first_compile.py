@@ -1,13 +1,7 @@
 """What a process loads for its first compile."""
 
-from __future__ import annotations
+from tests.processes import printed
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 import cutelite as cl
@@ -24,9 +18,5 @@ print(*sorted(unused & set(sys.modules)))
 """
 
 
-def test_a_compile_loads_neither_numpy_nor_what_it_does_not_use(tmp_path: Path) -> None:
-    program = tmp_path / "first.py"
-    program.write_text(PROGRAM)
-    environment = {**os.environ, "CUTELITE_CACHE": "0", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
+def test_a_compile_loads_neither_numpy_nor_what_it_does_not_use() -> None:
+    assert printed(PROGRAM, CUTELITE_CACHE="0") == "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from cutelite.dispatch.programs import keep, placed
 from cutelite.ir.contract import numpy_dtype
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
-from tests.dispatch.test_export_c import COMPILER, HERE, INCLUDE, ON_LAUNCH, STRICT, tensor
+from tests.dispatch.test_export_c import COMPILER, FAKE, INCLUDE, ON_LAUNCH, compiled, tensor
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
@@ -374,10 +373,7 @@ def test_exported_to_c(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None
     examples[:2] = (each.view(numpy_dtype(cl.bf16)) for each in examples[:2])
     stub = both.export(tmp_path, *examples, arch=["sm_90a"])
     assert "int both_run(both_program *program, CUstream stream, const cutelite_tensor *program_," in stub.header
-    library = tmp_path / "both.so"
-    command = [str(COMPILER), *STRICT, "-Wl,-Bsymbolic", "-I", str(INCLUDE), str(tmp_path / "both.c")]
-    subprocess.run([*command, str(HERE / "fakecuda.c"), "-o", str(library)], check=True)
-    c = ctypes.CDLL(str(library))
+    c = compiled(str(tmp_path / "both.c"), *FAKE)
     c.both_error.restype = ctypes.c_char_p
     launched: list[tuple[tuple[int, ...], int, int]] = []
 

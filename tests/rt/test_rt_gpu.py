@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
-import sys
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +20,7 @@ from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
 from cutelite_rt.launcher.asked import ExportedLaunch
+from tests.processes import printed
 from tests.rt.exchange import ByDlpack
 from tests.threads import at_once
 
@@ -347,9 +346,7 @@ def test_a_fault_is_named_with_sync_and_not_blamed_on_others_without(device: rt.
         except rt.CudaError as error:
             print(error)
     """
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    first, second = done.stdout.splitlines()
+    first, second = printed(program).splitlines()
     assert "(700) running `fault` with grid (1, 1, 1), block (1, 1, 1)" in first
     assert first.endswith("a kernel read or wrote memory outside its arrays")
     assert "launching `scale`" in second

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import subprocess
 import sys
-import textwrap
 import weakref
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +27,7 @@ from cutelite_rt.arrays.memory import (
     to_device,
 )
 from cutelite_rt.dtype import DTYPES, compact_strides
+from tests.processes import printed
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda
@@ -323,8 +322,7 @@ def test_exports_may_outlive_python() -> None:
         sys.kept = np.from_dlpack(Ours())  # freed when everything else has gone
         print(sys.kept.sum())
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "6.0\n", "")
+    assert printed(program) == "6.0\n"
 
 
 # ---- the CUDA array interface

@@ -2,13 +2,12 @@
 
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import cutelite_rt
+from tests.processes import printed
 
 ROOT = Path(inspect.getfile(cutelite_rt)).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -16,8 +15,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 def test_importing_it_brings_in_nothing_heavy() -> None:
     program = "import cutelite_rt, sys; print(*{name.partition('.')[0] for name in sys.modules})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    loaded = set(printed(program).split())
     assert "cutelite_rt" in loaded
     assert not loaded & {"cutelite", "llvmlite", "numpy", "cuda", "torch", "dataclasses", "json"}
 

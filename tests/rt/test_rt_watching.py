@@ -1,10 +1,8 @@
 """Dicts that are watched: every change counts, whoever makes it, and nothing else does."""
 
 import ctypes
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,8 +10,8 @@ import pytest
 
 from cutelite_rt.arrays.dlpack import api
 from cutelite_rt.launcher import native, watching
+from tests.processes import printed
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python tells of no changes"),
     pytest.mark.usefixtures("machine_code"),
@@ -69,21 +67,15 @@ def test_nothing_else_does() -> None:
         assert not changed(what), i
 
 
-def run(code: str) -> str:
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert not found.stderr
-    return found.stdout
-
-
 def test_a_process_ends_as_ever() -> None:
     """At its end modules are cleared, which is a change of what is watched."""
     names = "globals(), vars(json), vars(watching), vars(watching.native)"
     code = f"from cutelite_rt.launcher import watching\nimport json\nx = 1\nprint(watching.watch([{names}]))"
-    assert run(code) == "True\n"
+    assert printed(code) == "True\n"
 
 
 def test_others_may_have_all_the_watchers() -> None:
-    assert run("import ctypes\nadd = ctypes.pythonapi.PyDict_AddWatcher\ntaken = 0\n"
+    assert printed("import ctypes\nadd = ctypes.pythonapi.PyDict_AddWatcher\ntaken = 0\n"
                "from cutelite_rt.launcher import native, watching\n"
                "code = ctypes.c_void_p(native.executable(watching._counting(ctypes.addressof(ctypes.c_uint64()))))\n"
                "try:\n    while True: add(code); taken += 1\nexcept RuntimeError: pass\n"

@@ -1,21 +1,18 @@
 """LLVM among signals and forks. Each test is a process of its own, since a failure ends it, or never ends."""
 
 import os
-import subprocess
-import sys
 import textwrap
 import threading
-from pathlib import Path
 
 import pytest
 
 from cutelite.target import Target
 from cutelite.toolchain import libllvm, to_ptx
 from cutelite.toolchain.undisturbed import alone, undisturbed
+from tests.processes import printed
 from tests.threads import at_once
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals and forks")
-ROOT = Path(__file__).resolve().parents[2]
 
 KERNEL = """
 import os, random, signal, sys, threading, time
@@ -32,11 +29,7 @@ def kernel(x: Tensor[f32, (1,)], n: Constexpr[int]) -> None:
 
 
 def run(program: str) -> str:
-    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT), "CUTELITE_CACHE": "0"}
-    code = KERNEL + textwrap.dedent(program)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=240)
-    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
-    return done.stdout
+    return printed(KERNEL + textwrap.dedent(program), CUTELITE_CACHE="0", PYTHONWARNINGS="ignore")
 
 
 def test_exceptions_of_signals_do_not_reach_llvm() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,12 +19,11 @@ from cutelite.tune.report import Report, rows_of
 from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
 from tests.dispatch.conftest import GpuArray
+from tests.processes import printed
 from tests.rt.conftest import FakeCuda
 from tests.threads import at_once
 from tests.tune import kernels
 from tests.tune.conftest import Stopwatch
-
-ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def tuned(timer: Any, *configs: int, **options: Any) -> TunedFunction:
@@ -418,9 +414,6 @@ def test_importing_it_is_cheap() -> None:
         "import sys, cutelite; cutelite.kernel; before = set(sys.modules); cutelite.autotune; cutelite.Config\n"
         "print(*sorted(set(sys.modules) - before))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ROOT}
-    )
-    loaded = run.stdout.split()
+    loaded = printed(ask).split()
     assert "cutelite.tune.tuned" in loaded
     assert not {"statistics", "json", "concurrent.futures", "inspect", "numpy", "cuda", "llvmlite"} & set(loaded)

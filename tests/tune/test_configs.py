@@ -1,10 +1,6 @@
 """Configs: their values, and the meaning that these have for a kernel."""
 
 import dataclasses
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +11,8 @@ from cutelite import Tensor, f32
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.launch import Launch
 from cutelite.tune.configs import Config, KernelConfig, Meta, for_kernel, launch_of, values_of, variant
+from tests.processes import printed
 from tests.tune import kernels
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_config_is_a_fixed_mapping_with_attributes() -> None:
@@ -55,9 +50,7 @@ def test_equal_configs_have_equal_digests_whatever_the_order_and_the_process() -
         "from cutelite.dispatch import fingerprint; from cutelite import Config;"
         "print(fingerprint.source(Config(BM=1, BN=(2, 3))).digest.hex())"
     )
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
-    assert digest is not None and run.stdout.strip() == digest.hex()
+    assert digest is not None and printed(program, PYTHONHASHSEED="7").strip() == digest.hex()
 
 
 @dataclasses.dataclass(frozen=True)
