@@ -12,6 +12,7 @@ import cutelite as cl
 from cutelite import CompileError, Layout, Tensor, TmaTensor
 from cutelite.ir.types import SCALARS
 from cutelite.ops import memory
+from tests.pieces import barriers
 from tests.places import Place
 
 NUMPY = {
@@ -279,11 +280,9 @@ def test_tiles_by_tma_and_in_bulk(place: Place) -> None:
     ) -> None:
         one, two = cl.tma_shared(a), cl.tma_shared(a)
         line = cl.shared(cl.f32, (64,))
-        bars = cl.shared(cl.mbarrier, (1,))
+        bars = barriers(1)
         where = cl.block_idx.x, cl.block_idx.y
         if cl.thread_idx.x == 0:
-            bars[0].init(1)
-            cl.fence_mbarrier_init()
             bars[0].arrive_expect_tx(2 * a.tile_bytes + line.nbytes)
             source = cl.local_tile(cl.coordinates(a), (16, 32), where)
             cl.copy(load, source, one, barrier=bars[0])

@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f32
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
+from tests.pieces import barriers
 from tests.places import Place
 
 M, N, K = cl.dims("M N K")
@@ -166,14 +167,12 @@ def test_blocks_send_each_other_tiles(place: Place) -> None:
     @cl.kernel(block=32, cluster=4)
     def kernel(out: Tensor[f32, (4, 64)]) -> None:
         mine, theirs = cl.shared(f32, (64,)), cl.shared(f32, (64,))
-        bars = cl.shared(cl.mbarrier, (1,))
+        bars = barriers(1)
         rank = cl.block_rank_in_cluster()
         following = (rank + 1) % 4
         for i in range(cl.thread_idx.x, 64, 32):
             mine[i] = rank * 100.0 + i
         if cl.thread_idx.x == 0:
-            bars[0].init(1)
-            cl.fence_mbarrier_init()
             bars[0].arrive_expect_tx(mine.nbytes)
         cl.fence_proxy_async()
         cl.cluster_sync()
@@ -204,13 +203,10 @@ def test_registers_go_to_the_next_block(scheduled: Place, name: str, bits: int, 
 
     @cl.kernel(block=32, cluster=2)
     def kernel(a: Tensor[dtype, (2, *shape)], out: Tensor[dtype, (2, *shape)]) -> None:
-        inbox, bars = cl.shared(dtype, shape), cl.shared(cl.mbarrier, (1,))  # type: ignore[arg-type, var-annotated]
+        inbox, bars = cl.shared(dtype, shape), barriers(1)  # type: ignore[arg-type, var-annotated]
         rank, mine = cl.block_rank_in_cluster(), send.get_slice(cl.thread_idx.x)
-        if cl.thread_idx.x == 0:
-            bars[0].init(1)
-            cl.fence_mbarrier_init()
-            if asynchronous:
-                bars[0].arrive_expect_tx(inbox.nbytes)
+        if cl.thread_idx.x == 0 and asynchronous:
+            bars[0].arrive_expect_tx(inbox.nbytes)
         cl.cluster_sync()
         source = mine.partition_S(a[rank, None, None])
         held = cl.make_fragment_like(source)

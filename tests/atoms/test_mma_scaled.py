@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Constexpr, Tensor, f32, u32
 from cutelite.ops import mma, narrow
+from cutelite.ops.wgmma_layouts import places
 
 B = cl.dims("B")
 FORMATS: dict[str, Any] = {"e4m3": cl.e4m3, "e5m2": cl.e5m2, "e2m3": cl.e2m3, "e3m2": cl.e3m2, "e2m1": cl.e2m1}
@@ -44,7 +45,7 @@ def numbers(codes: Any, name: str) -> Any:
 
 def spread(words: Any, layout: Any) -> Any:
     """(rows, words) as the threads of a warp hold them."""
-    return np.ascontiguousarray(words.T.reshape(-1)[mma.places(layout)])
+    return np.ascontiguousarray(words.T.reshape(-1)[places(layout)])
 
 
 def words_of(codes: Any, name: str, per: int) -> Any:
@@ -104,7 +105,7 @@ def test_products_of_a_warp_are_scaled(
     first = draw.integers(-9, 9, (16, 8)).astype(np.float32)
     held = spread(words_of(codes[0], formats[0], per), mma.operand_a(cl.u32, 8, 16))
     other = spread(words_of(codes[1], formats[1], per), mma.operand_b(cl.u32, 8))
-    where = mma.places(mma.accumulator(16))
+    where = places(mma.accumulator(16))
     c = np.ascontiguousarray(first.T.reshape(-1)[where])
     how = {"kind": kind, "formats": tuple(FORMATS[name] for name in formats), "block": block, "bytes": bytes,
            "threads": threads}  # fmt: skip
@@ -138,7 +139,7 @@ def test_a_sparse_a_is_scaled(kind: str, formats: tuple[str, str], block: int) -
     kept, metadata = cl.compress_sparse(a, cl.u8)
     words = [np.ascontiguousarray(x).view(np.uint32) for x in (kept, b)]
     held, other = spread(words[0], mma.operand_a(cl.u32, 8, 16)), spread(words[1], mma.operand_b(cl.u32, 16))
-    c, where = np.zeros((32, 4), np.float32), mma.places(mma.accumulator(16))
+    c, where = np.zeros((32, 4), np.float32), places(mma.accumulator(16))
     how = {"kind": kind, "formats": tuple(FORMATS[name] for name in formats), "block": block}
     product[1, 32](held, other, scales, c, tuple(how.items()), metadata.reshape(32))
     got = np.empty(128, np.float32)

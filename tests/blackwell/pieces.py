@@ -1,4 +1,4 @@
-"""What the kernels of these tests share: how they begin and end, and products of two tiles."""
+"""What the kernels of these tests share: how they end, and products of two tiles."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ import cutelite as cl
 from cutelite import Tensor, u8
 from cutelite.ops.swizzles import SWIZZLES
 from tests.hopper.test_wgmma import DTYPES, fill, k_major
+from tests.pieces import barriers
 
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
 D = TypeVar("D", bound=Any)
-
-
-def barrier() -> Any:
-    """An mbarrier for one arrival; threads meet before they wait at it."""
-    done = cl.shared(cl.mbarrier, (1,))
-    if cl.thread_idx.x == 0:
-        done[0].init(1)
-        cl.fence_mbarrier_init()
-    return done
 
 
 def finished(done: Any) -> None:
@@ -72,7 +64,7 @@ def product(m: int, n: int, k: int, elem: str, to: str, how: dict[str, Any], oct
     ) -> None:  # fmt: skip
         left = cl.shared(held, a_layout, swizzle=SWIZZLES[swizzle], align=1024)
         right = cl.shared(held, b_layout, swizzle=SWIZZLES[wide], align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         row = t if m == 128 else t // 32 * 16 + t % 16  # that lies in this thread's lane
         fill(left, a, m, extent)
         fill(right, b, n, k)

@@ -10,8 +10,9 @@ import cutelite as cl
 from cutelite import CompileError, Tensor, bf16, f32
 from cutelite.layout import viz
 from cutelite.ops.tcgen05_layouts import LANES
-from tests.blackwell.pieces import barrier, finished
+from tests.blackwell.pieces import finished
 from tests.hopper.test_wgmma import fill
+from tests.pieces import barriers
 
 BF16: Any = bf16
 F16: Any = cl.f16
@@ -32,7 +33,7 @@ def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
     def kernel(a: Tensor[bf16, (m, 64)], b: Tensor[bf16, (64, 64)], c: Tensor[f32, (m, 64)]) -> None:
         left = cl.shared(bf16, cl.make_smem_layout(BF16, (m, 64)))
         right = cl.shared(bf16, cl.make_smem_layout(BF16, (64, 64)))
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         fill(left, a, m, 64)
         fill(right, b, 64, 64)
         cl.fence_proxy_async("shared::cta")

@@ -8,6 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, Tensor, i32, u64
 from cutelite.sim import SimError
+from tests.pieces import barriers
 
 M, N = cl.dims("M N")
 
@@ -15,10 +16,7 @@ M, N = cl.dims("M N")
 @cl.kernel(block=64, arch="sm_100a")
 def steal(c: Tensor[i32, (M, 4)], slip: Constexpr[str]) -> None:
     """Each block adds 1 for its place of a grid in three modes, and for those of the blocks that it cancels."""
-    response, done = cl.shared(u64, (2,), align=16), cl.shared(cl.mbarrier, (1,))
-    if cl.thread_idx.x == 0:
-        done[0].init(1)
-        cl.fence_mbarrier_init()
+    response, done = cl.shared(u64, (2,), align=16), barriers(1)
     cl.syncthreads()
     x, y, z, phase, more = i32(cl.block_idx.x), i32(cl.block_idx.y), i32(cl.block_idx.z), i32(0), i32(1)
     while more != 0:

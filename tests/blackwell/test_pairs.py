@@ -9,8 +9,9 @@ import pytest
 import cutelite as cl
 from cutelite import Layout, Tensor, bf16, f32
 from cutelite.ops.swizzles import SWIZZLES
-from tests.blackwell.pieces import barrier, write
+from tests.blackwell.pieces import write
 from tests.hopper.test_wgmma import fill
+from tests.pieces import barriers
 
 A = TypeVar("A", bound=Any)
 BF16: Any = bf16
@@ -26,7 +27,7 @@ def pair(m: int, n: int, without: str = "") -> Any:
     def kernel(a: Tensor[bf16, (m, K)], b: Tensor[bf16, (n, K)], c: Tensor[f32, (m, n)]) -> None:
         left = cl.shared(bf16, Layout((rows, K), (K, 1)), swizzle=SWIZZLES["64B"], align=1024)
         right = cl.shared(bf16, Layout((columns, K), (K, 1)), swizzle=SWIZZLES["64B"], align=1024)
-        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        done, t, rank = barriers(1), cl.thread_idx.x, cl.block_rank_in_cluster()
         fill(left, a, rows, K, rank * rows)
         fill(right, b, columns, K, rank * columns)
         cl.fence_proxy_async("shared::cta")

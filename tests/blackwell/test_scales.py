@@ -11,8 +11,9 @@ from cutelite import CompileError, Tensor, f32, u8
 from cutelite.lang import tcgen05 as words
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor
-from tests.blackwell.pieces import barrier, finished, write
+from tests.blackwell.pieces import finished, write
 from tests.hopper.test_wgmma import DTYPES, fill, k_major
+from tests.pieces import barriers
 
 A = TypeVar("A", bound=Any)
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
@@ -46,7 +47,7 @@ def product(
         right = cl.shared(elem, k_major(columns, octets, "64B", 1), swizzle=SWIZZLES["64B"], align=1024)
         of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(128, blocks), align=128)
         of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks), align=128)
-        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        done, t, rank = barriers(1), cl.thread_idx.x, cl.block_rank_in_cluster()
         fill(left, a, rows, of_a, rank * rows)
         fill(right, b, columns, octets, rank * columns)
         fill(of_left, sa, rows, blocks, rank * rows)
@@ -176,7 +177,7 @@ def test_rows_are_copied_to_the_lanes_of_warps(shape: str, rows: int, columns: i
     @cl.kernel(block=128, arch="sm_100a")
     def kernel(x: Tensor[f32, (rows, columns)], out: Tensor[f32, (128, columns)]) -> None:
         tile = cl.shared(f32, layout, swizzle=SWIZZLES[swizzle], align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         if t < rows:
             for j in cl.static_range(columns):
                 tile[t, j] = x[t, j]
@@ -300,7 +301,7 @@ def test_scaled_products_of_pairs_with_64_rows_each(
         right = cl.shared(held, cl.make_smem_layout(held, (columns, octets)))
         of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(rows, blocks), align=128)
         of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks, halves=True), align=128)
-        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        done, t, rank = barriers(1), cl.thread_idx.x, cl.block_rank_in_cluster()
         fill(left, a, rows, octets, rank * rows)
         fill(right, b, columns, octets, rank * columns)
         fill(of_left, sa, rows, blocks, rank * rows)
@@ -404,7 +405,7 @@ def test_instructions_of_96_numbers_go_across_blocks_of_128_bytes(
     ) -> None:  # fmt: skip
         left = cl.shared(held, cl.make_smem_layout(held, (128, octets)))
         right = cl.shared(held, cl.make_smem_layout(held, (n, octets)))
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         for i in range(octets):
             left[t, i] = a[t, i]
         fill(right, b, n, octets)

@@ -14,8 +14,9 @@ from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
 from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import accumulator_cells, cells
-from tests.blackwell.pieces import barrier, finished, integers, product, write
+from tests.blackwell.pieces import finished, integers, product, write
 from tests.hopper.test_wgmma import DTYPES, k_major
+from tests.pieces import barriers
 
 A = TypeVar("A", bound=Any)
 D = TypeVar("D", bound=Any)
@@ -383,7 +384,7 @@ def test_an_accumulator_in_flight_is_readable_after_the_wait_for_its_commit() ->
     def kernel(c: Tensor[f32, (128, 16)], count: i32) -> None:
         a = cl.shared(bf16, layout, swizzle=SWIZZLES["32B"], align=1024)
         b = cl.shared(bf16, k_major(16, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         for k in cl.static_range(16):
             a[t, k] = 1.0
             b[t % 16, k] = 1.0
@@ -415,7 +416,7 @@ def test_threads_feed_products_by_their_stores() -> None:
     ) -> None:
         parts = cl.PipelineAsyncUmma.create(2, producers=128)
         right = cl.shared(elem, Layout((n, bk, 2), (bk, 1, n * bk)), swizzle=SWIZZLES["32B"], align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         tmem = cl.TmemAllocator.create(64)
         acc = tmem.tensor(128, n)
         held = [tmem.view(cl.tcgen05.lanes_layout(128, bk, elem), elem, n + 8 * i) for i in range(2)]

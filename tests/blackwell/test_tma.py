@@ -8,6 +8,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, SimError, Tensor, TmaTensor, bf16, i32
+from tests.pieces import barriers
 
 M, N = 40, 64
 
@@ -18,11 +19,9 @@ def moved(
 ) -> None:
     """Four rows of `x`, the columns from 32 on, come to four rows of `out`, from column 0 on; they are doubled."""
     tile = cl.shared(bf16, cl.make_layout((4, 32), stride=(32, 1)), swizzle=cl.Swizzle(2, 4, 3), align=512)
-    full = cl.shared(cl.mbarrier, (1,))
+    full = barriers(1)
     t = cl.thread_idx.x
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(4 * x.tile_bytes)
         cl.tma_gather4_prefetch(x, rows=(0, 1, 2, 3))
         cl.tma_gather4(x, tile, rows=tuple(places[0, i] for i in range(4)), column=32, barrier=full[0])
@@ -81,13 +80,10 @@ def test_what_several_blocks_get_is_counted_in_the_even_block_of_each_pair() -> 
     @cl.kernel(block=32, cluster=4, arch="sm_100a")
     def kernel(x: TmaTensor[bf16, (32, 32), (32, 32)], out: Tensor[bf16, (4, 32, 32)]) -> None:
         tile = cl.shared(bf16, cl.make_layout((32, 32), stride=(32, 1)), swizzle=cl.Swizzle(2, 4, 3), align=512)
-        full = cl.shared(cl.mbarrier, (1,))
+        full = barriers(1)
         t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-        if t == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
-            if rank % 2 == 0:
-                full[0].arrive_expect_tx(2 * x.tile_bytes)
+        if t == 0 and rank % 2 == 0:
+            full[0].arrive_expect_tx(2 * x.tile_bytes)
         cl.cluster_sync()
         if t == 0 and rank == 1:
             cl.tma_load(x, tile, at=(0, 0), barrier=full[0].remote(0), multicast=15, pair=True)
@@ -118,11 +114,9 @@ def of_one_row(parts: int) -> Any:
 
     @cl.kernel(block=32, arch="sm_100a")
     def kernel(x: Images, even: Tensor[bf16, (rows, 16)], odd: Tensor[bf16, (pixels, 16)]) -> None:
-        one, other, full = cl.tma_shared(x, halo=1), cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+        one, other, full = cl.tma_shared(x, halo=1), cl.tma_shared(x), barriers(1)
         t = cl.thread_idx.x
         if t == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
             cl.tma_im2col_w_prefetch(x, at=(1, 2, -1, 0), halo=1)
             full[0].arrive_expect_tx((rows + pixels) * 32)
             cl.tma_im2col_w(x, one, at=(1, 2, -1, 0), halo=1, barrier=full[0])
@@ -163,10 +157,8 @@ def test_a_row_of_pixels_begins_before_its_corner_or_within() -> None:
 
     @cl.kernel(block=32, arch="sm_100a")
     def kernel(x: TmaTensor[bf16, (2, 3, 8, 16), tile], out: Tensor[bf16, (16, 16)], start: cl.i32) -> None:
-        held, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+        held, full = cl.tma_shared(x), barriers(1)
         if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
             full[0].arrive_expect_tx(x.tile_bytes)
             cl.tma_im2col_w(x, held, at=(0, 1, start, 0), barrier=full[0])
             full[0].wait(0)

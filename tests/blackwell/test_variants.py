@@ -14,8 +14,9 @@ from cutelite.lang import tcgen05 as words
 from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
-from tests.blackwell.pieces import barrier, finished, integers, product, write
+from tests.blackwell.pieces import finished, integers, product, write
 from tests.hopper.test_wgmma import DTYPES, fill, k_major
+from tests.pieces import barriers
 
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
@@ -72,7 +73,7 @@ def test_a_pair_of_blocks_with_64_rows_each_takes_a_sparse_a() -> None:
         left = cl.shared(e4m3, cl.make_smem_layout(e4m3, (64, k // 2)))
         right = cl.shared(e4m3, cl.make_smem_layout(e4m3, (n // 2, k)))
         of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(e4m3, k), align=128)
-        done, t, rank = barrier(), cl.thread_idx.x, cl.block_rank_in_cluster()
+        done, t, rank = barriers(1), cl.thread_idx.x, cl.block_rank_in_cluster()
         for i in range(t, 64 * k // 2, 128):
             left[i // 64, i % 64] = a[rank * 64 + i // 64, i % 64]
         fill(right, b, n // 2, k, rank * (n // 2))
@@ -196,12 +197,9 @@ def test_tiles_contiguous_along_the_rows(elem: str) -> None:
     def kernel(a: cl.TmaTensor[A, (k, m), (k, span), swizzle], b: Tensor[A, (k, n)], c: Tensor[f32, (m, n)]) -> None:
         left = cl.shared(held, cl.tile_to_shape(atom, (m, k), (1, 0)))
         right = cl.shared(held, cl.tile_to_shape(atom, (n, k), (1, 0)))
-        done, full = cl.shared(cl.mbarrier, (1,)), cl.shared(cl.mbarrier, (1,))
+        done, full = barriers(1), barriers(1)
         t = cl.thread_idx.x
         if t == 0:
-            done[0].init(1)
-            full[0].init(1)
-            cl.fence_mbarrier_init()
             full[0].arrive_expect_tx(a.tile_bytes * (m // span))
             boxes = left.view(cl.Layout((k, span, m // span), (span, 1, k * span)))
             for i in cl.static_range(m // span):
@@ -262,7 +260,7 @@ def test_lanes_are_shifted_and_narrow_numbers_unpacked_by_copies() -> None:
     def kernel(x: Tensor[u8, (2, 128, 32)], top: Tensor[u8, (4, 32)], out: Tensor[u8, (128, 128)]) -> None:
         tiles = [cl.shared(u8, k_major(128, 32, "none", 1), align=1024) for _ in range(2)]
         few = cl.shared(u8, k_major(8, 32, "none", 1), align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         for i in cl.static_range(32):
             for j in cl.static_range(2):
                 tiles[j][t, i] = x[j, t, i]
@@ -325,7 +323,7 @@ def stationary(m: int, n: int, rows: int, how: dict[str, Any]) -> Any:
     ) -> None:
         left = cl.shared(cl.bf16, k_major(m, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
         right = cl.shared(cl.bf16, k_major(rows, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         fill(left, a, m, 16)
         fill(right, b, rows, 16)
         cl.fence_proxy_async("shared::cta")
@@ -396,7 +394,7 @@ def test_parts_of_columns_are_multiplied_by_what_their_lanes_hold(
     ) -> None:  # fmt: skip
         left = cl.shared(held, cl.make_smem_layout(held, (m, extent)))
         right = cl.shared(held, cl.make_smem_layout(held, (n, k)))
-        done, t = barrier(), cl.thread_idx.x
+        done, t = barriers(1), cl.thread_idx.x
         fill(left, a, m, extent)
         fill(right, b, n, k)
         metadata: Any = None

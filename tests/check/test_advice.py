@@ -8,6 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, f32, i32
 from tests.check.slips import report
+from tests.pieces import barriers
 
 
 def assert_told(kernel: Any, grid: int, arrays: tuple[Any, ...], slip: str, kind: str, line: str, advice: str) -> None:
@@ -95,11 +96,9 @@ def test_turns_by_barriers() -> None:
 @cl.kernel(block=32, cluster=2)
 def shared_tile(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (2, 8, 32)], slip: Constexpr[str]) -> None:
     """One block brings a tile for both."""
-    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(src), barriers(1)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         if slip == "twice":
             full[0].arrive_expect_tx(2 * src.tile_bytes)
         elif slip != "one" or rank == 0:
@@ -215,11 +214,9 @@ def test_what_is_read_ahead_is_noted() -> None:
 @cl.kernel(block=32, cluster=2)
 def filled(src: TmaTensor[f32, (16, 32), (8, 32)], out: Tensor[f32, (2, 16, 32)], slip: Constexpr[str]) -> None:
     """Each block brings a tile for both, and one phase counts them."""
-    tiles, full = cl.tma_shared(src, 2), cl.shared(cl.mbarrier, (1,))
+    tiles, full = cl.tma_shared(src, 2), barriers(1)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(2 * src.tile_bytes)
     cl.cluster_sync()
     if t == 0:
@@ -240,12 +237,10 @@ def test_copies_of_one_phase_have_places_of_their_own() -> None:
 @cl.kernel(block=32, cluster=2)
 def posted(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
     """Each block sends the other one a number from each thread."""
-    got, bar = cl.shared(i32, (32,), align=128), cl.shared(cl.mbarrier, (1,))
+    got, bar = cl.shared(i32, (32,), align=128), barriers(1)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     got[t] = 0
     if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(256 if slip == "twice" else 128)
     cl.cluster_sync()
     there = cl.mapa(got, rank if slip == "to itself" else 1 - rank)
@@ -312,10 +307,7 @@ def test_loads_that_are_not_coherent() -> None:
 @cl.kernel(block=32)
 def exchanged(src: Tensor[i32, (32,)], out: Tensor[i32, (32,)], slip: Constexpr[str]) -> None:
     """A thread copies numbers out of shared memory, then others in."""
-    t, row, full = cl.thread_idx.x, cl.shared(i32, (32,), align=128), cl.shared(cl.mbarrier, (1,))
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
+    t, row, full = cl.thread_idx.x, cl.shared(i32, (32,), align=128), barriers(1)
     row[t] = t
     cl.fence_proxy_async("shared::cta")
     cl.syncwarp()
@@ -343,10 +335,7 @@ def test_a_copy_over_what_another_still_reads() -> None:
 @cl.kernel(block=32)
 def elected(src: TmaTensor[f32, (8, 32), (8, 32)], out: TmaTensor[f32, (8, 32), (8, 32)], slip: Constexpr[str]) -> None:
     """One thread brings a tile and stores it, and the same one, or by a slip lane 0, waits until it has been read."""
-    tile, bar, t = cl.tma_shared(out), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    tile, bar, t = cl.tma_shared(out), barriers(1), cl.thread_idx.x
     cl.syncwarp()
     if cl.elect_one():
         bar[0].arrive_expect_tx(src.tile_bytes)

@@ -6,6 +6,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, PipelineState, Tensor, TmaTensor, f32, i32
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 N, M = cl.dims("N M")
 
@@ -91,11 +92,8 @@ def test_multicast(slip: str, kinds: set[str]) -> None:
 @cl.kernel(block=32, cluster=2)
 def sent(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
     """Ordinary stores into the other block, told to it by an arrival on its mbarrier."""
-    inbox, bar = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (1,))
+    inbox, bar = cl.shared(i32, (32,)), barriers(32)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-    if t == 0:
-        bar[0].init(32)
-        cl.fence_mbarrier_init()
     cl.cluster_sync()
     cl.mapa(inbox, 1 - rank)[t] = cl.block_idx.x * 32 + t
     bar[0].remote(1 - rank).arrive(cluster=True, relaxed=slip == "relaxed arrival")
@@ -112,11 +110,8 @@ def test_arrivals_from_other_blocks(slip: str) -> None:
 @cl.kernel(block=32, cluster=2)
 def told(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
     """Each block arrives at the other one's mbarrier, which waits for that before it ends."""
-    bar = cl.shared(cl.mbarrier, (1,))
+    bar = barriers(32)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-    if t == 0:
-        bar[0].init(32)
-        cl.fence_mbarrier_init()
     cl.cluster_sync()
     bar[0].remote(1 - rank).arrive(cluster=True, relaxed=slip != "release")
     if slip != "tail":

@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, PipelineState, Tensor, TmaTensor, bf16, f32, i32
 from tests.check.slips import report
+from tests.pieces import barriers
 
 ROWS = np.arange(256, dtype=np.float32).reshape(8, 32)
 
@@ -21,11 +22,8 @@ def zeros(*shape: int, dtype: Any = np.float32) -> Any:
 def exchanged(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
     """Each block copies a row into the other one's memory, and writes its own row again when it has been read."""
     mine, got, t = cl.shared(i32, (32,), align=128), cl.shared(i32, (32,), align=128), cl.thread_idx.x
-    bar, rank = cl.shared(cl.mbarrier, (2,)), cl.block_rank_in_cluster()
+    bar, rank = barriers(1, 1), cl.block_rank_in_cluster()
     if t == 0:
-        bar[0].init(1)
-        bar[1].init(1)
-        cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(128)
     mine[t] = 100 * rank + t
     cl.fence_proxy_async("shared::cta")
@@ -124,10 +122,7 @@ def relayed(
     mid: TmaTensor[f32, (8, 32), (8, 32)], flag: Tensor[i32, (1,)], out: Tensor[f32, (8, 32)], slip: Constexpr[str]
 ) -> None:
     """A block stores a tile by TMA, and another one, which polls a flag, loads it by TMA."""
-    tile, bar, t = cl.tma_shared(mid), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    tile, bar, t = cl.tma_shared(mid), barriers(1), cl.thread_idx.x
     cl.syncwarp()
     if cl.block_idx.x == 0:
         for i in cl.static_range(8):
@@ -161,10 +156,7 @@ def relayed(
 @cl.kernel(block=32)
 def written(data: Tensor[f32, (256,)], flag: Tensor[i32, (1,)], out: Tensor[f32, (256,)], slip: Constexpr[str]) -> None:
     """Threads write global memory, and another block, which polls a flag, copies it by a bulk copy."""
-    row, bar, t = cl.shared(f32, (256,), align=128), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    row, bar, t = cl.shared(f32, (256,), align=128), barriers(1), cl.thread_idx.x
     cl.syncwarp()
     if cl.block_idx.x == 0:
         for i in cl.static_range(8):
@@ -273,10 +265,7 @@ def released(data: Tensor[i32, (32,)], flag: Tensor[i32, (1,)], out: Tensor[i32,
 @cl.kernel(block=64)
 def loaded(src: TmaTensor[f32, (32, 32), (8, 32)], out: Tensor[f32, (32, 32)], slip: Constexpr[str]) -> None:
     """All threads wait for tiles that come to one place, each in its own way."""
-    tile, full, t = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
+    tile, full, t = cl.tma_shared(src), barriers(1), cl.thread_idx.x
     cl.syncthreads()
     for n in range(4):
         if t == 0:
@@ -344,10 +333,7 @@ def kept(src: TmaTensor[f32, (48, 32), (8, 32)], out: Tensor[f32, (48, 32)], sli
 @cl.kernel(block=32, cluster=2)
 def handed(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
     """Each block writes into the other's memory, and tells it by the cluster's barrier, or by an mbarrier."""
-    row, bar, t, rank = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x, cl.block_rank_in_cluster()
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    row, bar, t, rank = cl.shared(i32, (32,)), barriers(1), cl.thread_idx.x, cl.block_rank_in_cluster()
     row[t] = -1
     cl.cluster_sync()
     cl.mapa(row, 1 - rank)[t] = 100 * rank + t

@@ -8,6 +8,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
+from tests.pieces import barriers
 
 N = cl.dims("N")
 WEIGHTS, X = np.arange(64, dtype=np.int32), np.ones(64, np.int32)
@@ -73,10 +74,8 @@ def test_a_kernel_that_waits_is_checked_as_one_that_starts_early() -> None:
 @cl.kernel(block=32)
 def brought(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (32,)], slip: Constexpr[str]) -> None:
     """A tile by TMA; its descriptor is fetched before, and the tile itself into L2."""
-    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(src), barriers(1)
     if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         cl.tma_prefetch(src, at=(0, 0))
         if slip != "no wait":
             cl.griddepcontrol_wait()
@@ -100,11 +99,9 @@ def brought_early(
     w: TmaTensor[f32, (8, 32), (8, 32)], x: Tensor[f32, (32,)], out: Tensor[f32, (32,)], slip: Constexpr[str]
 ) -> None:
     """Weights by TMA, and numbers by cp.async, whose copies are started before the wait and may read after it."""
-    tile, full, row = cl.tma_shared(w), cl.shared(cl.mbarrier, (1,)), cl.shared(f32, (32,))
+    tile, full, row = cl.tma_shared(w), barriers(1), cl.shared(f32, (32,))
     t = cl.thread_idx.x
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(w.tile_bytes)
         cl.tma_load(w, tile, at=(0, 0), barrier=full[0])
     cl.syncwarp()

@@ -5,6 +5,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 N = cl.dims("N")
 
@@ -12,10 +13,7 @@ N = cl.dims("N")
 @cl.kernel(block=64)
 def rounds(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
     """In each round one thread arrives, all wait for that, and meet before the next round."""
-    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    bar, t = barriers(1), cl.thread_idx.x
     cl.syncthreads()
     for i in range(4):
         if t == 0:
@@ -48,10 +46,7 @@ def test_a_wait_that_leaves_out_a_phase_may_take_the_one_before_for_its_own() ->
 @cl.kernel(block=64)
 def meetings(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
     """A thread of each warp arrives in every round, and both warps wait for both."""
-    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(2)
-        cl.fence_mbarrier_init()
+    bar, t = barriers(2), cl.thread_idx.x
     cl.syncthreads()
     for i in range(3):
         cl.syncwarp()
@@ -70,10 +65,7 @@ def test_an_arrival_is_after_the_phase_before() -> None:
 @cl.kernel(block=64)
 def alone(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
     """One thread completes three phases by itself, and then all wait for the last one."""
-    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    bar, t = barriers(1), cl.thread_idx.x
     cl.syncthreads()
     if t == 0:
         for _ in range(3):
@@ -121,10 +113,8 @@ def test_a_relaxed_arrival_orders_no_loads() -> None:
 @cl.kernel(block=32)
 def refilled(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (8, 32)], slip: Constexpr[str]) -> None:
     """One thread brings two tiles and sees by relaxed waits that they have come: it may end, but not reuse a place."""
-    tiles, full, t = cl.tma_shared(src, stages=2), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    tiles, full, t = cl.tma_shared(src, stages=2), barriers(1), cl.thread_idx.x
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         for i in cl.static_range(2):
             full[0].arrive_expect_tx(src.tile_bytes)
             cl.tma_load(src, tiles[0 if slip == "one place" else i, None, None], at=(0, 0), barrier=full[0])

@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 N = cl.dims("N")
 
@@ -94,11 +95,8 @@ def test_a_fence_of_the_blocks_own_memory_is_none_for_that_of_another(slip: str)
 @cl.kernel(block=32, cluster=2)
 def relayed(out: TmaTensor[f32, (16, 32), (8, 32)], slip: Constexpr[str]) -> None:
     """Each block sends the other one a tile by st.async, which that stores by TMA."""
-    tile, bar = cl.tma_shared(out), cl.shared(cl.mbarrier, (1,))
+    tile, bar = cl.tma_shared(out), barriers(1)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
     cl.cluster_arrive(relaxed=True)
     cl.cluster_wait()
     if t == 0:
@@ -161,11 +159,8 @@ def rewritten(
     data: TmaTensor[f32, (8, 32), (8, 32)], raw: Tensor[f32, (8, 32)], out: Tensor[f32, (64,)], slip: Constexpr[str]
 ) -> None:
     """Threads write global memory, and a tile of shared memory; then both are a copy's."""
-    tile, full = cl.tma_shared(data), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(data), barriers(1)
     t = cl.thread_idx.x
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
     raw[t // 32, t % 32] = cl.f32(t)
     if slip == "tile first":
         tile[t // 32, t % 32] = 0.0
@@ -260,12 +255,9 @@ def test_a_block_must_have_started_before_others_use_its_memory(way: str) -> Non
 @cl.kernel(block=64)
 def ended(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
     """An mbarrier that all arrive at and wait for is ended, and its memory used for numbers."""
-    words = cl.shared(cl.mbarrier, (1,))
+    words = barriers(64)
     numbers = cl.shared(i32, (64,))
     t = cl.thread_idx.x
-    if t == 0:
-        words[0].init(64)
-        cl.fence_mbarrier_init()
     cl.syncthreads()
     words[0].arrive()
     if slip != "who ends it waits" or t == 0:
@@ -288,11 +280,9 @@ def test_an_mbarrier_is_not_ended_before_all_waits_are_over(slip: str) -> None:
 @cl.kernel(block=32)
 def unwaited(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (32,)], slip: Constexpr[str]) -> None:
     """A thread ends the mbarrier that its copy counts on."""
-    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(src), barriers(1)
     t = cl.thread_idx.x
     if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(src.tile_bytes)
         cl.tma_load(src, tile, at=(0, 0), barrier=full[0])
         if slip == "":

@@ -11,6 +11,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, Tensor, i32
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 N = cl.dims("N")
 
@@ -203,11 +204,8 @@ def test_fences_before_a_relaxed_arrival_at_the_cluster(slip: str) -> None:
 @cl.kernel(block=32, cluster=2)
 def told(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
     """Stores into the other block, told to it by an arrival on its mbarrier; both relaxed, with fences."""
-    inbox, bar = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (1,))
+    inbox, bar = cl.shared(i32, (32,)), barriers(32)
     t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
-    if t == 0:
-        bar[0].init(32)
-        cl.fence_mbarrier_init()
     cl.cluster_sync()
     cl.mapa(inbox, 1 - rank)[t] = t
     if slip != "no fence before":

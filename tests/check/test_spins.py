@@ -9,6 +9,7 @@ import cutelite as cl
 from cutelite import Constexpr, Tensor, i32
 from cutelite.sim import SimError
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 N = cl.dims("N")
 
@@ -16,10 +17,7 @@ N = cl.dims("N")
 @cl.kernel(block=64)
 def stuck(flags: Tensor[i32, (4,)], out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
     """Threads look for what comes only without a slip."""
-    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
-    if t == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
+    bar, t = barriers(1), cl.thread_idx.x
     cl.syncthreads()
     if t == 0 and slip == "":
         bar[0].arrive()

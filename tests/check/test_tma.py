@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, PipelineState, Tensor, TmaTensor, f32
 from tests.check.slips import assert_caught, report
+from tests.pieces import barriers
 
 M, K, T = cl.dims("M K T")
 STAGES = 2
@@ -179,10 +180,7 @@ def product(
     slip: Constexpr[str],
 ) -> None:
     """TMA and one thread's stores bring operands of wgmma, whose buffers are then used for something else."""
-    left, right, full = cl.tma_shared(a), cl.tma_shared(b), cl.shared(cl.mbarrier, (1,))
-    if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
+    left, right, full = cl.tma_shared(a), cl.tma_shared(b), barriers(1)
     cl.syncthreads()
     if cl.thread_idx.x == 0:
         full[0].arrive_expect_tx(a.tile_bytes + b.tile_bytes)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, f16, f32
+from tests.pieces import barriers
 
 M, N, K = cl.dims("M N K")
 T = TypeVar("T", f16, f32)
@@ -73,11 +74,8 @@ def pixels(
 @cl.kernel(block=128)
 def copied(a: TmaTensor[bf16, (M, K), (16, 64)], b: Tensor[bf16, (M, K)]) -> None:
     tile = cl.tma_shared(a)
-    full = cl.shared(cl.mbarrier, (1,))
+    full = barriers(1)
     t = cl.thread_idx.x
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
     cl.syncthreads()
     if t == 0:
         full[0].arrive_expect_tx(a.tile_bytes)

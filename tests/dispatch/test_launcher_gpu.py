@@ -15,6 +15,7 @@ from cutelite.dispatch import ArgumentError, Kernel, Launch
 from cutelite_rt.arrays import torch_layout
 from cutelite_rt.gpu import driver
 from cutelite_rt.launcher import native
+from tests.pieces import barriers
 from tests.threads import at_once
 
 torch: Any = pytest.importorskip("torch")
@@ -38,11 +39,8 @@ def _strided(x: Tensor[f32, (N,), (None,)], y: Tensor[f32, (N,)]) -> None:
 
 def _tiles(a: TmaTensor[bf16, (M, N), (16, 64)], b: Tensor[bf16, (M, N)]) -> None:
     tile = cl.tma_shared(a)
-    full = cl.shared(cl.mbarrier, (1,))
+    full = barriers(1)
     t = cl.thread_idx.x
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
     cl.syncthreads()
     row = cl.block_idx.x * 16
     if t == 0:
@@ -148,10 +146,8 @@ IN_A_BORDER = cl.Im2col(48, 16, lower=(-1, -1), upper=(-1, -1))
 
 
 def _pixels(x: TmaTensor[bf16, (M, N, 7, 32), IN_A_BORDER], out: Tensor[bf16, (48, 16)], first: i32) -> None:
-    tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(x), barriers(1)
     if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(x.tile_bytes)
         cl.tma_im2col(x, tile, at=(first, -1, -1, 16), offsets=(1, 2), barrier=full[0])
     cl.syncthreads()

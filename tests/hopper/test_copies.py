@@ -8,6 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32, u8, u16, u32, u64
 from cutelite.sim import SimError
+from tests.pieces import barriers
 from tests.places import Place
 
 P, T = cl.dims("P T")
@@ -74,10 +75,8 @@ def test_copies_that_arrive(noinc: bool, scheduled: Place) -> None:
 @cl.kernel(block=32)
 def bulk(src: Tensor[f32, (P,)], out: Tensor[f32, (P,)], total: Tensor[f32, (64,)]) -> None:
     """A range in, out, and added into another."""
-    row, bar = cl.shared(f32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
+    row, bar = cl.shared(f32, (64,), align=128), barriers(1)
     if cl.thread_idx.x == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
         cl.cp_async_bulk_prefetch(src, 256)
         bar[0].arrive_expect_tx(row.nbytes)
         policy = cl.createpolicy("evict_first", 0.5)
@@ -100,10 +99,8 @@ def test_bulk_copies(scheduled: Place) -> None:
 @cl.kernel(block=32)
 def by_policies(src: Tensor[f32, (P,)], out: Tensor[f32, (P,)], property: u64) -> None:
     """A range in by one policy, out by another."""
-    row, bar = cl.shared(f32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
+    row, bar = cl.shared(f32, (64,), align=128), barriers(1)
     if cl.thread_idx.x == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(row.nbytes)
         first = cl.createpolicy_range(src, 128, P * 4, "evict_last", "evict_first")
         cl.cp_async_bulk(row, src, 256, barrier=bar[0], cache=first)

@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import CompileError, Constexpr, SimError, Tensor, TmaTensor, bf16
+from tests.pieces import barriers
 
 N, H, W, C = 3, 5, 7, 32
 PIXELS = 48
@@ -19,11 +20,8 @@ Inner: Any = TmaTensor[bf16, (N, H, W, C), cl.Im2col(PIXELS, 16, lower=(0, 0), u
 @cl.kernel(block=32)
 def rows(x: Images, out: Tensor[bf16, (9, PIXELS, 16)], first: Constexpr[tuple[int, ...]]) -> None:
     """What a filter of 3 x 3 sees of a row of pixels, from `first` on: one part after the other."""
-    tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(x), barriers(1)
     t = cl.thread_idx.x
-    if t == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
     cl.syncthreads()
     for part in cl.static_range(9):
         if t == 0:
@@ -97,10 +95,8 @@ def test_descriptors_of_pixels_in_memory() -> None:
 @cl.kernel(block=32)
 def copied(x: Inner, y: Inner) -> None:
     """A row of pixels within a border of one, copied, and added to it once more."""
-    tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+    tile, full = cl.tma_shared(x), barriers(1)
     if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         cl.tma_im2col_prefetch(x, at=(0, 1, 2, 16), offsets=(0, 0))
         full[0].arrive_expect_tx(x.tile_bytes)
         cl.tma_im2col(x, tile, at=(0, 1, 2, 16), offsets=(0, 0), barrier=full[0])
@@ -135,10 +131,8 @@ def test_pixels_may_lie_apart() -> None:
 
     @cl.kernel(block=32)
     def kernel(x: Strided, out: Tensor[bf16, (PIXELS, 16)]) -> None:
-        tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+        tile, full = cl.tma_shared(x), barriers(1)
         if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
             full[0].arrive_expect_tx(x.tile_bytes)
             cl.tma_im2col(x, tile, at=(0, 1, 2, 0), offsets=(1, 2), barrier=full[0])
         cl.syncthreads()

@@ -16,6 +16,7 @@ from cutelite.ops.congruence import known
 from cutelite.sim import SimError
 from cutelite.target import Target
 from tests.mutate.launches import first_launch
+from tests.pieces import barriers
 from tests.places import Place
 
 SWIZZLES = {"32B": cl.Swizzle(1, 4, 3), "64B": cl.Swizzle(2, 4, 3), "128B": cl.Swizzle(3, 4, 3), "none": None}
@@ -273,10 +274,8 @@ def bulk(
     swizzle: cl.Constexpr[Any],
     how: cl.Constexpr[str],
 ) -> None:
-    t, bar = cl.shared(u16, (16, 64), swizzle=swizzle, align=1024), cl.shared(cl.mbarrier, (1,))
+    t, bar = cl.shared(u16, (16, 64), swizzle=swizzle, align=1024), barriers(1)
     if cl.thread_idx.x == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(t.nbytes if how != "row" else 64 * 2)
         if how == "chunks":
             for i in range(128):
@@ -307,10 +306,8 @@ def test_bulk_copies_of_what_a_swizzle_keeps_together(how: str, monkeypatch: pyt
 @cl.kernel(block=32)
 def longer(src: Tensor[u16, (16, 64)], swizzle: cl.Constexpr[Any], row: cl.Constexpr[Any], n: i32) -> None:
     """More bytes at once: a row, known or not, all of it, or a number known at run time only."""
-    t, bar = cl.shared(u16, (16, 64), swizzle=swizzle, align=1024), cl.shared(cl.mbarrier, (1,))
+    t, bar = cl.shared(u16, (16, 64), swizzle=swizzle, align=1024), barriers(1)
     if cl.thread_idx.x == 0:
-        bar[0].init(1)
-        cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(t.nbytes if row == "all" else 128)
         if row == "all":
             cl.cp_async_bulk(t, src, t.nbytes, barrier=bar[0])

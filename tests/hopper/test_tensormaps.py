@@ -10,6 +10,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Pointer, SimError, Tensor, TmaTensor, f32, i32, u64
+from tests.pieces import barriers
 from tests.places import Place
 
 M, K, G, B = cl.dims("M K:4 G B")
@@ -35,10 +36,7 @@ def groups(
     slots: Slots,
 ) -> None:
     """Double each group's matrix; the first warp copies it in, and out again."""
-    tile, full = cl.tma_shared(like), cl.shared(cl.mbarrier, (1,))
-    if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
+    tile, full = cl.tma_shared(like), barriers(1)
     cl.syncthreads()
     come = cl.DeviceTensorMap.create(like, slots[2 * cl.block_idx.x, None])
     go = cl.DeviceTensorMap.create(like, slots[2 * cl.block_idx.x + 1, None])
@@ -119,10 +117,7 @@ def moved(act: Callable[..., None]) -> Any:
 
     @cl.kernel(block=32)
     def k(like: Tiled, slots: Slots, out: Tensor[f32, (BM, BK)]) -> None:
-        tile, full = cl.tma_shared(like), cl.shared(cl.mbarrier, (1,))
-        if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
+        tile, full = cl.tma_shared(like), barriers(1)
         cl.syncthreads()
         act(like, cl.tensormap_shared(), slots, tile, full[0])
 

@@ -9,6 +9,7 @@ import cutelite as cl
 from cutelite import Layout, Tensor, TmaTensor, bf16, f32, i32, u16
 from cutelite.sim.error import SimError
 from tests.hopper.test_wgmma_layouts import swizzled
+from tests.pieces import barriers
 from tests.places import Place
 
 M, K, P = cl.dims("M K P")
@@ -19,13 +20,10 @@ def dumper(tile: Any, length: int) -> Any:
 
     @cl.kernel(block=32)
     def dump(src: tile, out: Tensor[u16, (length,)], row: i32, column: i32) -> None:
-        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+        box, full = cl.tma_shared(src), barriers(1)
         raw = cl.make_tensor(box.ptr, Layout(out.size, 1), u16)
         for i in range(cl.thread_idx.x, raw.size, 32):
             raw[i] = cl.u16(0)
-        if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
         cl.fence_proxy_async()
         cl.syncthreads()
         if cl.elect_one():
@@ -206,10 +204,8 @@ def test_stores_at_negative_coordinates(to: tuple[int, int], reduces: bool) -> N
 def wide(src: TmaTensor[bf16, (M, K), (16, 64)], out: Tensor[bf16, (32, 128)]) -> None:
     """A tile of four boxes: one call starts four copies, and the tile's own layout says where each goes."""
     tile = cl.shared(bf16, Layout((32, (64, 2)), (64, (1, 2048))), swizzle=cl.Swizzle(3, 4, 3))
-    full = cl.shared(cl.mbarrier, (1,))
+    full = barriers(1)
     if cl.thread_idx.x == 0:
-        full[0].init(1)
-        cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(tile.nbytes)
         cl.tma_load(src, tile, at=(16, 64), barrier=full[0])
     cl.syncthreads()
@@ -287,10 +283,7 @@ def test_boxes_with_an_extent_of_1_in_the_middle(name: str, place: Place) -> Non
     @cl.kernel(block=32)
     def copy(source: Qkv, out: Qkv) -> None:
         tile = cl.shared(u16, layout, swizzle=cl.Swizzle(3, 4, 3), align=1024)
-        full = cl.shared(cl.mbarrier, (1,))
-        if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
+        full = barriers(1)
         cl.syncthreads()
         at = (cl.block_idx.y, cl.block_idx.x * 64, cl.block_idx.z, 0)
         if cl.elect_one():
@@ -320,10 +313,7 @@ def test_boxes_begin_anywhere_in_a_swizzled_tile(rows: int, columns: int, bits: 
     @cl.kernel(block=32)
     def copy(source: Source, read: Tensor[u16, (48, columns)], stored: Source) -> None:
         tile = cl.shared(u16, Layout((48, columns), (columns, 1)), swizzle=cl.Swizzle(bits, 4, 3), align=1024)
-        full = cl.shared(cl.mbarrier, (1,))
-        if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
+        full = barriers(1)
         cl.syncthreads()
         if cl.elect_one():
             full[0].arrive_expect_tx(tile.nbytes)

@@ -7,6 +7,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f32, i32
+from tests.pieces import barriers
 
 N = cl.dims("N")
 
@@ -43,10 +44,8 @@ def copies(a: Tensor[f32, (128,)], b: Tensor[f32, (128,)], c: Tensor[f32, (128,)
 
 @cl.kernel(block=32)
 def tiles(x: TmaTensor[bf16, (N, 64), (64, 64)], y: TmaTensor[bf16, (N, 64), (64, 64)]) -> None:
-    tile, bars = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+    tile, bars = cl.tma_shared(x), barriers(1)
     if cl.thread_idx.x == 0:
-        bars[0].init(1)
-        cl.fence_mbarrier_init()
         bars[0].arrive_expect_tx(x.tile_bytes)
         cl.tma_load(x, tile, at=(0, 0), barrier=bars[0])
         bars[0].wait(0)
