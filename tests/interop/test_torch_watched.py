@@ -166,7 +166,12 @@ def test_calls_that_a_record_would_miss_are_refused(name: str) -> None:
 
 def test_lists_of_tensors_are_checked_once_until_a_fact_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     checks, grouped = [], optimiser.grouped
-    monkeypatch.setattr(optimiser, "grouped", lambda given: checks.append(1) or grouped(given))
+
+    def counted(given: Any) -> Any:
+        checks.append(given)
+        return grouped(given)
+
+    monkeypatch.setattr(optimiser, "grouped", counted)
     p, g, m, v = ([random(6, 6) + i, torch.nn.Parameter(random(40))] for i in range(4))
     for step in (1, 2, 3):
         before = p[1].clone()
