@@ -125,6 +125,17 @@ def test_rows_that_are_copied_ahead(how: Plan, checked: Callable[[int], None]) -
         near(made.y, made.scale, normed(wide, center, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
 
 
+def test_plans_whose_warps_have_rows_in_part() -> None:
+    """Several rows of a warp: each team reduces for itself, and would have a scale of what it has of a block."""
+    x, w = random((20, 64), BF16), random((64,), BF16, 2)
+    made = norm.rms_norm(x, w, eps=1e-5, narrow=Narrow(), how=Plan(8, 16, 1, 8, 2))
+    near(made.y, made.scale, normed(x.astype(np.float64), False, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
+    with pytest.raises(cl.ArgumentError, match="no warp has a block of 128 then"):
+        norm.rms_norm(x, w, narrow=Narrow(block=128), how=Plan(8, 16, 1, 8, 2))
+    with pytest.raises(cl.ArgumentError, match="one row after the other are whole warps"):
+        norm.rms_norm(x, w, how=Plan(8, 16, 1, 8, 2, early=True))
+
+
 def test_rows_that_nothing_holds() -> None:
     how = Plan(32, 1, 1, 8, 1, outside=True)
     x, up = random((2, 1000), BF16), random((2, 1000), BF16, 1)

@@ -23,6 +23,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.lent import is_jax
 from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
 from cutelite.lib.rows import SECTOR
+from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
@@ -213,6 +214,10 @@ class Access(NamedTuple):
         """
         given: Plan | None = instance("how", how, Plan)
         if given is not None:
+            if given.persistent and given.threads < WARP:
+                raise cl.ArgumentError(
+                    f"how.threads is {given.threads}, but teams that work on one row after the other are whole warps"
+                )
             if given.around > self.around:
                 raise cl.ArgumentError("how.around is for arrays that are apart from those that are written")
             if given.moved > given.shifted:

@@ -32,6 +32,7 @@ from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
 from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual, plan_sums
 from cutelite.lib.rows import SECTOR
+from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 
 MANY = 1 << 23  # elements from which on copies of weights (`Plan.moved`) save the time that they take
@@ -154,6 +155,11 @@ def apply(
     ends = None if narrow is not None or rows.dtype.bytes != 2 else partial(plan_between, norm, rows, *given)
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given), ends=ends)
     if narrow is not None:
+        if narrow.block > min(p.threads, WARP) * p.vector:
+            raise cl.ArgumentError(
+                f"how.threads is {p.threads}, with accesses of {p.vector} elements: "
+                f"no warp has a block of {narrow.block} then"
+            )
         bulk = narrow.block == 1 and (p.shifted or access.aligned * rows.dtype.bytes == ACCESS)
         p = p.narrowed(access.aligned, bulk)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
