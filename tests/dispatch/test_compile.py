@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -314,17 +315,11 @@ def test_eight_threads_compile_eight_kernels(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_threads_that_want_the_same_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
-    real = pipeline.compile_kernel
-
-    def counted(*args: Any) -> Any:
-        compiled.append(args)
-        return real(*args)
-
-    monkeypatch.setattr(pipeline, "compile_kernel", counted)
+    compiles = Mock(wraps=pipeline.compile_kernel)
+    monkeypatch.setattr(pipeline, "compile_kernel", compiles)
     one = fresh(kernels.scale)
     results = at_once(lambda i: one.compile(T=f32, times=i % 2 + 1), range(8))
-    assert len(set(map(id, results))) == len(compiled) == 2
+    assert len(set(map(id, results))) == compiles.call_count == 2
 
 
 def test_a_compile_that_fails_is_tried_again_by_each_thread() -> None:

@@ -11,6 +11,7 @@ from cutelite.kernels.attention import decode_latent, reference
 from cutelite.kernels.attention.latent import CHOSEN, PIECES, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
+from tests.kernels.test_attention_decode import paged
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -20,17 +21,6 @@ BF16 = ml_dtypes.bfloat16
 def inputs(batch: int, sq: int, sk: int, heads: int, dim: int) -> tuple[Any, Any]:
     numbers = np.random.default_rng(sq + sk)
     return tuple(numbers.standard_normal(s).astype(BF16) for s in ((batch, sq, heads, dim), (batch, sk, dim)))  # type: ignore[return-value]
-
-
-def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
-    """Pages out of order, NaN where no key is, and the table."""
-    slots = -(-x.shape[1] // page)
-    order = np.random.default_rng(1).permutation(len(lengths) * slots).astype(np.int32).reshape(len(lengths), slots)
-    cache = np.full((len(lengths) * slots, page, x.shape[2]), np.nan, BF16)
-    for b, length in enumerate(lengths):
-        for i in range(length):
-            cache[order[b, i // page], i % page] = x[b, i]
-    return cache, order
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -239,16 +240,12 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one new token of each sequence; that of the second layer multiplies a norm too."""
-    model, ids, seen = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8), []
+    model, ids, watched = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8), Mock(wraps=appended_linear)
 
     def decoded(of: Any) -> Any:
         cache = transformers.StaticCache(config=of.config, max_cache_len=16)
         of(ids[:, :6], past_key_values=cache)
         return torch.cat([of(ids[:, i : i + 1], past_key_values=cache).logits for i in (6, 7)], 1)
-
-    def watched(*given: Any) -> Any:
-        seen.append(given[-2] is not None)
-        return appended_linear(*given)
 
     monkeypatch.setattr(attention, "LEAST", 1)
     monkeypatch.setattr(attention, "appended_linear", watched)
@@ -256,17 +253,13 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         right, own = decoded(copy.deepcopy(model).float()), decoded(model)
         accelerate(model)
         found = decoded(model)
-    assert seen == 2 * [False, True]
+    assert [call.args[-2] is not None for call in watched.call_args_list] == 2 * [False, True]
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
 
 
 def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of few rows all but the first and the last one, unless a layer's result was changed, even in place."""
-    model, ids, count = made("Llama", hidden_size=128).eval(), tokens(2, 9), []
-
-    def counted(*given: Any) -> Any:
-        count.append(1)
-        return norm_forward(*given)
+    model, ids, counted = made("Llama", hidden_size=128).eval(), tokens(2, 9), Mock(wraps=norm_forward)
 
     def doubled(*given: Any) -> None:
         given[-1].mul_(2)
@@ -280,9 +273,9 @@ def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None
         model = copy.deepcopy(model)
         monkeypatch.setattr(norms, "norm_forward", counted)
         for right, most in zip(own, (2, 3), strict=True):
-            count.clear()
+            counted.reset_mock()
             assert off(model(ids).logits, right) < 2e-2
-            assert len(count) == most
+            assert counted.call_count == most
             model.model.layers[0].register_forward_hook(doubled)
     restore(model)
     assert "following" not in model.model.layers[0].__dict__
@@ -291,20 +284,14 @@ def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])
 def test_rotary_embedding_in_the_gemm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 17 tokens as if they were many: of one sequence, but not of two, nor where heads have norms."""
-    seen: list[int] = []
-    model, ids = made(name, num_hidden_layers=1).eval(), tokens()
+    model, ids, watched = made(name, num_hidden_layers=1).eval(), tokens(), Mock(wraps=rotated_linear)
     monkeypatch.setattr(attention, "MANY", 1)
-
-    def watched(*given: Any) -> Any:
-        seen.append(given[4])
-        return rotated_linear(*given)
-
     monkeypatch.setattr(attention, "rotated_linear", watched)
     with torch.no_grad():
         own = model(ids).logits
         accelerate(model)
         found = [model(ids[:1]).logits, model(ids).logits]
-    assert seen == ([] if name == "Qwen3" else [6])
+    assert [call.args[4] for call in watched.call_args_list] == ([] if name == "Qwen3" else [6])
     assert off(found[0], own[:1]) < 2e-2
     assert off(found[1], own) < 2e-2
 
@@ -876,13 +863,7 @@ def test_dense_layers_in_fp8_with_block_scales(inner: int, monkeypatch: pytest.M
     block, words = ours.model.layers[0], tokens()
     weights = [block.mlp.gate_proj, block.mlp.up_proj]
     assert joined([part.weight for part in weights]) is not None
-    asked: list[tuple[int, ...]] = []
-    multiply = fp8_block.multiply
-
-    def watched(a: Any, b: Any, *more: Any) -> Any:
-        asked.append(tuple(b.shape))
-        return multiply(a, b, *more)
-
+    watched = Mock(wraps=fp8_block.multiply)
     monkeypatch.setattr(fp8_block, "multiply", watched)
     x = torch.randn(2, 3, 144).to(DEVICE, torch.bfloat16)
     with torch.no_grad():
@@ -890,6 +871,7 @@ def test_dense_layers_in_fp8_with_block_scales(inner: int, monkeypatch: pytest.M
         for part, found in zip(weights, both.split(inner, -1), strict=True):
             wide = by_blocks(x.float(), part.weight, part.weight_scale_inv, None)
             assert (found - wide).norm() < 3e-3 * wide.norm()
+        asked = [tuple(call.args[1].shape) for call in watched.call_args_list]
         assert asked == ([(2 * inner, 144)] if inner == 256 else [(inner, 144)] * 2)
         found, wanted = ours(words).logits.float(), own(words).logits.float()
     assert (found - wanted).norm() < 0.06 * wanted.norm()  # of e4m3's bits the last one differs here and there
