@@ -233,7 +233,8 @@ class _Call:
             if isinstance(value, jax.core.Tracer):
                 text = "is traced, and what is given by name is a constant of the call: take an array of one element"
                 raise rt.ArgumentError(f"{kernel.__name__}(): argument `{name}` {text}")
-        self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
+        self._launcher = functools.lru_cache(_MOST_STREAMS)(lambda stream: kernel[replace(launch, stream=stream)])
+        self._checked = False
 
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
         overwriting = set(self.aliases.values())
@@ -242,14 +243,10 @@ class _Call:
         if stream is None:
             for i, array in enumerate(inputs):
                 array.flags.writeable = i in self.aliases
-        launcher = self._launchers.get(stream)
-        if launcher is None:
-            if stream is not None:
-                self._check_written(len(inputs), given)
-            if len(self._launchers) >= _MOST_STREAMS:
-                self._launchers.clear()
-            launcher = self._launchers[stream] = self.kernel[replace(self.launch, stream=stream)]
-        launcher(**given)
+        elif not self._checked:
+            self._check_written(len(inputs), given)
+            self._checked = True
+        self._launcher(stream)(**given)
 
     def check_count(self, inputs: int, results: int) -> None:
         """Check how many arrays are given, and made for what is returned. Errors: `ArgumentError`."""

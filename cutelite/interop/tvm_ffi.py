@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import tvm_ffi
@@ -62,22 +63,14 @@ class _Call:
     """The function as Python has it: `order` are the parameters that it takes arguments for."""
 
     def __init__(self, kernel: Kernel | BoundKernel, launch: Launch, others: dict[str, Any], order: InOrder) -> None:
-        self.kernel, self.launch, self.others, self.order = kernel, launch, others, order
-        self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
+        self.kernel, self.others, self.order = kernel, others, order
+        self._launcher = lru_cache(MOST_STREAMS)(lambda stream: kernel[replace(launch, stream=stream)])
 
     def __call__(self, *arguments: Any) -> None:
         if self.order.star is None and len(arguments) > len(self.order.names):
             taken = ", ".join(self.order.names)
             raise TypeError(f"{self.kernel.__name__}() takes arguments for {taken}, and {len(arguments)} came")
         self._launcher(_stream_of(arguments))(**self.order.given(arguments), **self.others)
-
-    def _launcher(self, stream: int | None) -> Callable[..., None]:
-        launcher = self._launchers.get(stream)
-        if launcher is None:
-            if len(self._launchers) >= MOST_STREAMS:
-                self._launchers.clear()
-            launcher = self._launchers[stream] = self.kernel[replace(self.launch, stream=stream)]
-        return launcher
 
 
 def _stream_of(arguments: tuple[Any, ...]) -> int | None:

@@ -19,6 +19,7 @@ from cutelite.dispatch.signature import Signature
 from cutelite.front.types import Constant, Struct
 from cutelite.ir import types as ir
 from cutelite.layout import Dim, Layout
+from tests.rt.test_rt_memory import CudaArray
 
 M, N, K = cl.dims("M N K:8")
 T = TypeVar("T", f16, f32)
@@ -343,17 +344,10 @@ def test_calls_of_equal_types_have_equal_tokens() -> None:
     assert tokens[0] == tokens[1]
 
 
-class Described:
-    """An array of any size that takes no memory, by the CUDA array interface: nobody reads it here."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.__cuda_array_interface__ = {"shape": shape, "typestr": "<f4", "data": (4096, False), "version": 3}
-
-
 def test_dims_are_as_wide_as_their_values_need(cuda: Any) -> None:
     signature = Signature(vectors)  # type: ignore[arg-type]
     extents = 10, 2**30, 2**30 + 1, 2**31 - 2**16, 2**31 - 2**16 + 1
-    bounds = [signature.bind((Described((n,)),) * 2, {}) for n in extents]
+    bounds = [signature.bind((CudaArray(shape=(n,)),) * 2, {}) for n in extents]
     assert [bound.dims["N"] for bound in bounds] == [i32, i32, i32, i32, i64]
     assert [bound.wide for bound in bounds] == [False, False, True, True, True]
     assert bounds[0].token == bounds[1].token != bounds[2].token == bounds[3].token != bounds[4].token
