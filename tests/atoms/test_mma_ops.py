@@ -17,6 +17,7 @@ from cutelite.ir.types import SCALARS
 from cutelite.lang.matrix import ldmatrix, mma_sync, movmatrix, stmatrix
 from cutelite.ops import ldmatrix as matrix_ops
 from cutelite.ops import mma
+from cutelite.ops.wgmma_layouts import places
 from tests.places import Place
 
 M, N, K = cl.dims("M N K")
@@ -100,7 +101,7 @@ def test_layouts_are_bijections(name: str, m: int, k: int) -> None:
         (mma.operand_b(elem, k), form.n * k),
         (mma.accumulator(form.m), form.m * form.n),
     ):
-        assert sorted(mma.places(layout).reshape(-1).tolist()) == list(range(size))
+        assert sorted(places(layout).reshape(-1).tolist()) == list(range(size))
 
 
 def test_layouts_are_those_of_the_isa() -> None:

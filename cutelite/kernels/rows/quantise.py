@@ -108,8 +108,8 @@ def quantise(
     """
     narrow = instance("narrow", narrow, Narrow) or BY_ROW
     if (found := derived(x, up, out=out)) is not None:
-        how = {"block": narrow.block, "activation": activation, "dtype": narrow.dtype.name}
-        return Quantised(*found.quantise(x, up=up, **how))
+        kind, block = narrow.dtype.name, narrow.block
+        return Quantised(*found.quantise(x, block=block, up=up, activation=activation, dtype=kind))
     rows = Rows(x, "x")
     one_of("activation", activation, ACTIVATIONS)
     more = None if up is None else Rows(up, "up").like(rows, "up")
