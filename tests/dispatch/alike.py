@@ -1,10 +1,11 @@
 """Two ways of launching compared: what a launch comes to, and launches of which many are alike."""
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 import cutelite_rt as rt
@@ -12,7 +13,6 @@ from cutelite import config
 from cutelite.dispatch import Kernel
 from cutelite_rt.export.exported import MISTAKES
 from cutelite_rt.gpu import driver
-from cutelite_rt.gpu.launch import Loaded
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
 
 
@@ -41,15 +41,15 @@ def our_frames(error: BaseException) -> list[str]:
     return [module for module in modules if module.startswith("cutelite")]
 
 
-def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Loaded]) -> Any:
+def launched(kernel: Kernel | rt.ExportedKernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: Any) -> Any:
     """What a launch comes to: the error and its words, or what the driver was asked for. Mistakes end at the launch.
 
-    loaded  what launches by Python have loaded so far
+    launch  what is between brackets; None for the grid that was exported
     """
     cuda.launches.clear()
     cuda.packed.clear()
     try:
-        launch()
+        (kernel if launch is None else kernel[launch])(*args, **kwargs)
     except Exception as error:
         assert not isinstance(error, MISTAKES) or not our_frames(error)
         return type(error), str(error)
@@ -59,10 +59,29 @@ def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Load
     if cuda.packed:
         (data,) = cuda.packed
     else:
-        kept = (getattr(each._buffers, "parameters", None) for each in {*loaded()._functions.values()})
+        by_python = kernel._loaded if isinstance(kernel, Kernel) else kernel._functions
+        kept = (getattr(each._buffers, "parameters", None) for each in {*by_python._functions.values()})
         (data,) = (p.data() for p in kept if p is not None and p.address == address)
     attributes = [attribute.id for attribute in config.attrs]
     return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
+
+
+def alike(cuda: FakeCuda, pair: tuple[Any, Any], launch: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a launch comes to by the first kernel of a pair, three times, and by the other one; all the same."""
+    compiled, python = pair
+    expected = launched(python, cuda, launch, *args, **kwargs)
+    for _ in range(3):
+        assert launched(compiled, cuda, launch, *args, **kwargs) == expected
+    return expected
+
+
+def reuses(kernel: Kernel | rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, launching from the start fails."""
+
+    def anew(*_: Any) -> None:
+        raise AssertionError("launched from the start")
+
+    monkeypatch.setattr(kernel, "_launch_anew" if isinstance(kernel, Kernel) else "_launch", anew)
 
 
 @st.composite

@@ -18,7 +18,7 @@ from cutelite_rt import ExportedLaunch
 from cutelite_rt.arrays import memory
 from cutelite_rt.launcher import image, native
 from tests.dispatch import kernels
-from tests.dispatch.alike import Placed, calls, outcome
+from tests.dispatch.alike import Placed, alike, calls, launched, reuses
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_export import ALONE
 from tests.processes import printed
@@ -87,24 +87,6 @@ def loaded(kernel: Any, **more: Any) -> Loaded:
     python = rt.load_kernel(bundle)
     assert not python.host
     return Loaded(python, host)
-
-
-def launched(kernel: rt.ExportedKernel, cuda: FakeCuda, key: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a launch comes to: the error and its words, or what the driver was asked for."""
-
-    def launch_it() -> None:
-        (kernel if key is None else kernel[key])(*args, **kwargs)
-
-    return outcome(cuda, launch_it, lambda: kernel._functions)
-
-
-def reuses(kernel: rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on, launching from the start fails."""
-
-    def anew(*_: Any) -> None:
-        raise AssertionError("launched from the start")
-
-    monkeypatch.setattr(kernel, "_launch", anew)
 
 
 EXTENTS = st.sampled_from([4, 8, 8, 8, 1, 0, 5, 68, 1 << 31])
@@ -192,9 +174,7 @@ def test_a_launch_comes_to_what_it_comes_to_by_python(cuda: FakeCuda, data: st.D
     python, host = KERNELS[id(cuda)]
     for call in data.draw(calls(PLAIN, FIELDS, 3)):
         positional, named = arguments_of(call)
-        expected = launched(python, cuda, call["key"], *positional, **named)
-        for _ in range(2):
-            assert launched(host, cuda, call["key"], *positional, **named) == expected
+        alike(cuda, (host, python), call["key"], *positional, **named)
 
 
 KERNELS: dict[int, Loaded] = {}
@@ -210,10 +190,10 @@ def test_python_is_asked_once(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pyt
     reuses(host, monkeypatch)
     for key in (1, 5, 1 << 20):
         for args in ((x, 1.0), (y, 3), (z, 0.5)):
-            assert launched(host, cuda, key, *args) == launched(python, cuda, key, *args)
+            alike(cuda, (host, python), key, *args)
     shapes: list[Any] = [(1, 64), ((3, 1), 64, 0x9000), (7, (64, 1))]
     for key in shapes:
-        assert launched(host, cuda, key, z, 0.5, times=2) == launched(python, cuda, key, z, 0.5, times=2)
+        alike(cuda, (host, python), key, z, 0.5, times=2)
 
 
 @dataclass(frozen=True)
@@ -230,7 +210,7 @@ def test_a_struct_is_what_has_its_fields(cuda: FakeCuda, on_gpu: GpuArray, monke
     host[1](a, pair, *others, **named)
     reuses(host, monkeypatch)
     another = Another(5, pair.x)
-    assert launched(host, cuda, 1, a, another, *others) == launched(python, cuda, 1, a, another, *others)
+    alike(cuda, (host, python), 1, a, another, *others)
 
 
 def test_a_grid_by_dims(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,34 +219,28 @@ def test_a_grid_by_dims(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.Mo
     host(*(on_gpu((1000,)) for _ in range(3)))
     for n in (1, 499, 500, 777, 32768, 1 << 20):
         arrays = [on_gpu((n,)) for _ in range(3)]
-        expected = launched(python, cuda, None, *arrays)
         with monkeypatch.context() as patch:
             reuses(host, patch)
-            assert (
-                launched(host, cuda, None, *arrays)
-                == launched(host, cuda, ExportedLaunch(stream=0), *arrays)
-                == expected
-            )
+            expected = alike(cuda, (host, python), None, *arrays)
+            assert launched(host, cuda, ExportedLaunch(stream=0), *arrays) == expected
             assert (expected is None) == (n < 500), "no blocks, no launch"
-            assert launched(host, cuda, 3, *arrays) == launched(python, cuda, 3, *arrays)
+            alike(cuda, (host, python), 3, *arrays)
     huge = [Placed(0x10000, (1 << 31,), (1,), "f32", rt.device(0)) for _ in range(3)]
-    assert launched(host, cuda, None, *huge) == launched(python, cuda, None, *huge)
+    alike(cuda, (host, python), None, *huge)
 
 
 def test_a_grid_that_was_not_exported(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     python, host = loaded(kernels.add, block=64)
     arrays = [on_gpu((8,)) for _ in range(3)]
-    for _ in range(2):
-        assert launched(host, cuda, None, *arrays) == launched(python, cuda, None, *arrays)
+    alike(cuda, (host, python), None, *arrays)
 
 
 def test_wide_dims_of_small_extents(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     python, host = loaded(everything, wide_dims=True, T=f32, c=None)
     positional, named = arguments_of(PLAIN)
-    expected = launched(python, cuda, 1, *positional, **named)
     host[1](*positional, **named)
     reuses(host, monkeypatch)
-    assert launched(host, cuda, 1, *positional, **named) == expected
+    alike(cuda, (host, python), 1, *positional, **named)
 
 
 def test_methods_and_tensor_maps(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +248,7 @@ def test_methods_and_tensor_maps(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: 
     x = on_gpu((8,))
     host[1](x)
     reuses(host, monkeypatch)
-    assert launched(host, cuda, 1, x) == launched(python, cuda, 1, x)
+    alike(cuda, (host, python), 1, x)
     python, host = loaded(tiles)
     first, second = (Placed(at, (128, 64), (64, 1), "bf16", rt.device(0)) for at in (0x7A0000, 0x7B0000))
     x = on_gpu((128,))

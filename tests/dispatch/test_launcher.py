@@ -22,7 +22,7 @@ from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite_rt.arrays import memory
 from cutelite_rt.launcher import native, readers, watching
 from cutelite_rt.launcher import state as launcher
-from tests.dispatch.alike import Placed, calls, outcome, with_launcher
+from tests.dispatch.alike import Placed, alike, calls, launched, reuses, with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.rt.test_rt_memory import FakeTensor
@@ -85,24 +85,6 @@ def in_a_context(cuda: FakeCuda) -> Any:
     cuda.stack.append(0x1000)
     yield
     cuda.stack.clear()
-
-
-def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a launch comes to: the error and its words, or what the driver was asked for."""
-
-    def launch_it() -> None:
-        kernel[launch](*args, **kwargs)
-
-    return outcome(cuda, launch_it, lambda: kernel._loaded)
-
-
-def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on, launching from the start fails."""
-
-    def anew(*_: Any) -> None:
-        raise AssertionError("launched from the start")
-
-    monkeypatch.setattr(kernel, "_launch_anew", anew)
 
 
 GRIDS = st.sampled_from([1, 3, (2, 5), (1, 1), (1, 1, 2), (1, True), 0, (1, 2.0), 1 << 31, [2]])
@@ -173,9 +155,7 @@ def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data:
     for call in data.draw(calls(PLAIN, FIELDS, 2)):
         launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
         arguments = arguments_of(call)
-        expected = launched(anew, cuda, launch, *arguments, times=call["times"])
-        for _ in range(2):
-            assert launched(planned, cuda, launch, *arguments, times=call["times"]) == expected
+        alike(cuda, (planned, anew), launch, *arguments, times=call["times"])
     assert set(planned._made.compiled) <= set(anew._made.compiled)
 
 
@@ -245,8 +225,7 @@ def test_tensors_of_torch(torch: ModuleType, cuda: FakeCuda, monkeypatch: pytest
             FakeTensor("torch.float16", (8,)),
             FakeTensor("torch.float32", (2, 3)),
         ):
-            expected = launched(anew, cuda, (1, 32), usual, x, 1.0)
-            assert launched(planned, cuda, (1, 32), usual, x, 1.0) == expected
+            alike(cuda, (planned, anew), (1, 32), usual, x, 1.0)
     reuses(planned, monkeypatch)
     assert launched(planned, cuda, (1, 32), usual, usual, 1.0)[0]["hStream"] == 0x101
     torch.__dict__["cuda"].current_stream = lambda ordinal: SimpleNamespace(cuda_stream=0x500)
@@ -258,9 +237,7 @@ def test_constants_are_told_apart_by_type_and_sign(cuda: FakeCuda, monkeypatch: 
     arguments = arguments_of(PLAIN)
     for _ in range(2):
         for times in (1, True, 1.0, 0.0, -0.0, float("nan"), "x", None, (1, 2), [1, 2, 3]):
-            expected = launched(anew, cuda, (1, 32), *arguments, times=times)
-            assert expected[3]
-            assert launched(planned, cuda, (1, 32), *arguments, times=times) == expected
+            assert alike(cuda, (planned, anew), (1, 32), *arguments, times=times)[3]
     reuses(planned, monkeypatch)
     handles = [launched(planned, cuda, (1, 32), *arguments, times=times)[1] for times in (1, True, 1.0, -0.0)]
     assert len(set(handles)) == 3, "by the lengths of their texts"

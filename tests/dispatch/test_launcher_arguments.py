@@ -29,9 +29,10 @@ from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.dtype import compact_strides
 from cutelite_rt.gpu import driver
 from cutelite_rt.launcher import environment as runtime
+from tests.dispatch.alike import alike, launched, reuses
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
-from tests.dispatch.test_launcher import launched, made, plain, reuses
+from tests.dispatch.test_launcher import made, plain
 from tests.rt import exchange as other
 from tests.rt.conftest import FakeCuda, machine_code_or_skip
 from tests.rt.test_rt_memory import FakeTensor
@@ -117,15 +118,6 @@ Nest: Any = NestOf
 
 def _structs(nest: NestOf, n: cl.i32) -> None:
     nest.two.x[0] = nest.two.by
-
-
-def alike(cuda: FakeCuda, pair: tuple[Kernel, Kernel], launch: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a launch comes to by a launcher, three times, and in Python; all the same."""
-    compiled, python = pair
-    expected = launched(python, cuda, launch, *args, **kwargs)
-    for _ in range(3):
-        assert launched(compiled, cuda, launch, *args, **kwargs) == expected
-    return expected
 
 
 def both(cuda: FakeCuda, *launch: Any, **kwargs: Any) -> Any:

@@ -23,10 +23,10 @@ from cutelite.ir.types import SCALARS
 from cutelite.lang.annotations import Spec
 from cutelite_rt.launcher import native
 from cutelite_rt.signature import bind, data, kinds
-from tests.dispatch.alike import with_launcher
+from tests.dispatch.alike import launched, reuses, with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
-from tests.dispatch.test_launcher import launched, plain, reuses
+from tests.dispatch.test_launcher import plain
 from tests.rt.conftest import FakeCuda
 
 # The kind.

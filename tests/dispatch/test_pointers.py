@@ -15,10 +15,10 @@ from cutelite import Pointer, Tensor, f32, i32
 from cutelite.dispatch import ArgumentError
 from cutelite.lang.annotations import pointer_annotation
 from cutelite_rt.launcher import native
-from tests.dispatch.alike import with_launcher
+from tests.dispatch.alike import launched, reuses, with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
-from tests.dispatch.test_launcher import launched, made, plain, reuses
+from tests.dispatch.test_launcher import made, plain
 from tests.rt.conftest import FakeCuda
 
 N = cl.dims("N")

@@ -12,10 +12,10 @@ import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, f32, i32
 from cutelite.dispatch import ArgumentError
 from cutelite_rt.launcher import image, native
-from tests.dispatch.alike import with_launcher
+from tests.dispatch.alike import launched, reuses, with_launcher
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
-from tests.dispatch.test_launcher import launched, plain, reuses
+from tests.dispatch.test_launcher import plain
 from tests.rt.conftest import FakeCuda
 
 N = cl.dims("N")
