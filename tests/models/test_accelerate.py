@@ -711,6 +711,21 @@ def test_weights_that_stand_for_others_are_torchs(layer: Any) -> None:
     assert type(found) is Held and torch.equal(found.inner, own)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_few_rows_of_an_embedding(dtype: Any) -> None:
+    layer = torch.nn.Embedding(7, 16, dtype=dtype)
+    model = torch.nn.Sequential(layer).requires_grad_(False)
+    many = torch.arange(20).view(4, 5) % 7
+    given = many[0, 0], many[:2], many[:0], many, many[:2].int()
+    right = [model(places) for places in given]
+    accelerate(model)
+    for places, rows in zip(given, right, strict=True):
+        assert torch.equal(model(places), rows)
+    for wrong in -1, 7:
+        with pytest.raises((RuntimeError, IndexError), match="out of"):
+            model(torch.tensor([wrong]))
+
+
 class Narrow(torch.Tensor):  # type: ignore[misc]
     """A weight of 8 bits that says it is bf16, as quantised ones do: `linear` is all it knows."""
 
