@@ -21,7 +21,7 @@ from cutelite.models.operators import lookup
 from cutelite.models.summed import Summed, held_for, multiplies_norm
 
 FEW = 16
-"""The most rows that torch's embedding has a kernel of its own for: it takes 6.7 us where `gather` takes 2."""
+"""The most rows that torch's embedding has a kernel of its own for: it takes 6.7 us, and that of 64 rows 2."""
 
 
 class Embedding:
