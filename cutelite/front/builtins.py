@@ -403,6 +403,12 @@ def _set_attribute(frame: Frame, obj: Any, name: str, value: Any) -> None:
     object.__setattr__(obj, name, value)
 
 
+@special(object.__delattr__)
+def _delete_attribute(frame: Frame, obj: Any, name: str) -> None:
+    frame.evaluation.mutables.changing(obj, frame.share, f"deleting `.{name}`")
+    object.__delattr__(obj, name)
+
+
 @special(dataclasses.replace)
 def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
     """Return a changed copy; `__init__` and `__post_init__` of the user's class are inlined."""

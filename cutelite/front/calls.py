@@ -442,6 +442,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
     elif package == "torch":
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
+    if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__setattr__", "__delattr__"):
+        args, function = [function.__self__, *args], getattr(object, function.__name__)  # as of `super()`
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:
@@ -459,6 +461,11 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     check_keys(function, getattr(function, "__self__", None), args)
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
         raise formatted_now()
+    return _executed(frame, function, args, kwargs)
+
+
+def _executed(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Have Python execute a function, which may change only what the kernel made, where all threads see it."""
     owner = _owner(function, args)
     drawn = _draws(owner)
     if owner is not None and (drawn or function.__name__ in MUTATORS):

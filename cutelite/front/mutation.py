@@ -44,6 +44,11 @@ class Mutables:
         self._made[id(obj)] = (obj, share)
         return obj
 
+    def is_made(self, obj: Any, share: Share | None = None) -> bool:
+        """Tell whether the kernel made an object; with a share, whether just these threads did."""
+        known = self._made.get(id(obj))
+        return known is not None and share in (None, known[1])
+
     def changing(self, obj: Any, share: Share, what: str) -> None:
         """Allow `what` to change `obj`, which it is about to do. Errors: `mutation`."""
         known = self._made.get(id(obj))

@@ -196,15 +196,31 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
         kind: Any = type(obj)
         getter = _property_of(kind, name)
         if getter is not None and calls.is_inlined(getter):
-            return calls.call_python(frame, getter, [obj], {})
+            kept = isinstance(calls.class_attribute(kind, name), functools.cached_property)
+            return _kept(frame, getter, obj, name) if kept else calls.call_python(frame, getter, [obj], {})
     return frame.native(_getattr, frame, obj, name)
+
+
+def _kept(frame: Frame, getter: FunctionType, obj: Any, name: str) -> Any:
+    """Return a `cached_property`, which an object that the kernel made keeps where it may change.
+
+    Of any other object it is a plain property, since its result may depend on the place in the kernel.
+    """
+    mutables = frame.evaluation.mutables
+    if mutables.is_made(obj) and name in obj.__dict__:
+        return obj.__dict__[name]
+    value = calls.call_python(frame, getter, [obj], {})
+    if mutables.is_made(obj, frame.share):
+        mutables.changing(obj, frame.share, f"keeping `.{name}`")
+        obj.__dict__[name] = value
+    return value
 
 
 @functools.lru_cache(maxsize=4096)
 def _property_of(cls: Any, name: str) -> FunctionType | None:
     """Return the Python function behind a property; None if it is no property.
 
-    A `cached_property` counts as a plain one, since its result may depend on the place in the kernel. A `fact` is none.
+    So is a `cached_property`; a `fact` is none.
     """
     found = calls.class_attribute(cls, name)
     getter = found.fget if isinstance(found, property) else getattr(found, "func", None)

@@ -438,9 +438,26 @@ def kernel_that(body):
     return space["kernel"]
 
 
+class Remembers:
+    def __init__(self, x):
+        self.x = x
+
+    @cached_property
+    def twice(self):
+        return self.x * 2
+
+    @cached_property
+    def items(self):
+        return [self.x]
+
+    def put(self, x):
+        super().__setattr__("x", x)
+
+
 OUTSIDE = [1, 2]
 SETTINGS = {"x": 1}
 DRAWS = random.Random(5)
+REMEMBERS = Remembers(7)
 THING = type("Thing", (), {})()
 
 
@@ -478,6 +495,16 @@ THING = type("Thing", (), {})()
         ("a.x = 3", "the attribute `x` of a run-time i32 cannot be assigned"),
         ("t = (1, 2)\nt[0] = 1", "a tuple cannot be changed"),
         ("object.__setattr__(THING, 'x', 1)", "would change a Thing that this kernel did not make"),
+        ("THING.__setattr__('x', 1)", "setting `.x` would change a Thing that this kernel did not make"),
+        ("REMEMBERS.put(1)", "setting `.x` would change a Remembers that this kernel did not make"),
+        (
+            "p = Remembers(1)\nif a > 0:\n    p.put(2)",
+            "setting `.x` would change a compile-time Remembers under a run-time",
+        ),
+        (
+            "p = Remembers(1)\nfor i in range(a): p.__delattr__('x')",
+            "deleting `.x` would change a compile-time Remembers",
+        ),
         ("setattr(THING, 'x', 1)", "`setattr()` cannot be used in a kernel"),
         ("x = State(1).idnex", "did you mean `index`?"),
         ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
@@ -615,6 +642,22 @@ def test_containers_of_the_users_classes_hold_what_they_held():
         return looked, second, list(d.values()), len(ends), sum(ends), o["x"], list(o.values()), list(o)[0] == "y"
 
     same(f, *pairs(-1, 2, 3))
+
+
+def test_a_cached_property_is_kept_by_its_object():
+    def f(a, b):
+        p, q, total = Remembers(a), Remembers(b), 0
+        before = p.twice
+        p.put(b)
+        p.items.append(a)
+        q.twice = 7
+        for i in range(3):
+            total += p.twice * i + Remembers(i).twice
+        if b > 0:
+            total += Remembers(a).twice
+        return before, p.twice, p.x, p.items, q.twice, total
+
+    same(f, *pairs(-1, 1, 2))
 
 
 def test_copies_of_objects_hold_the_same_values():
