@@ -467,7 +467,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 def _executed(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Have Python execute a function, which may change only what the kernel made, where all threads see it."""
     owner = _owner(function, args)
-    drawn = _draws(owner)
+    drawn = _draws(type(owner))
     if owner is not None and (drawn or function.__name__ in MUTATORS):
         frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
         if not drawn:
@@ -583,19 +583,22 @@ def _owner(function: Any, args: list[Any]) -> Any:
     owner = getattr(function, "__self__", None)
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         owner = args[0]
-    if owner is None or isinstance(owner, types.ModuleType) or not hasattr(function, "__name__"):
-        return None
-    changes = isinstance(owner, (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)) or _draws(owner)
-    return owner if changes else None
+    return owner if owner is not None and _may_change(type(owner)) and hasattr(function, "__name__") else None
 
 
-def _draws(x: Any) -> bool:
-    """Tell whether `x` is a generator of random numbers, which every number that it gives changes."""
-    found = (getattr(sys.modules.get(module), name, None) for module, name in _GENERATORS)
-    return any(kind is not None and isinstance(x, kind) for kind in found)
+@functools.lru_cache(maxsize=1024)
+def _may_change(kind: Any) -> bool:
+    """Tell whether methods of Python's may change an object of this class."""
+    return issubclass(kind, (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)) or _draws(kind)
 
 
-_GENERATORS = (("random", "Random"), ("numpy.random", "Generator"), ("numpy.random", "RandomState"))
+@functools.lru_cache(maxsize=1024)
+def _draws(kind: Any) -> bool:
+    """Tell whether this is a class of generators of random numbers, which every number that they give changes."""
+    return any((_home(each), each.__name__) in _GENERATORS for each in kind.__mro__)
+
+
+_GENERATORS = (("random", "Random"), ("numpy", "Generator"), ("numpy", "RandomState"))
 
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -652,6 +655,6 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
     is_new = copied or of_text or isinstance(function, type) or function is sorted
-    if _draws(result):
+    if _draws(type(result)):
         return frame.evaluation.mutables.made(result, frame.share)
     return frame.made(result) if is_new else result
