@@ -245,7 +245,6 @@ _TABLE: tuple[Row, ...] = (
     Row("gemm_fp8_strips", "early", "wgmma.wait_group", "", "", "it waits before a load of scales that need not wait"),
     Row("pipeline_both", "late", "wgmma.commit_group", "behind tensor.load", "", "it closes the same group, later"),
     Row("cp_async_mbarrier", "late", "bar.sync", "behind cp.async", "", "the copy is of the thread's own, and arrives later"),
-    Row("bulk", "late", INIT_FENCE, "prefetch", "", "a prefetch uses no barrier"),
     Row("grid_barrier", "late", "bar.sync", "behind tensor.load", "", "the number is what the thread itself wrote"),
     Row("barrier_again", "early", "bar.sync", "before tensor.load", "", "the barrier behind the next init orders it too"),
     Row("fewer_and_fewer", "late", "bar.sync", "behind tensor.store", "", "nobody touches what it writes before that"),
