@@ -360,7 +360,8 @@ def _without_tensors(x: Any, tensors: list[Tensor], within: tuple[FunctionType, 
     if kind is FunctionType:
         return within.index(x) if x in within else _of_function(x, tensors, (*within, x))
     if kind is functools.partial:
-        return kind, *[_without_tensors(each, tensors, within) for each in (x.func, x.args, x.keywords)]
+        held = [_without_tensors(each, tensors, within) for each in (x.func, x.args, x.keywords)]
+        return kind, () if within else state_of(x), *held
     names = _fields.get(kind)
     if names is None and is_dataclass(kind):
         names = _fields[kind] = tuple(each.name for each in fields(kind))

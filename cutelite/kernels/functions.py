@@ -49,7 +49,13 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
 
 def _by_value(x: Any) -> Any:
     """Return what tells a number that an array without modes holds from others; all else as it is."""
-    return (type(x), str(x.dtype), detached(x).item()) if _holds_number(x) else x
+    if not _holds_number(x):
+        return x
+    if not is_torch(x):
+        return type(x), str(x.dtype), x.item()
+    from cutelite.interop.torch import number_of  # late: it imports torch
+
+    return type(x), str(x.dtype), number_of(detached(x))
 
 
 def _own(x: Any) -> Any:

@@ -311,3 +311,22 @@ def test_any_size(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = random(m, k), random(n, k)
     torch.testing.assert_close(gemm(a, b.T).double(), a.double() @ b.double().T, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.gpu
+def test_a_call_with_a_captured_number_may_be_captured_in_a_graph() -> None:
+    """The GPU is asked for a number once, until it changes in place; a planned call sees that too."""
+    a, b = torch.randn(2, 64, 64, device="cuda").bfloat16()
+    by = torch.tensor(2.0, device="cuda")
+    for function in (lambda x: x * by), partial(lambda x, by: x * by, by=by):
+        by.fill_(2.0)
+        right = gemm(a, b, activation=function)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = gemm(a, b, activation=function)
+        graph.replay()
+        assert torch.equal(found, right)
+        for value in 4.0, 0.5:
+            by.fill_(value)
+            for _ in range(8):
+                assert torch.equal(gemm(a, b, activation=function), gemm(a, b, alpha=value))
