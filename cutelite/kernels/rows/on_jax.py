@@ -6,6 +6,8 @@ In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -152,19 +154,8 @@ def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0
 
 def check_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> None:
     """Refuse what `cross_entropy` of this room refuses."""
-    check_call(_checked_entropy, {"smoothing": smoothing, "z": z, "ignore": ignore}, x=x, target=target)
-
-
-def _checked_entropy(target: Any, **how: Any) -> None:
-    entropy.cross_entropy(target=whole("target", target), **how)
-
-
-def whole(name: str, x: Any) -> Any:
-    """Return an array of whole numbers as one of 64 bits. Errors: `Misfit` for what is none."""
-    is_array(name, x)
-    if x.dtype.kind not in "iu":
-        raise Misfit(f"{name} has dtype {x.dtype}, but must be of whole numbers")
-    return widened(x)
+    how = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    check_whole("target", entropy.cross_entropy, how, x=x, target=target)
 
 
 @derived(2, 3, 4)
@@ -204,6 +195,23 @@ def loss_gradient(
 
 
 losses.defvjp(_keep_entropy, _differentiate_entropy)
+
+
+def check_whole(name: str, function: Callable[..., Any], constants: dict[str, Any], **arrays: Any) -> None:
+    """Refuse what a function refuses, and for its argument `name` what holds no whole numbers, of any width."""
+    check_call(of_whole(name, function), constants, **arrays)
+
+
+@functools.cache  # one for each: calls that are checked are remembered by their functions
+def of_whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(**given: Any) -> None:
+        x = given[name]
+        is_array(name, x)
+        if x.dtype.kind not in "iu":
+            raise Misfit(f"{name} has dtype {x.dtype}, but must be of whole numbers")
+        function(**given | {name: widened(x)})
+
+    return checked
 
 
 # Activations and gates.

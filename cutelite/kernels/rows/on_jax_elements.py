@@ -26,7 +26,7 @@ from cutelite.kernels.rows import rope_tables as angles
 from cutelite.kernels.rows import transpose as transposes
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, like, named, no_gradient, whole
+from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, check_whole, like, named, no_gradient
 
 # Functions of elements.
 
@@ -149,14 +149,10 @@ def rope_append(
             otherwise XLA copies the cache. There is no derivative
     """
     arrays = {"q": q, "k": k, "v": v, "cosines": cosines, "sines": sines, "keys": keys, "values": values}
-    check_call(_checked_append, {}, **arrays, length=length)
+    check_whole("length", rope_cache.rope_append, {}, **arrays, length=length)
     results = [like(q), like(keys), like(values), like(length)]
     run = host_call(_run_append, results, aliases={5: 1, 6: 2, 7: 3}, vmap_method=IN_ORDER)
     return tuple(run(*arrays.values(), length))
-
-
-def _checked_append(length: Any, **arrays: Any) -> None:
-    rope_cache.rope_append(length=whole("length", length), **arrays)
 
 
 def _run_append(inputs: list[Any], outputs: list[Any]) -> None:
@@ -183,17 +179,13 @@ def linear_cross_entropy(
     """
     one_of("reduction", reduction, linear.REDUCTIONS)
     how = {"smoothing": smoothing, "z": z, "ignore": ignore, "rows": rows}
-    check_call(_checked_loss, how, x=x, weight=weight, target=target)
+    check_whole("target", linear.linear_cross_entropy, how, x=x, weight=weight, target=target)
     return _linear(x, weight, target, reduction, tuple(how.items()))
-
-
-def _checked_loss(target: Any, **how: Any) -> None:
-    linear.linear_cross_entropy(target=whole("target", target), **how)
 
 
 def made_with_gradients(x: Any, weight: Any, target: Any, gradient: Any, **how: Any) -> linear.Made:
     """`linear_cross_entropy` of this room itself: losses, sums of exponentials, and gradients with `gradient`."""
-    check_call(_checked_loss, how, x=x, weight=weight, target=target, gradient=gradient)
+    check_whole("target", linear.linear_cross_entropy, how, x=x, weight=weight, target=target, gradient=gradient)
     each, wanted = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32), gradient is not None
     results = [each, each, like(x) if wanted else None, like(weight) if wanted else None]
     return linear.Made(*host_call(_run_linear, results, vmap_method=IN_ORDER, **how)(x, weight, target, gradient))

@@ -23,18 +23,14 @@ from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.arrays import RESULTS
 from cutelite.kernels.rows.narrow import LARGEST, Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, like, named, no_gradient, whole
+from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, check_whole, like, named, no_gradient
 
 
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
-    check_call(_checked_embedding, {"padding": padding}, table=table, places=places)
+    check_whole("places", tables.embedding, {"padding": padding}, table=table, places=places)
     narrow = places.dtype not in (jnp.int32, jnp.int64)
     return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
-
-
-def _checked_embedding(places: Any, **given: Any) -> None:
-    tables.embedding(places=whole("places", places), **given)
 
 
 @derived(2)

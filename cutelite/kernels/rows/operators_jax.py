@@ -97,12 +97,9 @@ def cross_entropy_backward(
     gradient: Any, x: Any, target: Any, lse: Any, smoothing: float, z: float, ignore: int, part: bool
 ) -> Any:
     how: dict[str, Any] = {"smoothing": smoothing, "z": z, "ignore": ignore, "part": part}
-    check_call(_checked_entropy, how, gradient=gradient, x=x, target=target, lse=lse)
+    arrays = {"gradient": gradient, "x": x, "target": target, "lse": lse}
+    on_jax.check_whole("target", entropy.cross_entropy_backward, how, **arrays)
     return on_jax.loss_gradient(gradient, x, target, lse, **how)
-
-
-def _checked_entropy(target: Any, **given: Any) -> None:
-    entropy.cross_entropy_backward(target=on_jax.whole("target", target), **given)
 
 
 def activated_backward(dy: Any, x: Any, activation: str) -> Any:
@@ -123,12 +120,9 @@ def rope_append(*given: Any) -> Any:
 
 
 def embedding_backward(dy: Any, places: Any, words: int, padding: int) -> Any:
-    check_call(_checked_places, {"words": words, "padding": padding}, places=places, dy=dy)
+    how = {"words": words, "padding": padding}
+    on_jax.check_whole("places", tables.embedding_backward, how, places=places, dy=dy)
     return on_jax_numbers.table_gradient(dy, places, words, padding)
-
-
-def _checked_places(places: Any, **given: Any) -> None:
-    tables.embedding_backward(places=on_jax.whole("places", places), **given)
 
 
 def transposed_blocks(x: Any, dtype: str) -> tuple[Any, Any]:
