@@ -84,8 +84,12 @@ def in_transform(*tensors: Any) -> bool:
 
 
 def number_of(x: torch.Tensor) -> Any:
-    """Return the number that a tensor without modes holds. A GPU is asked for it once, and after each change in place:
-    in a stream capture it cannot be asked."""
+    """Return the number that a tensor without modes holds; None for one that has modes, or holds no data.
+
+    A GPU is asked for it once, and after each change in place: in a stream capture it cannot be asked.
+    """
+    if x.ndim or without_data(x):
+        return None
     if x.is_cpu or x.is_inference():
         return x.item()
     if x not in _numbers or _numbers[x][0] != x._version:

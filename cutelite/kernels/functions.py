@@ -49,26 +49,22 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
 
 def _by_value(x: Any) -> Any:
     """Return what tells a number that an array without modes holds from others; all else as it is."""
-    if not _holds_number(x):
-        return x
-    if not is_torch(x):
-        return type(x), str(x.dtype), x.item()
-    from cutelite.interop.torch import number_of  # late: it imports torch
-
-    return type(x), str(x.dtype), number_of(detached(x))
+    number = _number_of(x)
+    return x if number is None else (type(x), str(x.dtype), number)
 
 
 def _own(x: Any) -> Any:
     """Return a copy of an array without modes, which nobody changes; all else as it is."""
-    return deepcopy(x.detach() if is_torch(x) else x) if _holds_number(x) else x
+    return x if _number_of(x) is None else deepcopy(x.detach() if is_torch(x) else x)
 
 
-def _holds_number(x: Any) -> bool:
+def _number_of(x: Any) -> Any:
+    """Return the number that an array without modes holds; None for all else, and for tensors without data."""
     if not is_torch(x):
-        return holds_literal(x)
-    from cutelite.interop.torch import without_data  # late: it imports torch
+        return x.item() if holds_literal(x) else None
+    from cutelite.interop.torch import number_of  # late: it imports torch
 
-    return not x.ndim and not without_data(x)
+    return number_of(detached(x))
 
 
 def _current(function: F) -> F:
