@@ -109,7 +109,7 @@ REFUSED: dict[str, Any] = {
     "return_lse is 3, but must be True or False": lambda q: attention(q, q, q, return_lse=3),  # type: ignore[arg-type]
     "eps is 'a', but must be a number": lambda q: rms_norm(q, q[0, 0, 0], eps="a"),  # type: ignore[arg-type]
     "out needs a gradient": lambda q: gemm(q[0, 0], q[0, 0].T, q.new_empty(2, 2).requires_grad_()),
-    "softcap is -1.0, but must be a number above 0": lambda q: attention(q, q, q, softcap=-1.0),
+    "softcap is -1.0, but must be a number from 1e-15 to 1e+30": lambda q: attention(q, q, q, softcap=-1.0),
     "v has dtype torch.float16, but must be bf16, as q": lambda q: attention(q, q, q.half()),
 }
 """Calls that Python refuses, and at the end those that the operator does."""

@@ -128,6 +128,28 @@ def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
     compare(q, k, v, do, ahead=partial(attention, return_lse=True), **how)
 
 
+@pytest.mark.parametrize("dim", [64, 128, 192])
+def test_a_cap_within_the_reach_of_its_polynomial_in_some_warps_alone(dim: int) -> None:
+    q, k, v, do = inputs(70, 150, 1, 1, dim)
+    k[:, 20:23] *= 8
+    compare(q / 8, k, v, do, softcap=2.0)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"softcap": 1e-15},
+        {"softcap": 1e30},
+        {"scale": 1e-15},
+        {"scale": 1e-15, "softcap": 1e30},
+        {"scale": 1e15, "softcap": 1.0},
+    ],
+)
+def test_scales_and_caps_may_be_tiny_or_huge(how: dict[str, Any]) -> None:
+    q, k, v, do = inputs(70, 90, 1, 1, 64)
+    compare(q, k, v, do, causal=True, **how)
+
+
 def test_head_dims_types_and_batches() -> None:
     compare(*inputs(140, 150, 4, 2, 64, np.float16, batch=2), causal=True)
     compare(*inputs(70, 150, 1, 1, 96, np.float16), causal=True)

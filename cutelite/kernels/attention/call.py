@@ -82,7 +82,7 @@ def attention(
     window      (left, right): how many keys before and behind its own place a query sees; None: all. The place is as
                 `causal` aligns it, bottom-right where there is none
     softcap     scores become ``softcap * tanh(score / softcap)``
-    scale       positive; default: ``D ** -0.5``
+    scale       from 1e-15 to 1e30, as is `softcap`; default: ``D ** -0.5``
     score_mod   ``(score, b, h, q_idx, kv_idx) -> score``, compiled in: `score` is a vector of f32, the last two are
                 vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them. Arrays that it
                 captured, or has as global variables, are parameters of the kernel: index them with these
@@ -276,8 +276,8 @@ def seen(causal: bool | str, window: Window, more: int) -> Seen:
 
 
 def positive(name: str, x: float | None) -> Any:
-    """Return a number as a float, or None. Errors: `Misfit` for one that is not above 0, or that f32 does not hold."""
-    return None if x is None else as_number(name, x, above=0, most=3e38)
+    """Return a number as a float, or None. Errors: `Misfit` for one so small or large that f32 lacks what follows."""
+    return None if x is None else as_number(name, x, least=1e-15, most=1e30)
 
 
 def reference(
