@@ -168,7 +168,26 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
         made = frame.evaluation.mutables.made(frame.native(object.__new__, function), frame.share)
         call_python(frame, init, [made, *args], kwargs)
         return made
+    if _has_own_new(function) and any(map(tree.holds_runtime, (*args, *kwargs.values()))):
+        return _made(frame, function, args, kwargs)
     return _native(frame, function, args, kwargs)
+
+
+def _has_own_new(x: Any) -> bool:
+    """Tell whether `x` is a class with a `__new__` by the user, which Python executes with values that it knows."""
+    if not isinstance(x, type) or type(x).__call__ is not type.__call__ or not is_inlined(x.__new__):
+        return False
+    return not (x.__new__.__module__ or "").startswith(("namedtuple_", "cutelite"))
+
+
+def _made(frame: Frame, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return a new object of a class whose `__new__` is inlined, and its `__init__` too."""
+    made = call_python(frame, cls.__new__, [cls, *args], kwargs)
+    if isinstance(made, cls):
+        init = type(made).__init__
+        if is_inlined(init):
+            call_python(frame, init, [made, *args], kwargs)
+    return made
 
 
 def evaluate_in(evaluation: Evaluation) -> Callable[[Any, list[Any], dict[str, Any]], Any]:
@@ -650,7 +669,8 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     """Return the result of a native function: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
-    if isinstance(function, type) and function in type(result).__mro__ and tree.take_apart(result) is None:
+    maker = function.__self__ if getattr(function, "__name__", "") == "__new__" else function
+    if isinstance(maker, type) and maker in type(result).__mro__ and not tree.is_container(type(result)):
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES

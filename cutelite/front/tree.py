@@ -114,6 +114,11 @@ def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
     return names, list(x) if isinstance(x, tuple) else [getattr(x, name) for name in names]
 
 
+def is_container(kind: type) -> bool:
+    """Tell whether objects of a class are taken apart."""
+    return kind in (tuple, list, dict, slice, Closure) or field_names(kind) is not None
+
+
 def field_names(kind: type) -> tuple[str, ...] | None:
     """Return the fields of a named tuple's or frozen dataclass's class; None for any other."""
     return _field_names(kind)

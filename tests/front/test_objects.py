@@ -644,6 +644,41 @@ def test_containers_of_the_users_classes_hold_what_they_held():
     same(f, *pairs(-1, 2, 3))
 
 
+class Pair2(tuple):
+    def __new__(cls, x, y):
+        if x < 0:
+            x = -x
+        return tuple.__new__(cls, (x, y))
+
+
+class Twofold:
+    def __new__(cls, v, w=1):
+        self = super().__new__(cls)
+        self.kind = 1 if v > 0 else 2
+        return self
+
+    def __init__(self, v, w=1):
+        self.v = v if v > 1 else w
+        self.v += self.kind
+
+
+class Elsewhere:
+    def __new__(cls, v):
+        return v, v + 1
+
+    def __init__(self, v):
+        raise ValueError
+
+
+def test_a_class_may_make_its_objects_itself():
+    def f(a, b):
+        p, t = Pair2(a, b), Twofold(a, w=b)
+        t.kind += 5
+        return p[0], p[1], isinstance(p, Pair2), t.v, t.kind, Elsewhere(a)
+
+    same(f, *pairs(-1, 1, 2))
+
+
 def test_a_cached_property_is_kept_by_its_object():
     def f(a, b):
         p, q, total = Remembers(a), Remembers(b), 0
