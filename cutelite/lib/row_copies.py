@@ -163,9 +163,18 @@ class BulkCopies:
 
     def refill(self) -> None:
         """Start the copy of a later row to the current row's stage, which all threads of the team have read."""
+        self.bring(self.room.turn[0] % self.stages, self.stages)
+        self.step()
+
+    def step(self) -> None:
+        """Make the next row the current one; `refill_behind` refills the stage of the one before."""
         turn = self.room.turn
-        self.bring(turn[0] % self.stages, self.stages)
         turn[0] = (turn[0] + 1) % (2 * self.stages)
+
+    def refill_behind(self) -> None:
+        """Start the copy of a later row to the stage of the row before the current one, which all threads have read."""
+        before = self.stages - 1
+        self.bring((self.room.turn[0] + before) % self.stages, before)
 
     def bring(self, stage: Any, later: int, first: bool = False) -> None:
         """Start the copy of the next row, if there is one, to a stage. With `taken` it is row ``known[later]``.

@@ -26,6 +26,7 @@ from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowEnds, RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
 
+BEHIND = 3  # stages, and blocks of a cluster, from which on a row's stage is refilled behind the next row's first pass
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
 
 
@@ -344,7 +345,7 @@ class RowStream:
             self.each_paired(first, last, combine, ask, meanwhile, turn)
             return
         team, copied = self.part.team, self.outside and self.bulk is not None
-        taken = None if self.coming is None else self.coming.taken
+        taken, behind = None if self.coming is None else self.coming.taken, self.behind()
 
         def work(row: Any, asked: Any, *parts: Any) -> None:
             with profile.range("first"):
@@ -353,6 +354,8 @@ class RowStream:
             def between() -> None:
                 if self.asked is not None and self.soon:
                     self.asked.ask()
+                if behind is not None:
+                    behind(row if self.together is None else row[0])
                 if meanwhile is not None:
                     meanwhile(row, asked, kept, *parts)
 
@@ -368,11 +371,30 @@ class RowStream:
                 self.refill()
             with profile.range("last"):
                 last(row, asked, kept, all, *parts)
-            if copied and not self.once:
+            if self.bulk is not None and behind is not None:
+                self.bulk.step()
+            elif copied and not self.once:
                 team.sync()  # until here, `last` may read the stage that is refilled
                 self.refill()
 
         self.each(work, ask, turn)
+
+    def behind(self) -> Any:
+        """Return what refills the stage of the row before a row while blocks exchange results; None: it is refilled.
+
+        All threads of a block meet before it exchanges results: so none reads the row before any more. Where exchanges
+        are short, of two blocks, or none, this takes up to a twentieth longer (docs/lab/rows.md).
+        """
+        bulk, team = self.bulk, self.part.team
+        if bulk is None or not self.outside or self.once or bulk.stages < BEHIND or team.cluster < BEHIND:
+            return None
+        first = bulk.here.row if bulk.taken is None else bulk.taken.known[0]
+
+        def refill(row: Any) -> None:
+            if row != first:
+                bulk.refill_behind()
+
+        return refill
 
     def each_overlapped(self, first: Any, last: Any, combine: Any, ask: Any) -> None:
         """Do what `each_reduced` does, with the next row's `first` between the halves of a row's reduction."""

@@ -222,7 +222,7 @@ def plan_norm(
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
         return replace(halved(p, n), taken=narrow and n > 131_072)
     if not light and bytes == 2 and 2048 < n <= 4096:
-        return plan(n, vector, each=16, registers=40)
+        return plan(n, vector, each=16, registers=40 if n == 4096 else 48)  # three vectors of a thread would spill
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
         p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK, tight=shifted and not narrow)
         full = n % (p.cluster * p.threads * vector) == 0  # else registers are short for what tells where rows end
@@ -537,7 +537,7 @@ def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> P
     One sum is in shared memory. Eight warps wait for each other the least, and have registers for a second sum, but not
     of 64 elements each.
     """
-    cluster = max(2, min(most, power_of_two((n if sums == 1 else covered) / 16_384)))
+    cluster = max(2, min(most, power_of_two((n if sums == 1 or n <= 32_768 else covered) / 16_384)))
     part = -(-n // cluster)
     pieces, before = (-(-each // (vector * SMALL_BLOCK)) for each in (part, -(-covered // cluster)))
     threads = SMALL_BLOCK
