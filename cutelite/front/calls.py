@@ -486,7 +486,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 def _executed(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Have Python execute a function, which may change only what the kernel made, where all threads see it."""
     owner = _owner(function, args)
-    drawn = _draws(type(owner))
+    kind: Any = type(owner)
+    drawn = _draws(kind)
     if owner is not None and (drawn or function.__name__ in MUTATORS):
         frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
         if not drawn:
@@ -602,7 +603,8 @@ def _owner(function: Any, args: list[Any]) -> Any:
     owner = getattr(function, "__self__", None)
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         owner = args[0]
-    return owner if owner is not None and _may_change(type(owner)) and hasattr(function, "__name__") else None
+    kind: Any = type(owner)
+    return owner if owner is not None and _may_change(kind) and hasattr(function, "__name__") else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -675,6 +677,7 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
     is_new = copied or of_text or isinstance(function, type) or function is sorted
-    if _draws(type(result)):
+    kind: Any = type(result)
+    if _draws(kind):
         return frame.evaluation.mutables.made(result, frame.share)
     return frame.made(result) if is_new else result
