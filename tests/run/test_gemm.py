@@ -526,7 +526,7 @@ def test_refusals() -> None:
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
     with pytest.raises(ValueError, match="of integers a tile, and a piece of it, has a multiple of 16 columns"):
         gemm(i, i.T, config=Config((128, 40), cluster=(1, 1)))
-    with pytest.raises(ValueError, match="pieces of 64 columns do not divide the tile"):
+    with pytest.raises(ValueError, match="pieces of 64 columns do not divide a warpgroup's tile"):
         gemm(x, x.T, config=Config((128, 96), cluster=(1, 1), splits=2))  # of one step along K, so not split
     deep = operand(rng, 64, 128, dtype="bfloat16", transposed=False)
     with pytest.raises(ValueError, match="sums that blocks share take 4 stages or more"):

@@ -270,5 +270,5 @@ def stores(config: Config, problem: Problem) -> str:
         or (piece % 8 if problem.turned else piece * out % 16)
         or not (whole or piece * out <= 128)
     ):
-        return f"pieces of {piece} columns do not divide the tile, or fill no 16 bytes, or more than 128"
+        return f"pieces of {piece} columns do not divide a warpgroup's tile, or fill no multiple of 16 bytes up to 128"
     return ""
