@@ -82,7 +82,7 @@ def test_what_moves_keys_spills_nothing(key: Any, value: Any) -> None:
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16, np.int64])
 def test_sorted_by_key(dtype: Any, checked: Callable[[int], None]) -> None:
     if dtype == BF16:
         checked(1)

@@ -20,11 +20,7 @@ from cutelite.target.targets import WARP
 
 M, N, S = cl.dims("M N S")  # rows, columns, parts
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
-DEEP, FEW, WAVES = (
-    8,
-    2,
-    1,
-)  # rows that a thread of columns loads together; blocks of a multiprocessor, at once and in all
+DEEP, FEW = 8, 2  # rows that a thread of such a block loads together; blocks of a multiprocessor
 OPERATIONS = ("sum", "mean", "max", "min")
 
 
@@ -171,7 +167,7 @@ def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
     vector = ACCESS // rows.dtype.bytes
     across = sharing(rows.n, vector, WARP)
     wide, high = -(-rows.n // (across * vector)), THREADS // across * DEEP
-    parts = max(1, min(-(-rows.m // high), WAVES * FEW * rows.at_once(1) // wide))
+    parts = max(1, min(-(-rows.m // high), FEW * rows.at_once(1) // wide))
     found = out.reshape((1, rows.n)) if parts == 1 else empty(out, (parts, rows.n), "f32")
     to, first = (rows.dtype, operation) if parts == 1 else (f32, "sum" if operation == "mean" else operation)
     of_columns(rows.dtype, to, first, rows.vector, across)[(wide, parts), THREADS](rows.matrix, found, count)

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
+from cutelite import Tensor, bf16, f16, f32, i32, i64, u16, u32, u64
 from cutelite.kernels.arguments import in_words_of_caller, is_array, results
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, zeros
 from cutelite.kernels.planning import planned
@@ -29,15 +29,18 @@ THREADS, BLOCKS = 512, 2  # of a block that moves keys; blocks of a multiprocess
 EACH, NARROW = 16, 12  # keys of a thread; of 16 bits, for which registers run out sooner
 ROOM = 64  # bytes of keys, and of values, that a thread has registers for
 AHEAD = 4  # tiles that look-back reads together
-LOWEST = {"bf16": 16, "f16": 8}  # the first digit's bit of these as f32: the bits below are 0
 
 
 def order(key: Any, flip: bool) -> Any:
-    """Return a number as an unsigned one of 32 or 64 bits of the same order, or with `flip` of the opposite."""
+    """Return a number as an unsigned one of the same order, or with `flip` of the opposite, in its lowest bits."""
     if key.dtype in (i32, i64):
         found = cl.bitcast(key, u64) ^ (u64(1) << 63) if key.dtype == i64 else cl.bitcast(key, u32) ^ (u32(1) << 31)
+    elif key.dtype == f16:  # bf16's are the upper half of f32's
+        bits = cl.bitcast(key, u16).to(u32)
+        found = cl.where(bits < 0x8000, bits | 0x8000, 0x10000 - bits)  # of both zeros 0x8000
+        found = cl.where(key != key, u32(0xFFFF), found)
     else:
-        found = ordered(key.to(f32))
+        found = ordered(key.to(f32)) >> (16 if key.dtype == bf16 else 0)
     return ~found if flip else found
 
 
@@ -167,11 +170,19 @@ class Tile(NamedTuple):
             count += here
         return count
 
+    def room(self, kind: Any) -> Any:
+        """Make room for what goes to `place`s, which are `spread`."""
+        return cl.shared(kind, (spread(THREADS * self.each),))
+
     def place(self, i: int, digit: Any, ranks: Any) -> Any:
-        """Return where this thread's key i goes within the tile."""
-        return (
-            (ranks[i // 2] >> 16 * (i % 2) & 0xFFFF) + self.starts[0, digit] + self.counts[cl.thread_idx.x // 32, digit]
-        )
+        """Return where this thread's key i goes within the tile's room."""
+        here = self.starts[0, digit] + self.counts[cl.thread_idx.x // 32, digit]
+        return spread((ranks[i // 2] >> 16 * (i % 2) & 0xFFFF) + here)
+
+
+def spread(place: Any) -> Any:
+    """Return a place among others of which each 32 have one more: neighbours in sorted keys go 32 apart."""
+    return place + place // 32
 
 
 @cache
@@ -186,7 +197,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         states: Tensor[word, (S,)], y: Tensor[key, (N,)], moved: Tensor[to, (N,)],
     ) -> None:  # fmt: skip
         t, own = cl.thread_idx.x, Tile.create(each)
-        room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
+        room, values_room = own.room(key), own.room(held)
         tile = cl.next_tile(states)
         first, keys, places = (
             own.first(tile * size),
@@ -220,10 +231,10 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         for i in cl.static_range(each):
             at = i * THREADS + t
             if tile * size + at < N:
-                found = room[at]
+                found = room[spread(at)]
                 place = own.starts[1, digit(found, shift, flip)] + at
                 y[place] = found
-                moved[place] = to(values_room[at])
+                moved[place] = to(values_room[spread(at)])
 
     return move
 
@@ -231,7 +242,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
 @cache
 def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, each: int) -> Any:
     """Make the kernel that sorts `each` keys of a thread of one block. Arguments as for `moving`."""
-    held, size = i32 if value is None else value, THREADS * each
+    held = i32 if value is None else value
 
     @cl.kernel(block=THREADS)
     def sort(
@@ -239,7 +250,7 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
     ) -> None:
         t, own = cl.thread_idx.x, Tile.create(each)
         first = own.first(0)
-        room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
+        room, values_room = own.room(key), own.room(held)
         keys, carried = cl.make_rmem_tensor(key, (each,)), cl.make_rmem_tensor(held, (each,))
         for i in cl.static_range(each):
             at = min(first + i * 32, N - 1)
@@ -262,7 +273,7 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
             cl.syncthreads()
             for i in cl.static_range(each):
                 at = first + i * 32
-                keys[i], carried[i] = room[at], values_room[at]
+                keys[i], carried[i] = room[spread(at)], values_room[spread(at)]
         for i in cl.static_range(each):
             at = first + i * 32
             if at < N:
@@ -302,7 +313,7 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
         )
     if (found := derived(x, values, out=out)) is not None:
         return Sorted(*found.sort_with(x, values, descending=descending))
-    shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
+    shifts = tuple(range(0, 8 * key.bytes, BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
     wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
     made = results(out, wanted, **({"x": x} if values is None else {"x": x, "values": values}))
