@@ -23,7 +23,23 @@ from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Numbered, Range, StaticIter, exhaust, items_of, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
-from cutelite.front.operators import as_number, binary, chosen, compare, negated, overloads, truth_of
+from cutelite.front.operators import (
+    BINARY,
+    COMPARE,
+    IN_PLACE,
+    UNARY,
+    as_number,
+    binary,
+    chosen,
+    compare,
+    contains,
+    in_place,
+    negated,
+    overloads,
+    subscript,
+    truth_of,
+    unary,
+)
 from cutelite.front.state import Conflict
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
@@ -269,6 +285,20 @@ def _bool(frame: Frame, x: Any = False) -> Any:
 @special(operator.not_)
 def _not(frame: Frame, x: Any) -> Any:
     return negated(truth_of(frame, x))
+
+
+# Functions of Python's `operator` are the operators, also where the user's classes define these.
+
+
+def _operators(apply: Callable[..., Any], functions: dict[str, Callable[..., Any]]) -> None:
+    for symbol, function in functions.items():
+        special(function)(lambda frame, *operands, symbol=symbol: apply(frame, symbol, *operands))
+
+
+for _apply, _functions in (unary, UNARY), (binary, BINARY), (in_place, IN_PLACE), (compare, COMPARE):
+    _operators(_apply, _functions)
+special(operator.contains)(contains)
+special(operator.getitem)(subscript)
 
 
 @special(pow)

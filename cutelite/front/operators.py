@@ -91,16 +91,17 @@ def _overloads(cls: Hashable) -> dict[str, FunctionType]:
 @handles("UNARY")
 def _unary(frame: Frame, state: State, instr: Instr) -> None:
     symbol, a = instr.arg, state.stack.pop()
-    if symbol == "not":
-        state.stack.append(negated(truth_of(frame, a)))
-        return
+    state.stack.append(negated(truth_of(frame, a)) if symbol == "not" else unary(frame, symbol, a))
+
+
+def unary(frame: Frame, symbol: str, a: Any) -> Any:
+    """Return ``symbol a``."""
     function = UNARY[symbol]
     own = overloads(type(a)).get(function.__name__.strip("_"))
     if own is not None:
-        state.stack.append(calls.call(frame, own, [a], {}))
-        return
+        return calls.call(frame, own, [a], {})
     try:
-        state.stack.append(frame.native(function, as_number(a) if symbol == "~" else a))
+        return frame.native(function, as_number(a) if symbol == "~" else a)
     except CompileError as error:
         raise _undefined(error, symbol, a) from error.__cause__
 
@@ -109,15 +110,18 @@ def _unary(frame: Frame, state: State, instr: Instr) -> None:
 def _binary(frame: Frame, state: State, instr: Instr) -> None:
     b, a = state.stack.pop(), state.stack.pop()
     symbol = instr.arg
-    if symbol[-1] != "=":
-        state.stack.append(binary(frame, symbol, a, b))
-    elif isinstance(a, CONTAINERS):
-        frame.evaluation.mutables.changing(a, state.share, f"`{symbol}`")
-        state.stack.append(frame.native(IN_PLACE[symbol[:-1]], a, b))
-    else:
-        own = overloads(type(a)).get(f"i{_dunder(symbol[:-1])}")
-        result = NotImplemented if own is None else calls.call(frame, own, [a, b], {})
-        state.stack.append(binary(frame, symbol[:-1], a, b) if result is NotImplemented else result)
+    made = in_place(frame, symbol[:-1], a, b) if symbol[-1] == "=" else binary(frame, symbol, a, b)
+    state.stack.append(made)
+
+
+def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
+    """Return what ``a symbol= b`` assigns to `a`."""
+    own = overloads(type(a)).get(f"i{_dunder(symbol)}")
+    if own is None and isinstance(a, CONTAINERS):
+        frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")
+        return frame.native(IN_PLACE[symbol], a, b)
+    result = NotImplemented if own is None else calls.call(frame, own, [a, b], {})
+    return binary(frame, symbol, a, b) if result is NotImplemented else result
 
 
 def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:

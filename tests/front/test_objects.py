@@ -9,10 +9,11 @@ import dataclasses
 import enum
 import heapq
 import math
+import operator
 import random
 from collections import Counter, OrderedDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
-from functools import cached_property, total_ordering
+from functools import cached_property, reduce, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import numpy as np
@@ -495,6 +496,10 @@ THING = type("Thing", (), {})()
         ("a.x = 3", "the attribute `x` of a run-time i32 cannot be assigned"),
         ("t = (1, 2)\nt[0] = 1", "a tuple cannot be changed"),
         ("object.__setattr__(THING, 'x', 1)", "would change a Thing that this kernel did not make"),
+        (
+            "p = Odd(1)\nif a > 0:\n    operator.iadd(p, 1)",
+            "assigning to `.x` would change a compile-time Odd under a run-time",
+        ),
         ("THING.__setattr__('x', 1)", "setting `.x` would change a Thing that this kernel did not make"),
         ("REMEMBERS.put(1)", "setting `.x` would change a Remembers that this kernel did not make"),
         (
@@ -668,6 +673,51 @@ class Elsewhere:
 
     def __init__(self, v):
         raise ValueError
+
+
+class Odd:
+    def __init__(self, x):
+        self.x = x
+
+    def __add__(self, other):
+        return Odd(self.x - other.x if self.x > other.x else self.x + other.x)
+
+    def __iadd__(self, by):
+        self.x += by if by > 0 else 1
+        return self
+
+    def __neg__(self):
+        return Odd(-self.x if self.x > 0 else 5)
+
+    def __lt__(self, other):
+        return self.x < other.x
+
+    def __getitem__(self, i):
+        return self.x if i > 0 else 7
+
+    def __contains__(self, x):
+        return x > 1 or x == self.x
+
+
+class Counted(list):
+    def __iadd__(self, items):
+        self.append(len(items))
+        return self
+
+
+def test_functions_of_pythons_operator_are_the_operators():
+    def f(a, b):
+        p, q, r, xs = Odd(a), Odd(b), Odd(1), Counted([a])
+        r = operator.iadd(r, a)
+        xs += (1, 2, 3)
+        ys = operator.iadd([a], [b])
+        return (
+            operator.add(p, q).x, operator.neg(p).x, operator.lt(p, q), operator.getitem(p, b), operator.contains(p, b),
+            r.x, xs[-1], len(xs), ys, reduce(operator.add, (p, q, Odd(2))).x, list(map(operator.sub, (a, b), (1, 2))),
+            operator.floordiv(a, 2), operator.invert(a), operator.getitem((a, b), 1), operator.ne(a, b),
+        )  # fmt: skip
+
+    same(f, *pairs(-1, 1, 2))
 
 
 def test_a_class_may_make_its_objects_itself():
