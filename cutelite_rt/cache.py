@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cutelite_rt import callers, forks
+from cutelite_rt.artifact import checksum
 
 _MAGIC = b"cutecach"
 _HEADER = struct.Struct("<8sHQ16s")  # magic, bytes of key, bytes of payload, checksum of both
@@ -118,7 +119,7 @@ class DiskCache:
         try:
             with open(descriptor, "wb") as file:
                 _share(descriptor, self.directory)
-                file.write(_HEADER.pack(_MAGIC, len(key), len(payload), _checksum(key, payload)))
+                file.write(_HEADER.pack(_MAGIC, len(key), len(payload), checksum(key.encode() + payload)))
                 file.write(key.encode())
                 file.write(payload)
                 file.flush()
@@ -315,24 +316,16 @@ def _read(path: str, key: str, most: int, used: bool = False) -> bytes | None:
         return payload
 
 
-def _checksum(key: str, payload: bytes) -> bytes:
-    from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
-
-    state = blake2b(key.encode(), digest_size=16)
-    state.update(payload)
-    return state.digest()
-
-
 def _payload(data: bytes, key: str) -> bytes | None:
     """Return the payload of an entry's file; None unless it is whole and was written under `key`."""
     if len(data) < _HEADER.size:
         return None
-    magic, key_bytes, payload_bytes, checksum = _HEADER.unpack_from(data)
+    magic, key_bytes, payload_bytes, right = _HEADER.unpack_from(data)
     start = _HEADER.size + key_bytes
     if magic != _MAGIC or data[_HEADER.size : start] != key.encode() or len(data) != start + payload_bytes:
         return None
     payload = data[start:]
-    return payload if _checksum(key, payload) == checksum else None
+    return payload if checksum(key.encode() + payload) == right else None
 
 
 def _share(descriptor: int, directory: str) -> None:
