@@ -82,8 +82,8 @@ class BulkCopies:
     full: Any
 
     @staticmethod
-    def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any, kinds: int = 1) -> BulkCopies:
-        """Make the ring, and start the copies of the first rows; `kinds` as of `RowCursor`."""
+    def create(part: RowPartition, arrays: tuple[Any, ...], stages: int, counter: Any, *order: Any) -> BulkCopies:
+        """Make the ring, and start the copies of the first rows, in `order`: arguments of `RowCursor`."""
         team, bytes = part.team, arrays[0].dtype.bytes
         whole = part.n >= part.vector if part.shift is not None else part.n * bytes % COPIED == 0
         if team.teams > 1 or not whole or part.vector * bytes != COPIED:
@@ -92,7 +92,7 @@ class BulkCopies:
             raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
         size = part.chunk + (2 * part.sector if part.ends else 0)  # with the ends of the row that the block has
         room = Room.create(part, arrays, (size, stages), counter, stages + 1)
-        here = RowCursor.create(team, room.rows, kinds)
+        here = RowCursor.create(team, room.rows, *order)
         made = BulkCopies(room, here, here.copy(), stages, shared(mbarrier, (stages,)))
         if team.lane == 0:
             for stage in static_range(stages):
@@ -234,7 +234,7 @@ class BulkCopies:
                             if (at >= lead) & (at < last):
                                 found = covers[i][at]
                             room.memory[at - begin, stage, i] = found
-            if first and not self.cleans:  # later copies come to the same place
+            if (first or self.here.later is not None) and not self.cleans:  # later copies come to the same place
                 fence_proxy_async("shared::cta")
         begin = where(first_of_all, part.sector, begin)
         return covers, own, begin, maximum(where(last_of_all, end - width, end), begin)

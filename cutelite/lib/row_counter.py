@@ -24,11 +24,14 @@ class RowCursor:
     """A team's current row, and how many are left from it on.
 
     Teams have every `team.count()`-th row. Where rows are of several kinds, row r of kind r modulo `kinds`, they have
-    as many rows as each other of all rows in the order of kinds: so most teams have rows of one kind or two.
+    as many rows as each other of all rows in the order of kinds: so most teams have rows of one kind or two. `abreast`
+    they begin amid these and go on with the first ones later: then rows that teams work on at a time are neighbours.
 
     rows   the number of rows
     kinds  of rows; 1: all are alike
     step   from one row of a team to the next, of the same kind
+    own    abreast: the first of the team's rows in the order of kinds
+    later  abreast: how many rows, from `own` on, come last; None otherwise
     state  (2,) in registers: the current row, or `rows` or more behind the last one; with several kinds how many are
            left
     """
@@ -36,22 +39,34 @@ class RowCursor:
     rows: Any
     kinds: int
     step: Any
+    own: Any
+    later: Any
     state: Any
 
     @staticmethod
-    def create(team: Team, rows: Any, kinds: int = 1) -> RowCursor:
+    def create(team: Team, rows: Any, kinds: int = 1, abreast: bool = False) -> RowCursor:
         """Begin with the team's first row."""
         number, teams = team.number(), team.count()
         state = make_rmem_tensor(number.dtype, (2,))
         state[0], state[1] = number, 0
-        if kinds > 1:
-            rows = number.dtype(rows)
-            place = begin(number, rows, teams)
-            kind = owner(place, rows, kinds)
-            place = place - begin(kind, rows, kinds)
-            state[1] = rows // teams + where(number < rows % teams, 1, 0)
-            state[0] = where(state[1] > 0, kind + place * kinds, rows)
-        return RowCursor(rows, kinds, teams if kinds == 1 else kinds, state)
+        if kinds == 1:
+            return RowCursor(rows, kinds, teams, number, None, state)
+        rows = number.dtype(rows)
+        place, left = begin(number, rows, teams), rows // teams + where(number < rows % teams, 1, 0)
+        kind = owner(place, rows, kinds)
+        place, size = place - begin(kind, rows, kinds), rows // kinds + where(kind < rows % kinds, 1, 0)
+        own = where(left > 0, kind + place * kinds, rows)
+        state[0], state[1] = own, left
+        if not abreast:
+            return RowCursor(rows, kinds, kinds, own, None, state)
+        # as many teams have rows of a kind as `side`: each of these begins at another of as many parts of all places
+        side = (teams + kinds - 1) // kinds
+        apart = maximum((size + side - 1) // side, 1)
+        at = (place + apart - 1) // apart * apart
+        later = where(at < size, where(place + left > size, 0, at - place), size - place)  # each kind comes once
+        later = where(later < left, later, 0)
+        state[0] = where(later == size - place, kind + 1, own + later * kinds)
+        return RowCursor(rows, kinds, kinds, own, later, state)
 
     @property
     def row(self) -> Any:
@@ -66,11 +81,15 @@ class RowCursor:
 
     def go_on(self) -> None:
         """Make the team's next row the current one."""
-        later = self.row + self.step
+        following = self.row + self.step
         if self.kinds > 1:
-            self.state[1] = self.state[1] - 1
-            later = where(self.state[1] > 0, where(later < self.rows, later, self.row % self.kinds + 1), self.rows)
-        self.state[0] = later
+            left = self.state[1] - 1
+            following = where(following < self.rows, following, self.row % self.kinds + 1)
+            if self.later is not None:
+                following = where(left == self.later, self.own, following)
+            following = where(left > 0, following, self.rows)
+            self.state[1] = left
+        self.state[0] = following
 
 
 def begin(part: Any, whole: Any, parts: Any) -> Any:

@@ -97,6 +97,7 @@ class RowStream:
         soon: bool = False,
         like: Any = None,
         kinds: int = 1,
+        abreast: bool = False,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -113,6 +114,7 @@ class RowStream:
                  next one behind a row's reduction. Implies `many`
         overlap  with stages and without `counter`, for `each_reduced`: registers keep two rows, as words
         pairs    with `outside` stages and without `counter`, for `each_reduced`; rows begin alike, or are of kinds
+        abreast  as of `RowCursor`
         Who      all threads of the block; with stages the block must be one team
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
@@ -128,7 +130,7 @@ class RowStream:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
             many, early, outside, packed = True, False, True, False
         elif stages:
-            bulk = BulkCopies.create(part, arrays, stages, counter, kinds)
+            bulk = BulkCopies.create(part, arrays, stages, counter, kinds, abreast)
         elif taken:
             asked = RowsAsked.create(part, arrays, counter, like is None)
         outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken

@@ -340,7 +340,7 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
 @pytest.mark.parametrize(
     ("how", "dtype"),
     [
-        (Plan(32, 1, 4, 4, 2, stages=3, shared_sums=1, shifted=True, kinds=8), np.float32),
+        (Plan(32, 1, 4, 4, 2, stages=3, shared_sums=1, shifted=True, kinds=8, abreast=True), np.float32),
         (Plan(32, 1, 2, 8, 4, stages=2, overlap=True, shifted=True), BF16),
         (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, planes=True), np.float32),
         (Plan(32, 1, 2, 8, 2, stages=2, shifted=True, planes=True), BF16),
@@ -351,7 +351,7 @@ def test_rows_that_begin_anywhere(how: Plan, start: int, gap: int, checked: Call
         (Plan(32, 1, 4, 4, 5, stages=2, shared_sums=1, shifted=True, ends=1), np.float32),
         (Plan(32, 1, 4, 4, 5, stages=4, shared_sums=1, shifted=True, ends=2, pairs=True), np.float32),
         (Plan(32, 1, 4, 4, 5, stages=4, shared_sums=1, shifted=True, ends=2, pairs=True, kinds=2), np.float32),
-        (Plan(32, 1, 2, 8, 2, stages=2, shared_sums=1, shifted=True, ends=2, kinds=4), BF16),
+        (Plan(32, 1, 2, 8, 2, stages=2, shared_sums=1, shifted=True, ends=2, kinds=4, abreast=True), BF16),
     ],
 )
 def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: Callable[[int], None]) -> None:

@@ -1,5 +1,7 @@
 """How rows are cut: which vectors are known at compile time to lie within every block's part."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.plan import Plan
 from cutelite.lib.reduce import Team
+from cutelite.lib.row_counter import RowCursor
 from tests.places import Place
 
 
@@ -56,3 +59,28 @@ def test_no_two_blocks_share_a_line_of_memory_unless_one_would_have_nothing(clus
         shared += cluster > 1 and part.chunk % 64 > 0
         assert n < 2000 or part.chunk % 64 == 0
     assert (shared > 0) == (cluster > 1)
+
+
+@pytest.mark.parametrize("teams", [3, 7, 8, 15, 31])
+def test_teams_work_on_neighbours_and_have_each_kind_of_rows_once(teams: int, place: Place) -> None:
+    kinds = 8
+    for rows in (teams, 100, 1001):
+        each = -(-rows // teams)
+
+        @cl.kernel
+        def order(out: Tensor[i32, (teams, each)], rows: i32) -> None:
+            cursor, at = RowCursor.create(Team.create(32), rows, kinds, True), i32(0)
+            while cursor.row < rows:
+                out[cl.block_idx.x, at] = cursor.row
+                cursor.go_on()
+                at += 1
+
+        out = np.full((teams, each), -1, np.int32)
+        place(order[teams, 32], out, rows)
+        assert sorted(out[out >= 0]) == list(range(rows))
+        for own in out:
+            runs = [kind for kind, _ in groupby(row % kinds for row in own if row >= 0)]
+            assert len(set(runs)) == len(runs)
+        places = np.sort(out.T[: rows // teams] // kinds)  # a place has a row of each kind; one step after the other
+        parts = 1 + (np.diff(places) > 3).sum(1)
+        assert parts.mean() <= 2 * -(-teams // kinds)

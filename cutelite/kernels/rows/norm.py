@@ -334,7 +334,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         p = access.plan(how, partial(choose, **most), copies=True).only(*WAYS)
         if how is not None or not p.shifted or not p.stages or p.overlap or p.planes:
             return p
-        each = replace(p, kinds=kinds(p))  # rows in work are not neighbours then: only where it takes more clusters
+        each = replace(p, kinds=kinds(p), abreast=sums == 1)  # only where more clusters work: rows are apart
         return p if count(p) >= 0.95 * count(each) else each
 
     pays = rows.n > (5376 if sums == 1 else 1024)  # some shorter rows have two thirds of the speed (docs/lab/rows.md)

@@ -62,6 +62,7 @@ class Plan:
                   vectors are loaded of the one that lies as a row does
     kinds         with `shifted` and stages, for sums over rows: rows that begin alike are this many apart, and teams
                   work on all rows in the order of these kinds. Otherwise all rows of a team are of one kind
+    abreast       with `kinds`: teams work on neighbours at a time (`RowCursor`). It takes registers
     planes        with `shifted` and stages, for sums over rows: these and weights are in shared memory by columns
                   (`RowPlanes`), so that a team has rows of all kinds, one after the other
     kept          with stages, for derivatives: registers keep what comes of two inputs in the first pass; in clusters
@@ -96,6 +97,7 @@ class Plan:
     around: bool = False
     moved: bool = False
     kinds: int = 1
+    abreast: bool = False
     planes: bool = False
     kept: bool = False
     ends: int = 0
@@ -103,7 +105,7 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap", "pairs", "kinds"
+        ways = "stages", "outside", "early", "ahead", "taken", "apart", "soon", "overlap", "pairs", "kinds", "abreast"
         return {each: getattr(self, each) for each in ways}
 
     @property
@@ -190,7 +192,7 @@ class Plan:
         if apart:
             team = replace(team, cluster=self.cluster, rank=cl.block_idx.x % self.cluster)
         part = self.part(team, n, granule, steady, unit)
-        own: Any = RowCursor.create(team, arrays[0].shape[0], self.kinds).row if arrays else None
+        own: Any = RowCursor.create(team, arrays[0].shape[0], self.kinds, self.abreast).row if arrays else None
         if steady:
             part.turn_to(arrays[0][min(own, arrays[0].shape[0] - 1), None])
 
