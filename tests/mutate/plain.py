@@ -123,6 +123,14 @@ def counted() -> None:
         kernel[2, sort.DIGITS](places(500, below=1000).astype(np.int32), np.zeros(2 * sort.DIGITS, np.int32))
 
 
+def sorted_block() -> None:
+    """Keys that one block sorts by two digits."""
+    with instead(sort, THREADS=256):
+        kernel = sort.sorting.__wrapped__(cl.i32, None, cl.i64, (0, 8), False, 2)
+        keys = places(500, below=1000).astype(np.int32)
+        kernel[1, 256](keys, None, np.empty_like(keys), np.empty(500, np.int64))
+
+
 def copied_rows() -> None:
     """Rows that TMA cannot read, copied to where it can."""
     pitch.copy_rows((halves(1, 40, 201)[:, :, :199], halves(1, 40, 208)[:, :, :199]))
@@ -172,7 +180,9 @@ PLAIN: dict[str, Plain] = {
     "rows_histogram": Plain(lambda: histogram.histogram(places(2100, below=40), 40)),
     "rows_embedding": Plain(lambda: embedding.embedding(numbers(40, 64), places(12, below=40))),
     "rows_sort_counts": Plain(counted),
-    "rows_embedding_backward": Plain(lambda: embedding.embedding_backward(numbers(12, 64), places(12, below=4), 4), 5),
+    "rows_sort_block": Plain(sorted_block),
+    "rows_embedding_backward": Plain(lambda: embedding.embedding_backward(numbers(12, 64), places(12, below=4), 4), 2),
+    "rows_embedding_join": Plain(lambda: embedding.embedding_backward(numbers(70, 8), places(70, below=2), 2), 3),
     "rows_rope": Plain(lambda: rope.rope(numbers(2, 6, 4, 64), numbers(2, 6, 2, 64), numbers(6, 32), numbers(6, 32))),
     "rows_rope_tables": Plain(lambda: rope_tables.rope_tables(np.arange(12), numbers(32), "f32")),
     "rows_append": Plain(appended),
