@@ -88,6 +88,7 @@ bench-rows: $(INSTALLED)
 	mkdir -p build/bench-rows
 	$(PY) tests/bench/rows.py --compile --json build/bench-rows/rows.json --pictures build/bench-rows
 	$(PY) tests/bench/rows_whole.py
+	$(PY) tests/bench/rows_ranges.py
 
 bench-gemm: $(INSTALLED)
 	@$(PY) -m tests.bench.needs torch
