@@ -17,10 +17,11 @@ A function that is made within what is traced has no cells that could be read: i
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -28,12 +29,15 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.torch_version import TorchVersion
 
 from cutelite.dispatch import fingerprint
 from cutelite.interop.torch import traced
 from cutelite.lang.tables import copied, globals_of, held_by, key_of, replaced
 from cutelite_rt import ArgumentError
 
+GUARDS_DICTS = TorchVersion(torch.__version__) >= (2, 13)
+"""Whether torch guards the identity of a dict."""
 Path = tuple[tuple[str, Any], ...]
 """How something that a function holds is reached from it: step by step, what is read and which of these."""
 
@@ -88,11 +92,17 @@ def _has_cells(x: FunctionType, taken: int) -> bool:
     code = x.__code__
     try:
         if code.co_freevars:
-            return (getattr(x, "__closure__", None) or ()) != ()
+            return (getattr(x, "__closure__", None) or ()) != () and _is_one(x, x)
         bare = code.co_argcount + code.co_kwonlyargcount <= taken and _holds_nothing(x)
-        return bare or isinstance(x.__globals__, dict)
+        return bare or (isinstance(x.__globals__, dict) and _is_one(x, x))
     except AttributeError:
         return False
+
+
+@torch.compiler.assume_constant_result
+def _is_one(function: FunctionType, again: FunctionType) -> bool:
+    """Tell, of a function given twice, whether it was made outside of what is traced: else torch makes it twice."""
+    return function is again
 
 
 @torch.compiler.assume_constant_result
@@ -117,7 +127,7 @@ def _kind_of(x: Any) -> str:
     if isinstance(x, Enum | torch.dtype | torch.device | type | ModuleType | BuiltinFunctionType):
         return "constant"
     apart = isinstance(x, MethodType) or hasattr(x, "__len__") or hasattr(x, "__array_interface__")
-    return "" if apart and type(x) is not dict else "object"
+    return "" if apart and not (GUARDS_DICTS and type(x) is dict) else "object"
 
 
 @torch.compiler.assume_constant_result
@@ -156,11 +166,11 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
         return "partial", _form(x.func, tensors), tuple(_form(each, tensors) for each in x.args), named
     if type(x) in (tuple, list):
         return "tuple" if type(x) is tuple else "list", tuple(_form(each, tensors) for each in x)
-    if hasattr(type(x), "__dataclass_fields__"):
-        return "record", type(x), tuple(_form(getattr(x, name), tensors) for name in _fields(type(x)))
+    names = _fields(type(x))
+    if names is not None:
+        return "record", type(x), tuple(_form(getattr(x, name), tensors) for name in names)
     if isinstance(x, MethodType):
-        id(x.__self__)  # is guarded
-        return "method", _form(x.__func__, tensors), _keep_owner(x.__self__)
+        return "method", _form(x.__func__, tensors), _keep_owner(id(x.__self__))  # is guarded
     if isinstance(x, FunctionType):
         number, paths = _keep(x)
         for kind, path in paths:
@@ -176,8 +186,9 @@ def _form(x: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
 
 
 @torch.compiler.assume_constant_result
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """Return the names of a dataclass's fields; None for other types."""
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else None
 
 
 def _guarded(x: Any) -> tuple[Any, ...]:
@@ -212,8 +223,9 @@ def _reached(x: Any, path: Path) -> Any:
 
 
 @torch.compiler.assume_constant_result
-def _keep_owner(x: Any) -> int:
-    """Keep the object that a method is bound to. Return its number."""
+def _keep_owner(place: int) -> int:
+    """Keep the object that a method is bound to, given by its `id`: objects are no constants. Return its number."""
+    x = ctypes.cast(place, ctypes.py_object).value
     with _lock:
         number = _known.setdefault(fingerprint.Same(x), len(_kept))
         if number == len(_kept):

@@ -139,6 +139,6 @@ def planned_alone(*changed: str) -> Callable[[F], F]:
 
     def decorated(function: F) -> F:
         made = changing(*changed)(planned(function)) if changed else planned(function)
-        return untraced(underived()(takes_jax()(made)))
+        return untraced(underived()(takes_jax(changed=changed)(made)))
 
     return decorated

@@ -121,6 +121,8 @@ WRITING = {
     "adamw": r"parameters\[0\]", "gemm_pointers": "out", "cross_entropy_gradient": "out",
 }  # fmt: skip
 """Functions that write to an argument: JAX's arrays are never written."""
+APART = 0.0 if jax.default_backend() == "cpu" else 1e-2
+"""How far results may be from NumPy's, by their norm: those of a GPU are rounded otherwise than the simulator's."""
 LEFT = "grouped.padded", "attention_varlen"
 """Rows of their results belong to nobody, and are not written."""
 
@@ -147,4 +149,5 @@ def test_every_function_gives_arrays_of_jax_for_those(name: str) -> None:
         for mine, right in pairs:
             assert isinstance(mine, jax.Array)
             assert mine.shape == right.shape
-            assert name in LEFT or np.array_equal(np.asarray(mine, np.float64), np.asarray(right, np.float64))
+            mine, right = np.asarray(mine, np.float64), np.asarray(right, np.float64)
+            assert name in LEFT or np.linalg.norm(mine - right) <= APART * np.linalg.norm(right)
