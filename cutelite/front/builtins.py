@@ -290,13 +290,19 @@ def _not(frame: Frame, x: Any) -> Any:
 # Functions of Python's `operator` are the operators, also where the user's classes define these.
 
 
-def _operators(apply: Callable[..., Any], functions: dict[str, Callable[..., Any]]) -> None:
-    for symbol, function in functions.items():
-        special(function)(lambda frame, *operands, symbol=symbol: apply(frame, symbol, *operands))
+def _of_two(apply: Callable[..., Any], symbol: str) -> Callable[..., Any]:
+    return lambda frame, a, b, /: apply(frame, symbol, a, b)
 
 
-for _apply, _functions in (unary, UNARY), (binary, BINARY), (in_place, IN_PLACE), (compare, COMPARE):
-    _operators(_apply, _functions)
+def _of_one(symbol: str) -> Callable[..., Any]:
+    return lambda frame, a, /: unary(frame, symbol, a)
+
+
+for _symbol, _function in UNARY.items():
+    special(_function)(_of_one(_symbol))
+for _apply, _functions in (binary, BINARY), (in_place, IN_PLACE), (compare, COMPARE):
+    for _symbol, _function in _functions.items():
+        special(_function)(_of_two(_apply, _symbol))
 special(operator.contains)(contains)
 special(operator.getitem)(subscript)
 

@@ -181,12 +181,10 @@ def _has_own_new(x: Any) -> bool:
 
 
 def _made(frame: Frame, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Return a new object of a class whose `__new__` is inlined, and its `__init__` too."""
+    """Return a new object of a class whose `__new__` is inlined; its `__init__` is called as any function."""
     made = call_python(frame, cls.__new__, [cls, *args], kwargs)
-    if isinstance(made, cls):
-        init = type(made).__init__
-        if is_inlined(init):
-            call_python(frame, init, [made, *args], kwargs)
+    if isinstance(made, cls) and (init := type(made).__init__) is not object.__init__:  # which takes no arguments
+        call(frame, init, [made, *args], kwargs)
     return made
 
 
@@ -604,11 +602,11 @@ def _owner(function: Any, args: list[Any]) -> Any:
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         owner = args[0]
     kind: Any = type(owner)
-    return owner if owner is not None and _may_change(kind) and hasattr(function, "__name__") else None
+    return owner if owner is not None and may_change(kind) and hasattr(function, "__name__") else None
 
 
 @functools.lru_cache(maxsize=1024)
-def _may_change(kind: Any) -> bool:
+def may_change(kind: Any) -> bool:
     """Tell whether methods of Python's may change an object of this class."""
     return issubclass(kind, (*CONTAINERS, MutableSequence, MutableMapping, MutableSet)) or _draws(kind)
 
@@ -671,13 +669,15 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     """Return the result of a native function: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
-    maker = function.__self__ if getattr(function, "__name__", "") == "__new__" else function
+    maker = getattr(function, "__self__", None) if getattr(function, "__name__", "") == "__new__" else function
     if isinstance(maker, type) and maker in type(result).__mro__ and not tree.is_container(type(result)):
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)
     copied = owner is not None and function.__name__ in COPIES
-    is_new = copied or of_text or isinstance(function, type) or function is sorted
-    kind: Any = type(result)
-    if _draws(kind):
-        return frame.evaluation.mutables.made(result, frame.share)
+    spawned = owner is not None and function.__name__ == "spawn"  # generators of NumPy, in a list
+    is_new = copied or of_text or isinstance(function, type) or function is sorted or spawned
+    for each in result if spawned else (result,):
+        kind: Any = type(each)
+        if _draws(kind):
+            frame.evaluation.mutables.made(each, frame.share)
     return frame.made(result) if is_new else result

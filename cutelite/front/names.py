@@ -207,12 +207,13 @@ def _kept(frame: Frame, getter: FunctionType, obj: Any, name: str) -> Any:
     Of any other object it is a plain property, since its result may depend on the place in the kernel.
     """
     mutables = frame.evaluation.mutables
-    if mutables.is_made(obj) and name in obj.__dict__:
-        return obj.__dict__[name]
+    held = getattr(obj, "__dict__", None) if mutables.is_made(obj) else None  # there is none of a class with slots
+    if held is not None and name in held:
+        return held[name]
     value = calls.call_python(frame, getter, [obj], {})
-    if mutables.is_made(obj, frame.share):
+    if held is not None and mutables.is_made(obj, frame.share):
         mutables.changing(obj, frame.share, f"keeping `.{name}`")
-        obj.__dict__[name] = value
+        held[name] = value
     return value
 
 

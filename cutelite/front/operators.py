@@ -19,7 +19,6 @@ from cutelite.front import calls, tree, unready
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range
-from cutelite.front.mutation import CONTAINERS
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Scalar as DType
@@ -116,8 +115,9 @@ def _binary(frame: Frame, state: State, instr: Instr) -> None:
 
 def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     """Return what ``a symbol= b`` assigns to `a`."""
-    own = overloads(type(a)).get(f"i{_dunder(symbol)}")
-    if own is None and isinstance(a, CONTAINERS):
+    kind, name = type(a), f"i{_dunder(symbol)}"
+    own = overloads(kind).get(name)
+    if own is None and hasattr(kind, f"__{name}__") and calls.may_change(kind):
         frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")
         return frame.native(IN_PLACE[symbol], a, b)
     result = NotImplemented if own is None else calls.call(frame, own, [a, b], {})

@@ -11,8 +11,9 @@ import heapq
 import math
 import operator
 import random
-from collections import Counter, OrderedDict, UserList, defaultdict, deque
+from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, reduce, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
@@ -675,6 +676,11 @@ class Elsewhere:
         raise ValueError
 
 
+class Beginning(list):
+    def __new__(cls, *items):
+        return super().__new__(cls)
+
+
 class Odd:
     def __init__(self, x):
         self.x = x
@@ -722,11 +728,34 @@ def test_functions_of_pythons_operator_are_the_operators():
 
 def test_a_class_may_make_its_objects_itself():
     def f(a, b):
-        p, t = Pair2(a, b), Twofold(a, w=b)
+        p, t, xs = Pair2(a, b), Twofold(a, w=b), Beginning((a, b))
         t.kind += 5
-        return p[0], p[1], isinstance(p, Pair2), t.v, t.kind, Elsewhere(a)
+        xs.append(b)
+        third = Fraction.__new__(Fraction, 2, 6)
+        return p[0], p[1], isinstance(p, Pair2), t.v, t.kind, Elsewhere(a), list(xs), third.denominator
 
     same(f, *pairs(-1, 1, 2))
+
+
+def test_operators_change_containers_of_the_library_in_place():
+    def f(a, b):
+        numbers, listed, pairs = array_of_python.array("i", [1]), UserList([a]), UserDict({1: a})
+        others = numbers, listed, pairs
+        numbers += array_of_python.array("i", [2])
+        listed += [b]
+        listed.append(a)
+        pairs |= {2: b}
+        return list(numbers), list(listed), others[0] is numbers, len(others[1]), pairs[2], len(others[2])
+
+    same(f, *pairs(-1, 2))
+
+
+def test_generators_that_a_generator_makes():
+    def f(a):
+        first, second = np.random.default_rng(3).spawn(2)
+        return a + int(first.integers(99)), int(second.integers(99))
+
+    same(f, *singles())
 
 
 def test_a_cached_property_is_kept_by_its_object():
