@@ -298,8 +298,8 @@ def _of_one(symbol: str) -> Callable[..., Any]:
     return lambda frame, a, /: unary(frame, symbol, a)
 
 
-for _symbol, _function in UNARY.items():
-    special(_function)(_of_one(_symbol))
+for _symbol, _single in UNARY.items():
+    special(_single)(_of_one(_symbol))
 for _apply, _functions in (binary, BINARY), (in_place, IN_PLACE), (compare, COMPARE):
     for _symbol, _function in _functions.items():
         special(_function)(_of_two(_apply, _symbol))

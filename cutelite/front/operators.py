@@ -115,7 +115,8 @@ def _binary(frame: Frame, state: State, instr: Instr) -> None:
 
 def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     """Return what ``a symbol= b`` assigns to `a`."""
-    kind, name = type(a), f"i{_dunder(symbol)}"
+    kind: Any = type(a)
+    name = f"i{_dunder(symbol)}"
     own = overloads(kind).get(name)
     if own is None and hasattr(kind, f"__{name}__") and calls.may_change(kind):
         frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")

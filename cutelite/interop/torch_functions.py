@@ -94,7 +94,7 @@ def _has_cells(x: FunctionType, taken: int) -> bool:
         if code.co_freevars:
             return (getattr(x, "__closure__", None) or ()) != () and _is_one(x, x)
         bare = code.co_argcount + code.co_kwonlyargcount <= taken and _holds_nothing(x)
-        return bare or (isinstance(x.__globals__, dict) and _is_one(x, x))
+        return bare or bool(isinstance(x.__globals__, dict) and _is_one(x, x))
     except AttributeError:
         return False
 

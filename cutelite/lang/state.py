@@ -63,7 +63,7 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
     elif isinstance(x, FunctionType | MethodType | partial):
         yield from _of_function(x, seen)
     elif holds_literal(x):
-        yield kind, (0 if x.is_inference() else x._version, id(x)) if is_tensor(kind) else str(x)
+        yield kind, _version(x) if is_tensor(kind) else str(x)
     elif isinstance(x, ModuleType) or hasattr(kind, "__dlpack__") or (id(x), names) in seen:
         return
     else:
@@ -72,6 +72,13 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
             for item in (*x, *x.values()) if isinstance(x, dict) else tuple(x):
                 yield from _of(item, names, seen)
         yield from _of_attributes(x, names | {"__call__"}, seen)
+
+
+def _version(x: Any) -> Any:
+    """Return what another number in a tensor of torch changes. An inference tensor has no version: its number does."""
+    if x.is_inference():
+        return x.item() if x.is_cpu else id(x)  # a GPU cannot be asked while its launches are captured
+    return x._version, id(x)
 
 
 def _of_attributes(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,11 @@ def test_a_number_in_a_tensor_of_a_module_may_change() -> None:
         SCALE.fill_(value)
         assert torch.equal(elementwise(by_scale, (a,))[0], a * value)
         assert torch.equal(gemm(a, b, activation=by_scale), gemm(a, b, alpha=value))
+    with torch.inference_mode():  # its tensors have no versions
+        held = SimpleNamespace(scale=torch.tensor(1.0))
+        for value in 2.0, 4.0:
+            held.scale.fill_(value)
+            assert torch.equal(elementwise(lambda x: x * held.scale, (a,))[0], a * value)
 
 
 def test_a_captured_tensor_that_needs_a_gradient() -> None:
