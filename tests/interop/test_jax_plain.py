@@ -110,6 +110,12 @@ def test_gradients_go_through_results_that_have_them() -> None:
         np.testing.assert_allclose(mine, other, rtol=2e-4, atol=2e-5)
 
 
+def test_places_of_bytes_have_a_gradient() -> None:
+    places = TARGET % 7
+    right = embedding_backward(X, places, 7)
+    np.testing.assert_allclose(embedding_backward(jnp.asarray(X), jnp.asarray(places, jnp.uint8), 7), right, rtol=1e-6)
+
+
 def test_calls_in_batches() -> None:
     for function in (softmax, cumsum, lambda x: rms_norm(x).y, lambda x: transposed(x, "f32")):
         for mine, x in zip(jax.vmap(function)(jnp.stack([X, Y])), (X, Y), strict=True):

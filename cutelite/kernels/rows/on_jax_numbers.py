@@ -29,8 +29,12 @@ from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, check_whole, like,
 def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
     """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
     check_whole("places", tables.embedding, {"padding": padding}, table=table, places=places)
-    narrow = places.dtype not in (jnp.int32, jnp.int64)
-    return _embedding(table, places.astype(jnp.int32) if narrow else places, padding)
+    return _embedding(table, of_32_bits(places), padding)
+
+
+def of_32_bits(places: Any) -> Any:
+    """Return places, those of widths that kernels do not take as int32."""
+    return places if places.dtype in (jnp.int32, jnp.int64) else places.astype(jnp.int32)
 
 
 @derived(2)
@@ -52,7 +56,8 @@ def table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
     """Return the gradient of a table, as `embedding_backward` does."""
     out = jax.ShapeDtypeStruct((words, dy.shape[-1]), dy.dtype)
     options = {"words": words, "padding": padding}
-    return host_call(copied(tables.embedding_backward), out, vmap_method=IN_ORDER, **options)(dy, places)
+    run = host_call(copied(tables.embedding_backward), out, vmap_method=IN_ORDER, **options)
+    return run(dy, of_32_bits(places))
 
 
 _embedding.defvjp(_keep_embedding, _differentiate_embedding)
