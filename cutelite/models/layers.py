@@ -34,9 +34,10 @@ class Embedding:
         """Return the rows that `input` names."""
         if wrapped(self.weight):
             return super().forward(input)  # type: ignore[misc]
-        if self.weight.dtype in KINDS and needs_gradient(self.weight):
-            return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
-        if input.dtype == torch.int64 and 0 < input.numel() <= FEW:
+        if needs_gradient(self.weight):
+            if self.weight.dtype in KINDS:
+                return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
+        elif not torch.compiler.is_compiling() and input.dtype == torch.int64 and 0 < input.numel() <= FEW:
             wide = self.weight.shape[1]
             return self.weight.gather(0, input.reshape(-1, 1).expand(-1, wide)).view(*input.shape, wide)
         return super().forward(input)  # type: ignore[misc]

@@ -726,6 +726,25 @@ def test_few_rows_of_an_embedding(dtype: Any) -> None:
             model(torch.tensor([wrong]))
 
 
+def test_an_embedding_without_a_kernel_gives_its_padding_no_gradient() -> None:
+    layer = torch.nn.Embedding(7, 16, padding_idx=0, dtype=torch.float64)
+    model, few = torch.nn.Sequential(copy.deepcopy(layer)), torch.tensor([[0, 3, 0, 2]])
+    accelerate(model)
+    for each in layer, model:
+        each(few).sum().backward()
+    assert torch.equal(model[0].weight.grad, layer.weight.grad)
+
+
+def test_an_embedding_is_exported_for_any_number_of_rows() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(7, 16)).requires_grad_(False)
+    accelerate(model)
+    shapes = ({1: torch.export.Dim("length", max=64)},)
+    made = torch.export.export(model, (torch.zeros(1, 4, dtype=torch.int64),), dynamic_shapes=shapes).module()
+    for length in 3, 40:
+        places = torch.arange(length).view(1, -1) % 7
+        assert torch.equal(made(places), model(places))
+
+
 class Narrow(torch.Tensor):  # type: ignore[misc]
     """A weight of 8 bits that says it is bf16, as quantised ones do: `linear` is all it knows."""
 
