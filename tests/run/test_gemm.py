@@ -346,6 +346,10 @@ TOGETHER = [
 ]
 
 
+def test_pieces_of_256_bytes_leave_by_two_copies() -> None:
+    compare((136, 136, 72), config=Config((128, 128), True, (1, 1), stages=4, piece=128, buffers=1))
+
+
 @pytest.mark.parametrize("number", range(len(TOGETHER)), ids=lambda number: str(TOGETHER[number]))
 def test_blocks_of_a_cluster_share_the_k_of_a_tile(number: int) -> None:
     """Each as it comes, and one after the other with more to do."""

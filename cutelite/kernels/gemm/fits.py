@@ -174,13 +174,16 @@ def made_for(config: Config, problem: Problem) -> bool:
 
 
 def has_room(config: Config, problem: Problem) -> bool:
-    """Tell whether nothing spills, and shared memory holds everything."""
+    """Tell whether nothing spills, a piece leaves by one copy, and shared memory holds everything."""
     config, problem = settled(config, problem), problem.swapped if config.swapped else problem
     sums, finish = sums_of_thread(config), problem.finish
     if problem.direct and config.splits == 1 and not config.swapped and sums > 192:
         return False  # for what stores and loads elements there are no registers left
     if finish is not None and not problem.groups and finish.columns > 64 and sums > 128:
         return False  # registers hold a tile's sums, or a wide piece's with what belongs to them
+    whole = problem.turned or finish is not None or config.together > 1 or config.own[1] % 64 > 0
+    if not whole and wide(config, problem) * (4 if config.splits > 1 else problem.d.bytes) > 128:
+        return False  # the model knows pieces that leave by one copy
     return held(config, problem) < SHARED
 
 
@@ -264,11 +267,6 @@ def stores(config: Config, problem: Problem) -> str:
     """Say why pieces of the tile's results cannot leave: whole patterns of a swizzle, or rows of 16 bytes."""
     piece, each = wide(config, problem), config.own[1]
     out = 4 if config.splits > 1 else problem.d.bytes
-    whole = problem.turned or problem.finish is not None or config.together > 1 or each % 64 > 0
-    if (
-        problem.columns(each) % piece
-        or (piece % 8 if problem.turned else piece * out % 16)
-        or not (whole or piece * out <= 128)
-    ):
-        return f"pieces of {piece} columns do not divide a warpgroup's tile, or fill no multiple of 16 bytes up to 128"
+    if problem.columns(each) % piece or (piece % 8 if problem.turned else piece * out % 16):
+        return f"pieces of {piece} columns do not divide a warpgroup's tile, or fill no multiple of 16 bytes"
     return ""
