@@ -186,3 +186,14 @@ def test_places_outside_of_the_table() -> None:
         embedding(table, places.astype(np.float32))
     with pytest.raises(cl.ArgumentError, match="cannot be sorted"):
         sort(np.zeros((2, 2), np.float32))
+
+
+def test_more_rows_than_numbers_of_32_bits() -> None:
+    tall = np.lib.stride_tricks.as_strided(np.zeros(1, np.float16), (2**31, 1), (0, 2))
+    places = np.broadcast_to(np.int32(0), (2**31,))
+    calls: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
+        (reduced, (tall, "sum", 1)), (cumsum, (tall,)), (embedding, (np.zeros((2, 4), np.float32), places))
+    )  # fmt: skip
+    for function, given in calls:
+        with pytest.raises(cl.ArgumentError, match="2147483648 rows"):
+            function(*given)

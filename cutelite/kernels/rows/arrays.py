@@ -33,6 +33,15 @@ SHORT = 256  # elements of a row below which unaligned rows are accessed by narr
 RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
+MOST_ROWS = 2**31 - 1
+
+
+def countable(name: str, rows: int) -> None:
+    """Check that rows, or parts of them, have numbers of 32 bits. Errors: `cl.ArgumentError`."""
+    if rows > MOST_ROWS:
+        raise cl.ArgumentError(f"{name} has {rows} rows or parts of rows, but at most {MOST_ROWS} are numbered")
+
+
 def derived(*operands: Any, out: Any = None) -> Any:
     """Return the operators of rows for a call that goes to one: torch's (`wants_operator`), or JAX's; else None.
 

@@ -13,7 +13,7 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty, zeros
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, derived, flat
+from cutelite.kernels.rows.arrays import Rows, countable, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.sort import sort
 
@@ -160,6 +160,7 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     if len(table.shape) != 2 or (m and not table.shape[0]):
         raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n), with words for places")
     as_number("padding", padding, whole=True, most=max(table.shape[0] - 1, -1))
+    countable("places", m)
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)
@@ -187,6 +188,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     padding = as_number("padding", padding, whole=True, most=max(words - 1, -1))
     if tuple(dy.shape[:-1]) != tuple(places.shape):
         raise cl.ArgumentError(f"dy is {tuple(dy.shape)}, for places of {tuple(places.shape)}: a row for each")
+    countable("places", m)
     out = zeros(dy, (words, rows.n), rows.dtype.name)
     if m * rows.n * words:
         made, numbers = Rows(out, "out", most=None), empty(dy, (m,), "i32")

@@ -13,7 +13,7 @@ from cutelite import Tensor, f32
 from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, derived
+from cutelite.kernels.rows.arrays import Rows, countable, derived
 from cutelite.kernels.rows.keys import number, ordered
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.target.targets import WARP
@@ -131,6 +131,8 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     rows = Rows(x if x.shape else x.reshape((1,)), "x", most=None)
     if mode is None:
         rows = Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)
+    if mode not in (None, 0):
+        countable("x", rows.m)
     count = rows.m if mode == 0 else rows.n
     kept = rows.n if mode == 0 else rows.m
     (out,) = results(out, {"result": (() if mode is None else (kept,), rows.dtype.name)}, x=x)

@@ -14,7 +14,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import zeros
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
+from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, countable, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
 from cutelite.target.targets import WARP
 
@@ -107,12 +107,13 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
 def apply(x: Any, out: Any) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
-    y = result_like(x, out)
-    results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
-    results.over("out", x=None if out is None else rows)
     block = threads_of(rows.dtype)
     threads = min(block, 1 << (-(-rows.n // EACH) - 1).bit_length())
     tiles = -(-rows.n // (threads * EACH))
+    countable("x", rows.m * tiles)
+    y = result_like(x, out)
+    results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
+    results.over("out", x=None if out is None else rows)
     if rows.m * tiles:
         states = zeros(x, (rows.m * tiles + 1,), "i64") if tiles > 1 else None
         build(rows.dtype, rows.vector, results.vector, threads)[-(-rows.m * tiles * threads // block), block](
