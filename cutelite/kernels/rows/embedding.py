@@ -14,7 +14,7 @@ from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, 
 from cutelite.kernels.arrays import code_of, empty, zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, countable, derived, flat
-from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.kernels.rows.plan import ACCESS, pitches, sharing
 from cutelite.kernels.rows.sort import sort
 
 M, N, V, S = cl.dims("M N V S")  # rows to gather, columns, rows of the table, sums of parts
@@ -23,15 +23,9 @@ PART = 32  # neighbours of which one block adds up those of a number
 MOST_WORDS = 2**31 - 1
 
 
-def threads_of(n: int, bytes: int) -> int:
-    """Return how many threads of a block share a row of so many elements: a power of two."""
-    return min(THREADS, 1 << (-(-n * bytes // ACCESS) - 1).bit_length())
-
-
-def blocks(count: int, n: int, bytes: int) -> int:
-    """Return how many blocks have `count` rows, each by as many threads as `threads_of` says."""
-    threads = threads_of(n, bytes)
-    return -(-count * -(-n * bytes // (threads * ACCESS)) * threads // THREADS)
+def blocks(count: int, n: int, wide: int, threads: int) -> int:
+    """Return how many blocks have `count` rows of `n` elements, each by `threads` threads with `wide` at a time."""
+    return -(-count * -(-n // (threads * wide)) * threads // THREADS)
 
 
 def place(n: Any, dtype: Any, threads: int) -> tuple[Any, Any]:
@@ -163,10 +157,10 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     countable("places", m)
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
-        made = Rows(out, "out", most=None)
-        vector, threads = math.gcd(rows.vector, made.vector), threads_of(rows.n, rows.dtype.bytes)
-        kernel = gathering(rows.dtype, kind(places), vector, threads)
-        kernel[blocks(-(-m // ROWS), rows.n, rows.dtype.bytes), THREADS](rows.matrix, flat(places, m), made.matrix)
+        made, wide = Rows(out, "out", most=None), ACCESS // rows.dtype.bytes
+        threads = sharing(rows.n, wide, THREADS)
+        kernel = gathering(rows.dtype, kind(places), math.gcd(rows.vector, made.vector), threads)
+        kernel[blocks(-(-m // ROWS), rows.n, wide, threads), THREADS](rows.matrix, flat(places, m), made.matrix)
     return out
 
 
@@ -194,13 +188,14 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
         made, numbers = Rows(out, "out", most=None), empty(dy, (m,), "i32")
         numbering(kind(places))[-(-m // THREADS), THREADS](flat(places, m), numbers, words, padding)
         numbers, order = sort(numbers)
-        threads, several = threads_of(rows.n, rows.dtype.bytes), -(-m // PART)
+        wide, several = ACCESS // rows.dtype.bytes, -(-m // PART)
+        threads = sharing(rows.n, wide, THREADS)
         parts = empty(dy, (2 * several, rows.n), "f32")
         kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector), threads)
-        kernel[blocks(m, rows.n, rows.dtype.bytes), THREADS](rows.matrix, numbers, order, made.matrix, parts)
+        kernel[blocks(m, rows.n, wide, threads), THREADS](rows.matrix, numbers, order, made.matrix, parts)
         if several > 1:
             kernel = joining(rows.dtype, made.vector, threads)
-            kernel[blocks(several - 1, rows.n, rows.dtype.bytes), THREADS](parts, numbers, made.matrix)
+            kernel[blocks(several - 1, rows.n, wide, threads), THREADS](parts, numbers, made.matrix)
     return out
 
 

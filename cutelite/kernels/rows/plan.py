@@ -284,6 +284,11 @@ def width(bytes: int, *places: int) -> int:
     return math.gcd(ACCESS // bytes, *places)
 
 
+def sharing(n: int, each: int, most: int) -> int:
+    """Return how many threads share `n` elements, `each` a time or fewer: a power of two, at most `most`."""
+    return min(most, 1 << (-(-n // each) - 1).bit_length())
+
+
 def pitches(names: str, vector: int) -> tuple[cl.Dim, ...]:
     """Dims for the elements from one row to the next: such that every row begins where a vector of elements may."""
     return tuple(cl.Dim(name, vector, min=0) for name in names.split())

@@ -15,7 +15,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, countable, derived
 from cutelite.kernels.rows.keys import number, ordered
-from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.kernels.rows.plan import ACCESS, pitches, sharing
 from cutelite.target.targets import WARP
 
 M, N, S = cl.dims("M N S")  # rows, columns, parts
@@ -143,11 +143,6 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     elif kept:
         (by_columns if mode == 0 else by_rows)(rows, out, operation, count)
     return out
-
-
-def sharing(n: int, vector: int, most: int) -> int:
-    """Return how many threads share `n` elements in vectors: a power of two, at most `most`."""
-    return min(most, 1 << (-(-n // vector) - 1).bit_length())
 
 
 def by_rows(rows: Rows, out: Any, operation: str, count: int) -> None:

@@ -15,7 +15,7 @@ from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, countable, derived
-from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches
+from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches, sharing
 from cutelite.target.targets import WARP
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
@@ -108,7 +108,7 @@ def apply(x: Any, out: Any) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     block = threads_of(rows.dtype)
-    threads = min(block, 1 << (-(-rows.n // EACH) - 1).bit_length())
+    threads = sharing(rows.n, EACH, block)
     tiles = -(-rows.n // (threads * EACH))
     countable("x", rows.m * tiles)
     y = result_like(x, out)
