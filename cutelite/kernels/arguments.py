@@ -143,7 +143,7 @@ class Arguments:
             asked = name, kinds, modes, written, dense, rows
             strides = strides_of(array) if dense or rows or written else None
             layout = getattr(array, "layout", None)  # of torch's: a sparse tensor has the facts of a strided one
-            key = asked, type(array), array.dtype, array.shape, layout, strides, written and is_writable(array)
+            key = asked, type(array), array.dtype, array.shape, layout, strides, written and is_read_only(array)
             known = self._known.after.get(key)
         except (AttributeError, TypeError, RuntimeError):  # what is no array, extents that are symbols, nested tensors
             key = known = None
@@ -403,14 +403,18 @@ def of_operand(error: RuntimeError, given: dict[str, Any]) -> Misfit | None:
 
 
 def changing(*names: str) -> Callable[[F], F]:
-    """Declare that a function writes to the arguments of these names: torch is told."""
+    """Declare that a function writes to the arguments of these names: torch is told, and JAX's arrays are refused."""
 
     def declared(function: F) -> F:
         places = tuple(inspect.signature(function).parameters)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            found, given = function(*args, **kwargs), dict(zip(places, args, strict=False)) | kwargs
+            given = dict(zip(places, args, strict=False)) | kwargs
+            for name in names:
+                if is_jax(given.get(name)):
+                    writable(name, given[name])  # here: functions may get these lent, as arrays of others
+            found = function(*args, **kwargs)
             tell_written([given.get(name) for name in names])
             return found
 
@@ -591,14 +595,15 @@ def without_gaps(view: Any) -> tuple[int, int]:
     return (first, end) if end - first == view.nbytes else (view.pointer, view.pointer)
 
 
-def is_writable(array: Any) -> bool:
-    """Return False for a read-only array, as JAX's all are."""
-    return not is_jax(array) and bool(getattr(getattr(array, "flags", None), "writeable", True))
+def is_read_only(array: Any) -> bool:
+    return not getattr(getattr(array, "flags", None), "writeable", True)
 
 
 def writable(name: str, array: Any) -> None:
     """Check that an array is not read-only, and that its elements have places of their own. Errors: `ArrayError`."""
-    if not is_writable(array):
+    if is_jax(array):
+        raise ArrayError(f"{name} is written, and is JAX's, whose arrays never are: pass another library's")
+    if is_read_only(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
     if 0 in array.shape or not code_of(array):
         return  # strides of no elements mean nothing; a dtype that kernels do not have is refused elsewhere

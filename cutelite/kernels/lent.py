@@ -25,11 +25,10 @@ def is_jax(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
-def takes_jax(*wide: str, changed: tuple[str, ...] = ()) -> Callable[[F], F]:
+def takes_jax(*wide: str) -> Callable[[F], F]:
     """Decorator: have a function take JAX's arrays too, and then give such a one.
 
-    wide     names of arguments of whole numbers of 64 bits: JAX has 32 where it is not told otherwise
-    changed  names of arguments besides `out` that the function writes to
+    wide  names of arguments of whole numbers of 64 bits: JAX has 32 where it is not told otherwise
     """
 
     def decorated(function: F) -> F:
@@ -41,26 +40,21 @@ def takes_jax(*wide: str, changed: tuple[str, ...] = ()) -> Callable[[F], F]:
             lends = any(is_jax(x) for x in (*args, *kwargs.values()))
             if not lends:
                 return function(*args, **kwargs)
-            return on_jax(function, *args, wide=wide, changed=changed, **kwargs)
+            return on_jax(function, *args, wide=wide, **kwargs)
 
         return call  # type: ignore[return-value]
 
     return decorated
 
 
-def on_jax(
-    function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (), changed: tuple[str, ...] = (), **kwargs: Any
-) -> Any:
-    """The result of a function of arrays, as JAX's; `wide` and `changed`: as for `takes_jax`.
+def on_jax(function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (), **kwargs: Any) -> Any:
+    """The result of a function of arrays, as JAX's; `wide`: as for `takes_jax`.
 
     Errors  TypeError within `jax.jit`, for an array to write to, and on a GPU without torch and CuPy
     """
     bound = inspect.signature(function).bind(*args, **kwargs)
     if bound.arguments.get("out") is not None:
         raise rt.ArgumentError("JAX's arrays are never written to: leave out= out")
-    for name in changed:
-        if is_jax(bound.arguments.get(name)):
-            raise rt.ArgumentError(f"{name} is written, and is JAX's, whose arrays never are: give another library's")
     for name in wide:
         if is_jax(bound.arguments.get(name)):
             bound.arguments[name] = widened(lent(bound.arguments[name]))

@@ -138,7 +138,7 @@ def planned_alone(*changed: str) -> Callable[[F], F]:
     """
 
     def decorated(function: F) -> F:
-        made = changing(*changed)(planned(function)) if changed else planned(function)
-        return untraced(underived()(takes_jax(changed=changed)(made)))
+        made = takes_jax()(planned(function))
+        return untraced(underived()(changing(*changed)(made) if changed else made))
 
     return decorated

@@ -26,7 +26,7 @@ from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowEnds, RowPart, RowPartition, is_copies
 from cutelite.records import dataclass
 
-BEHIND = 3  # stages, and blocks of a cluster, from which on a row's stage is refilled behind the next row's first pass
+STAGES, BLOCKS = 3, 4  # of a cluster: from so many on, a row's stage is refilled behind the next row's first pass
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
 
 
@@ -388,7 +388,7 @@ class RowStream:
         are short, of two blocks, or none, this takes up to a twentieth longer (docs/lab/rows.md).
         """
         bulk, team = self.bulk, self.part.team
-        if bulk is None or not self.outside or self.once or bulk.stages < BEHIND or team.cluster < BEHIND:
+        if bulk is None or not self.outside or self.once or bulk.stages < STAGES or team.cluster < BLOCKS:
             return None
         first = bulk.here.row if bulk.taken is None else bulk.taken.known[0]
 

@@ -14,7 +14,12 @@ def wide(config: Config, problem: Problem) -> int:
         return next((w for w in (64, 32, 16) if w <= most and config.tile[1] // 2 % w == 0), 0)
     if problem.finish is not None:
         return problem.columns(problem.finish.columns)
-    return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
+    return config.piece or 128 // stored_bytes(config, problem)
+
+
+def stored_bytes(config: Config, problem: Problem) -> int:
+    """Return the bytes of an element of results as they are stored: sums, where blocks split K."""
+    return problem.acc.bytes if config.splits > 1 else problem.d.bytes
 
 
 def span(extent: int, bytes: int) -> int:
@@ -79,7 +84,7 @@ SHARED = 232_000
 
 def held(config: Config, problem: Problem, single: bool = False) -> int:
     """Return the bytes of shared memory of stages, pieces of results and vectors. single: pieces lie in stages."""
-    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    (bm, bn), out = config.tile, stored_bytes(config, problem)
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
     pieces = 0 if single else pieces
     biases = 2 * (bm if problem.turned else bn)
@@ -182,7 +187,7 @@ def has_room(config: Config, problem: Problem) -> bool:
     if finish is not None and not problem.groups and finish.columns > 64 and sums > 128:
         return False  # registers hold a tile's sums, or a wide piece's with what belongs to them
     whole = problem.turned or finish is not None or config.together > 1 or config.own[1] % 64 > 0
-    if not whole and wide(config, problem) * (4 if config.splits > 1 else problem.d.bytes) > 128:
+    if not whole and wide(config, problem) * stored_bytes(config, problem) > 128:
         return False  # the model knows pieces that leave by one copy
     return held(config, problem) < SHARED
 
@@ -266,7 +271,6 @@ def brings(config: Config, problem: Problem) -> str:
 def stores(config: Config, problem: Problem) -> str:
     """Say why pieces of the tile's results cannot leave: whole patterns of a swizzle, or rows of 16 bytes."""
     piece, each = wide(config, problem), config.own[1]
-    out = 4 if config.splits > 1 else problem.d.bytes
-    if problem.columns(each) % piece or (piece % 8 if problem.turned else piece * out % 16):
+    if problem.columns(each) % piece or (piece % 8 if problem.turned else piece * stored_bytes(config, problem) % 16):
         return f"pieces of {piece} columns do not divide a warpgroup's tile, or fill no multiple of 16 bytes"
     return ""
