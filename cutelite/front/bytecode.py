@@ -15,6 +15,7 @@ Generator expressions are nested functions in every version: `Bytecode.is_genexp
 
 from __future__ import annotations
 
+import itertools
 import opcode
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -377,9 +378,11 @@ class _Translation:
 
     def store_deref(self, arg: int) -> None:
         name = self.locals[arg]
-        if name in self.pycode.co_freevars and self.pycode.co_name == "<genexpr>":
+        around = itertools.takewhile(_COMPREHENSIONS.__contains__, self.pycode.co_qualname.split(".")[::-1])
+        comprehensions = list(around)  # that this code is, and that it is within
+        if name in self.pycode.co_freevars and "<genexpr>" in comprehensions:
             self.unsupported(_NAMED)
-        elif name in self.pycode.co_freevars and self.pycode.co_name not in _COMPREHENSIONS:
+        elif name in self.pycode.co_freevars and not comprehensions:
             self.unsupported(_NONLOCAL)
         else:
             self.emit("STORE_CELL", name)

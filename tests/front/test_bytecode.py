@@ -592,6 +592,21 @@ def test_nonlocal_write_is_refused_in_the_function_that_does_it() -> None:
         evaluated(uses_nonlocal, 3)
 
 
+def test_a_named_expression_is_refused_within_a_generator_expression_at_any_depth() -> None:
+    def f(xs: list[int]) -> Any:
+        last = 0
+        return sum(sum([last := last + x + y for x in xs]) for y in xs)
+
+    def g(xs: list[int]) -> Any:
+        last = 0
+        rows = [[last := last + x for x in xs] for _ in xs]
+        return rows, sum((lambda: [last for x in xs])()[0] for _ in xs)
+
+    with pytest.raises(CompileError, match="`:=` in a generator expression"):
+        evaluated(f, [1, 2])
+    assert evaluated(g, [1, 2])[0] == g([1, 2])
+
+
 def test_comprehensions_and_generator_expressions_are_no_try() -> None:
     def f(xs: list[int]) -> Any:
         return [x for x in xs], sum(x for x in xs), {x: [y for y in xs] for x in xs}
