@@ -17,12 +17,11 @@ from cutelite.kernels.attention import on_jax as attention
 from cutelite.kernels.gemm import on_jax_special as special
 from cutelite.kernels.moe import on_jax as moe
 from cutelite.kernels.moe import route
-from cutelite.kernels.rows import on_jax as rows
-from cutelite.kernels.rows import on_jax_numbers as numbers
 from cutelite.kernels.rows.cross_entropy import cross_entropy
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.sample import sample
+from cutelite.kernels.rows.softmax import softmax
 from tests.kernels.test_bad_arguments import RIGHT, only_checked, others
 
 LEFT_OUT = {"attention": ("sinks",), "decode": ("starts", "sinks")}
@@ -30,13 +29,15 @@ LEFT_OUT = {"attention": ("sinks",), "decode": ("starts", "sinks")}
 UNASKED = "masked", "read-only", "backwards", "of one place", "off by an element"
 """Arrays that JAX has not."""
 IN_JAX: dict[str, Callable[..., Any]] = {
-    "gemm": RIGHT["gemm"][0], "attention": RIGHT["attention"][0], "decode": attention.decode, "route": moe.route,
+    "decode": attention.decode, "route": moe.route,
     "experts": moe.experts, "grouped.gemm": special.grouped, "grouped.padded": special.padded,
     "grouped.along_k": special.along_k, "fp8_block.gemm": special.scaled_blocks, "mixed.gemm": special.narrow,
-    "rms_norm": rows.rms_norm, "layer_norm": rows.layer_norm, "cross_entropy": rows.cross_entropy,
-    "gated": rows.gated, "rope": rows.rope, "embedding": numbers.embedding, "top_k": numbers.top_k,
-    "quantise": numbers.quantise, "argmax": numbers.argmax, "sort": numbers.sort, "sample": numbers.sample,
-    "histogram": numbers.histogram, "cumsum": numbers.cumsum, "reduced": numbers.reduced,
+} | {
+    name: RIGHT[name][0]
+    for name in (
+        "gemm", "attention", "rms_norm", "layer_norm", "cross_entropy", "gated", "rope", "embedding", "top_k",
+        "quantise", "argmax", "sort", "sample", "histogram", "cumsum", "reduced",
+    )
 }  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def test_traced_arrays_are_refused_where_others_are(name: str) -> None:
 
 def test_arrays_may_be_larger_than_the_hosts_memory() -> None:
     large = jax.ShapeDtypeStruct((1 << 40, 128), np.float32)
-    assert jax.eval_shape(rows.softmax, large).shape == large.shape
+    assert jax.eval_shape(softmax, large).shape == large.shape
 
 
 NUMBERS: dict[str, Callable[[Any], Any]] = {

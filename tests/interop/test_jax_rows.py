@@ -15,13 +15,22 @@ import cutelite as cl
 from cutelite.kernels.attention import attention
 from cutelite.kernels.attention.on_jax import decode
 from cutelite.kernels.gemm import gemm
-from cutelite.kernels.rows import on_jax as rows
-from cutelite.kernels.rows import on_jax_numbers as numbers
-from cutelite.kernels.rows import reduce, sample, scan, select, sort
 from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.embedding import embedding
+from cutelite.kernels.rows.gates import activated, gated
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
-from cutelite.kernels.rows.softmax import softmax
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.quantise import quantise
+from cutelite.kernels.rows.reduce import OPERATIONS, reduced
+from cutelite.kernels.rows.rope import rope
+from cutelite.kernels.rows.sample import sample
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax, top_k
+from cutelite.kernels.rows.softmax import log_softmax, softmax
+from cutelite.kernels.rows.sort import sort
 
 
 def random(*shape: int, seed: int = 0) -> Any:
@@ -48,33 +57,33 @@ def normed(x: Any, w: Any, b: Any, center: bool, eps: float) -> Any:
 
 def test_softmax() -> None:
     x = random(2, 3, 40)
-    alike(rows.softmax, jax.nn.softmax, x)
-    alike(lambda x: rows.softmax(x, log=True), jax.nn.log_softmax, x)
-    np.testing.assert_allclose(jax.vmap(rows.softmax)(x), jax.nn.softmax(x), rtol=1e-5)
+    alike(softmax, jax.nn.softmax, x)
+    alike(log_softmax, jax.nn.log_softmax, x)
+    np.testing.assert_allclose(jax.vmap(softmax)(x), jax.nn.softmax(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(4, 0), (0, 5), (0, 0)], ids=str)
 def test_rows_of_no_elements_and_no_rows(shape: tuple[int, int]) -> None:
     x, w, target = jnp.zeros(shape), jnp.ones(shape[1]), jnp.full(shape[0], -100)
-    alike(rows.softmax, jax.nn.softmax, x)
-    alike(lambda x, w: rows.rms_norm(x, w), lambda x, w: normed(x, w, 0, False, 1e-6), x, w)
-    alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, w)
-    alike(lambda x: rows.gated(x, x), lambda x: jax.nn.silu(x) * x, x)
-    alike(lambda x: rows.cross_entropy(x, target), lambda x: 0 * x.sum(-1), x)
-    alike(numbers.cumsum, lambda x: jnp.cumsum(x, -1), x)
-    alike(lambda x: numbers.reduced(x, mode=1), lambda x: x.sum(1), x)
-    alike(lambda x: numbers.sort(x.reshape(-1))[0], lambda x: x.reshape(-1), x)
-    assert not numbers.histogram(x, 3).any()
-    assert numbers.top_k(x, 0)[0].shape == (shape[0], 0)
-    assert numbers.quantise(x)[1].shape == (shape[0], 1)
+    alike(softmax, jax.nn.softmax, x)
+    alike(lambda x, w: rms_norm(x, w).y, lambda x, w: normed(x, w, 0, False, 1e-6), x, w)
+    alike(lambda x, w, b: layer_norm(x, w, b).y, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, w)
+    alike(lambda x: gated(x, x), lambda x: jax.nn.silu(x) * x, x)
+    alike(lambda x: cross_entropy(x, target).loss, lambda x: 0 * x.sum(-1), x)
+    alike(cumsum, lambda x: jnp.cumsum(x, -1), x)
+    alike(lambda x: reduced(x, mode=1), lambda x: x.sum(1), x)
+    alike(lambda x: sort(x.reshape(-1))[0], lambda x: x.reshape(-1), x)
+    assert not histogram(x, 3).any()
+    assert top_k(x, 0)[0].shape == (shape[0], 0)
+    assert quantise(x)[1].shape == (shape[0], 1)
 
 
 def test_norms() -> None:
     x, r, w, b = random(3, 64), random(3, 64, seed=1), random(64, seed=2), random(64, seed=3)
-    alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, b)
-    alike(rows.rms_norm, lambda x: normed(x, 1, 0, False, 1e-6), x)
+    alike(lambda x, w, b: layer_norm(x, w, b).y, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, b)
+    alike(lambda x: rms_norm(x).y, lambda x: normed(x, 1, 0, False, 1e-6), x)
     alike(
-        lambda x, w, r: rows.rms_norm(x, w, residual=r, offset=1.0),
+        lambda x, w, r: rms_norm(x, w, residual=r, offset=1.0)[:2],
         lambda x, w, r: (normed(x + r, 1 + w, 0, False, 1e-6), x + r),
         *(x, w, r),
     )
@@ -87,19 +96,19 @@ def test_cross_entropy() -> None:
         picked = jnp.take_along_axis(jax.nn.log_softmax(x), jnp.maximum(target, 0)[:, None], 1)[:, 0]
         return jnp.where(target >= 0, -picked, 0)
 
-    alike(lambda x: rows.cross_entropy(x, target), theirs, x)
+    alike(lambda x: cross_entropy(x, target).loss, theirs, x)
     with pytest.raises(TypeError, match="whole numbers"):
-        rows.cross_entropy(x, x[:, 0])
+        cross_entropy(x, x[:, 0])
 
 
 def test_activations_and_gates() -> None:
     gate, up = random(3, 40), random(3, 40, seed=1)
-    alike(lambda x: rows.activated(x, "gelu"), lambda x: jax.nn.gelu(x, approximate=False), gate)
-    alike(rows.gated, lambda gate, up: jax.nn.silu(gate) * up, gate, up)
+    alike(lambda x: activated(x, "gelu"), lambda x: jax.nn.gelu(x, approximate=False), gate)
+    alike(gated, lambda gate, up: jax.nn.silu(gate) * up, gate, up)
     with pytest.raises(ValueError, match="activation is 'swish'"):
-        rows.activated(gate, "swish")
+        activated(gate, "swish")
     with pytest.raises(cl.ArgumentError, match=r"up is .*, as gate"):
-        rows.gated(gate, up[:2])
+        gated(gate, up[:2])
 
 
 def test_rotary_embedding() -> None:
@@ -112,28 +121,28 @@ def test_rotary_embedding() -> None:
             jnp.concatenate([x[..., :8] * c - x[..., 8:] * s, x[..., 8:] * c + x[..., :8] * s], -1) for x in (q, k)
         )
 
-    alike(lambda q, k: rows.rope(q, k, cosines, sines, positions), theirs, q, k)
+    alike(lambda q, k: rope(q, k, cosines, sines, positions), theirs, q, k)
 
 
 def test_rows_of_a_table() -> None:
     table, places = random(7, 16), jnp.array([[3, 0, 3], [6, 3, 1]])
-    alike(lambda table: numbers.embedding(table, places), lambda table: table[places], table)
-    each = jax.vmap(lambda p: numbers.embedding(table, p))(places.astype(jnp.uint8))  # whole numbers of any width
+    alike(lambda table: embedding(table, places), lambda table: table[places], table)
+    each = jax.vmap(lambda p: embedding(table, p))(places.astype(jnp.uint8))  # whole numbers of any width
     np.testing.assert_array_equal(each, table[places])
     with pytest.raises(TypeError, match="places has dtype float32"):
-        numbers.embedding(table, table)
+        embedding(table, table)
 
 
 def test_the_greatest_of_rows() -> None:
     x = random(2, 3, 40)
-    alike(lambda x: numbers.top_k(x, 4)[0], lambda x: jax.lax.top_k(x, 4)[0], x)
-    np.testing.assert_array_equal(jax.vmap(lambda x: numbers.top_k(x, 4)[1])(x), jax.lax.top_k(x, 4)[1])
+    alike(lambda x: top_k(x, 4)[0], lambda x: jax.lax.top_k(x, 4)[0], x)
+    np.testing.assert_array_equal(jax.vmap(lambda x: top_k(x, 4)[1])(x), jax.lax.top_k(x, 4)[1])
 
 
-def as_of_numpy(ours: Callable[..., Any], theirs: Callable[..., Any], *arrays: Any) -> None:
+def as_of_numpy(function: Callable[..., Any], *arrays: Any) -> None:
     """Results within jit, and of a batch, are those of the function on NumPy's arrays."""
-    wanted, turned = (theirs(*(np.asarray(x)[::step] for x in arrays)) for step in (1, -1))
-    found, batch = jax.jit(ours)(*arrays), jax.vmap(ours)(*(jnp.stack([x, x[::-1]]) for x in arrays))
+    wanted, turned = (function(*(np.asarray(x)[::step] for x in arrays)) for step in (1, -1))
+    found, batch = jax.jit(function)(*arrays), jax.vmap(function)(*(jnp.stack([x, x[::-1]]) for x in arrays))
     for x, both, *right in zip(*map(jax.tree.leaves, (found, batch, wanted, turned)), strict=True):
         for mine, other in ((x, right[0]), (both, np.stack(right))):
             assert mine.shape == other.shape and (mine.dtype == other.dtype or other.dtype == np.int64)
@@ -144,18 +153,14 @@ def as_of_numpy(ours: Callable[..., Any], theirs: Callable[..., Any], *arrays: A
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda x: x.__name__)
 def test_choices_sums_and_counts_are_those_of_arrays_of_numpy(dtype: Any) -> None:
     x, chances = random(4, 40).astype(dtype), jnp.linspace(0, 0.9, 4)
-    as_of_numpy(numbers.argmax, lambda x: tuple(select.argmax(x)), x)
+    as_of_numpy(argmax, x)
     how: dict[str, Any] = {"temperature": 0.7, "top_k": 9, "top_p": 0.8}
-    as_of_numpy(lambda *x: numbers.sample(*x, **how), lambda *x: sample.sample(*x, **how), x, chances)
-    as_of_numpy(numbers.cumsum, scan.cumsum, x)
-    as_of_numpy(lambda x: numbers.histogram(x, 7, -1, 2), lambda x: histogram(x, 7, -1, 2), x)
-    for operation in reduce.OPERATIONS:
+    as_of_numpy(lambda *x: sample(*x, **how), x, chances)
+    as_of_numpy(cumsum, x)
+    as_of_numpy(lambda x: histogram(x, 7, -1, 2), x)
+    for operation in OPERATIONS:
         for mode in (None, 0, 1, -1):
-            as_of_numpy(
-                lambda x, how=(operation, mode): numbers.reduced(x, *how),
-                lambda x, how=(operation, mode): reduce.reduced(x, *how),
-                x,
-            )
+            as_of_numpy(lambda x, how=(operation, mode): reduced(x, *how), x)
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -164,11 +169,7 @@ def test_a_sort(descending: bool) -> None:
     x = x.at[7].set(x[40])  # equal ones stay in order
     for keys in (x, x.astype(jnp.bfloat16), (9 * x).astype(jnp.int32)):
         for more in ((), (values,)):
-            as_of_numpy(
-                lambda *x: numbers.sort(*x, descending=descending),
-                lambda *x: tuple(sort.sort(*x, descending=descending)),
-                *(keys, *more),
-            )
+            as_of_numpy(lambda *x: sort(*x, descending=descending), *(keys, *more))
     factors = random(50, seed=1)
 
     def theirs(x: Any, y: Any) -> Any:
@@ -176,7 +177,7 @@ def test_a_sort(descending: bool) -> None:
         return x[order] * factors, y[order] / factors
 
     def ours(x: Any, y: Any) -> Any:
-        keys, moved = numbers.sort(x, y, descending=descending)
+        keys, moved = sort(x, y, descending=descending)
         return keys * factors, moved / factors
 
     alike(ours, theirs, x, random(50, seed=2))
@@ -184,33 +185,33 @@ def test_a_sort(descending: bool) -> None:
 
 def test_gradients_of_sums_and_of_the_greatest() -> None:
     x = random(2, 3, 40)
-    alike(lambda x: numbers.argmax(x)[0], lambda x: x.max(-1), x)
-    alike(numbers.cumsum, lambda x: jnp.cumsum(x, -1), x)
-    alike(jax.grad(lambda x: (numbers.cumsum(x) ** 3).sum()), jax.grad(lambda x: (jnp.cumsum(x, -1) ** 3).sum()), x)
-    alike(jax.vmap(jax.grad(lambda x: numbers.argmax(x)[0].sum())), jax.vmap(jax.grad(lambda x: x.max(-1).sum())), x)
+    alike(lambda x: argmax(x)[0], lambda x: x.max(-1), x)
+    alike(cumsum, lambda x: jnp.cumsum(x, -1), x)
+    alike(jax.grad(lambda x: (cumsum(x) ** 3).sum()), jax.grad(lambda x: (jnp.cumsum(x, -1) ** 3).sum()), x)
+    alike(jax.vmap(jax.grad(lambda x: argmax(x)[0].sum())), jax.vmap(jax.grad(lambda x: x.max(-1).sum())), x)
     matrix = jnp.round(2 * x[0])  # extremes that are equal share the gradient
-    for operation in reduce.OPERATIONS:
+    for operation in OPERATIONS:
         for mode in (None, 0, 1, -1):
             alike(
-                lambda x, how=(operation, mode): numbers.reduced(x, *how),
+                lambda x, how=(operation, mode): reduced(x, *how),
                 lambda x, how=(operation, mode): getattr(jnp, how[0])(x, how[1]),
                 matrix,
             )
     half = jnp.ones(70_000, jnp.float16)  # their number is none of f16
-    mean = jax.grad(lambda x: 35_000 * numbers.reduced(x, "mean").astype(jnp.float32))(half)
+    mean = jax.grad(lambda x: 35_000 * reduced(x, "mean").astype(jnp.float32))(half)
     np.testing.assert_allclose(mean, 0.5, rtol=2e-3)
 
 
 def test_whole_numbers_have_no_gradient() -> None:
     x, whole = random(3, 40), jnp.arange(40)[::-1]
     results = (
-        lambda x: numbers.argmax(x)[1], lambda x: numbers.sort(x[0])[1], lambda x: numbers.histogram(x, 8),
-        lambda x: numbers.sample(x, jnp.full(3, 0.5)),
+        lambda x: argmax(x)[1], lambda x: sort(x[0])[1], lambda x: histogram(x, 8),
+        lambda x: sample(x, jnp.full(3, 0.5)),
     )  # fmt: skip
     for ours in results:
         gradient = jax.grad(lambda x, ours=ours: (x * x).sum() + ours(x).sum())(x)
         np.testing.assert_array_equal(gradient, 2 * x)
-    for of_whole in (numbers.cumsum, lambda x: numbers.sort(x)[0]):
+    for of_whole in (cumsum, lambda x: sort(x)[0]):
         found, pull = jax.vjp(of_whole, whole)
         assert pull(np.zeros(found.shape, jax.dtypes.float0))[0].dtype == jax.dtypes.float0
 
@@ -218,7 +219,7 @@ def test_whole_numbers_have_no_gradient() -> None:
 def test_eight_bits() -> None:
     x, up = random(3, 256), random(3, 256, seed=1)
     for block, more in ((1, None), (128, up)):
-        codes, scales = jax.jit(lambda x, block=block, more=more: numbers.quantise(x, block=block, up=more))(x)
+        codes, scales = jax.jit(lambda x, block=block, more=more: quantise(x, Narrow(block=block), up=more))(x)
         whole = codes.astype(jnp.float32) * jnp.repeat(scales, 256 // scales.shape[1], 1)
         np.testing.assert_allclose(whole, x if more is None else jax.nn.silu(x) * more, atol=0.2, rtol=0.07)
 
@@ -248,22 +249,22 @@ def test_constants_that_are_traced_are_named() -> None:
     """They are refused in our words, not in JAX's about places of arguments of inner functions."""
     x, heads = random(3, 24), random(1, 8, 2, 16).astype(jnp.bfloat16)
     calls: list[tuple[Any, Callable[[Any], Any]]] = [
-        ("k", lambda n: numbers.top_k(x, n)),
-        ("eps", lambda n: rows.rms_norm(x, eps=n)),
+        ("k", lambda n: top_k(x, n)),
+        ("eps", lambda n: rms_norm(x, eps=n)),
         ("alpha", lambda n: gemm(heads[0, 0], heads[0, 0].T, alpha=n)),
         ("scale", lambda n: attention(heads, heads, heads, scale=n)),
         ("scale", lambda n: decode(heads, heads, heads, scale=n)),
         ("window", lambda n: attention(heads, heads, heads, window=(n, 0))),
         ("causal", lambda n: attention(heads, heads, heads, causal=n)),
-        ("block", lambda n: numbers.quantise(x, block=n)),
-        ("descending", lambda n: numbers.sort(x[0], descending=n)),
-        ("temperature", lambda n: numbers.sample(x, x[:, 0], temperature=n)),
-        ("bins", lambda n: numbers.histogram(x, n)),
-        ("mode", lambda n: numbers.reduced(x, mode=n)),
-        ("padding", lambda n: numbers.embedding(x, jnp.array([1]), padding=n)),
+        ("block", lambda n: quantise(x, Narrow(block=n))),
+        ("descending", lambda n: sort(x[0], descending=n)),
+        ("temperature", lambda n: sample(x, x[:, 0], temperature=n)),
+        ("bins", lambda n: histogram(x, n)),
+        ("mode", lambda n: reduced(x, mode=n)),
+        ("padding", lambda n: embedding(x, jnp.array([1]), padding=n)),
     ]
     for name, call in calls:
         with pytest.raises(cl.ArgumentError, match=f"^{name} is (traced|JitTracer)"):
             jax.jit(call)(1)
     with pytest.raises(cl.ArgumentError, match="padding is 3, but must be a whole number to 2"):
-        numbers.embedding(x, jnp.array([1]), padding=3)
+        embedding(x, jnp.array([1]), padding=3)

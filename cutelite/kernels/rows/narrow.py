@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cutelite as cl
+from cutelite.kernels.arguments import as_number
 from cutelite.kernels.arrays import empty
 from cutelite.records import dataclass
 
@@ -25,7 +26,7 @@ class Narrow:
     block: int = 1
 
     def __post_init__(self) -> None:
-        if getattr(self.dtype, "name", None) not in LARGEST or self.block not in (1, 128):
+        if getattr(self.dtype, "name", None) not in LARGEST or as_number("block", self.block) not in (1, 128):
             raise cl.ArgumentError(f"results are cl.e4m3 or cl.e5m2, in blocks of 128 or by row (1); not {self!r}")
 
     def count(self, n: Any) -> Any:

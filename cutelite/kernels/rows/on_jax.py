@@ -1,6 +1,8 @@
 """Kernels of rows within `jax.jit`, `jax.grad` and `jax.vmap`: softmax, norms, cross entropy, gates, rotary embedding.
 
-In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the kernels for them
+In    arrays of JAX, traced or not, and constants, as torch's operators of these names take them
+Out   such arrays; derivatives come from the kernels for them. Means, deviations and sums of exponentials have none, and
+      add nothing to gradients
       On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
 """
 
@@ -21,10 +23,12 @@ from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import gates, norm
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite_rt.dtype import DTYPES
 
 BROADCAST, IN_ORDER = "broadcast_all", "sequential"
 """How `jax.vmap` calls a function: once for all of a batch, or for one after the other."""
+fixed = jax.lax.stop_gradient
 
 
 def like(x: Any) -> Any:
@@ -40,8 +44,7 @@ def named(code: str) -> Any:
 # Softmax.
 
 
-def softmax(x: Any, *, log: bool = False) -> Any:
-    """`softmax`, or with `log` `log_softmax`, of this room, over the last mode."""
+def softmax(x: Any, log: bool) -> Any:
     check_call(soft.log_softmax if log else soft.softmax, {}, x=x)
     return _softmax(x, log)
 
@@ -56,43 +59,33 @@ def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
     return y, y
 
 
-def softmax_gradient(dy: Any, y: Any, log: bool) -> Any:
-    """Return the gradient of x, as `softmax_backward` does."""
+def softmax_backward(dy: Any, y: Any, log: bool) -> Any:
+    check_call(soft.softmax_backward, {"log": log}, dy=dy, y=y)
+    return _softmax_gradient(dy, y, log)
+
+
+def _softmax_gradient(dy: Any, y: Any, log: bool) -> Any:
     return host_call(into(soft.softmax_backward), like(y), vmap_method=BROADCAST, log=log)(dy, y)
 
 
-_softmax.defvjp(_keep_softmax, lambda log, y, dy: (softmax_gradient(dy, y, log),))
+_softmax.defvjp(_keep_softmax, lambda log, y, dy: (_softmax_gradient(dy, y, log),))
 
 
 # Norms.
 
 
-def rms_norm(
-    x: Any, weight: Any = None, *, residual: Any = None, bias: Any = None, eps: float = 1e-6, offset: float = 0.0
-) -> Any:
-    """`rms_norm` of this room: the result, or with a `residual` (result, x + residual)."""
-    more = {"eps": eps, "offset": offset}
-    check_call(norm.rms_norm, more, x=x, weight=weight, bias=bias, residual=residual)
-    y, total, *_ = normed(x, weight, bias, residual, eps, offset, False)
-    return y if residual is None else (y, total)
-
-
-def layer_norm(
-    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, offset: float = 0.0
-) -> Any:
-    """`layer_norm` of this room: the result, or with a `residual` (result, x + residual)."""
-    more = {"eps": eps, "offset": offset}
-    check_call(norm.layer_norm, more, x=x, weight=weight, bias=bias, residual=residual)
-    y, total, *_ = normed(x, weight, bias, residual, eps, offset, True)
-    return y if residual is None else (y, total)
+def norm_forward(
+    x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool
+) -> tuple[Any, ...]:
+    function, how = norm.layer_norm if center else norm.rms_norm, {"eps": eps, "offset": offset}
+    check_call(function, how, x=x, weight=weight, bias=bias, residual=residual)
+    y, total, mean, rstd = _normed(x, weight, bias, residual, eps, offset, center)
+    return y, total, fixed(mean), fixed(rstd)
 
 
 @derived(4, 5, 6)
-def normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    """Return the result, x + residual or x, means (None without `center`), and the inverse deviations.
-
-    Means and deviations have no derivative: what a gradient of theirs would add is left out.
-    """
+def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    """Return the result, x + residual or x, means (None without `center`), and the inverse deviations."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
     results = like(x), None if residual is None else like(x), rows if center else None, rows
     options = {"eps": eps, "offset": offset, "center": center}
@@ -107,7 +100,7 @@ def _run_norm(x: Any, weight: Any, bias: Any, residual: Any, **how: Any) -> Any:
 
 
 def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    made = normed(x, weight, bias, residual, eps, offset, center)
+    made = _normed(x, weight, bias, residual, eps, offset, center)
     kinds = [None if each is None else jnp.zeros(0, each.dtype) for each in (bias, residual)]
     return made, (made[1], weight, *made[2:], *kinds)
 
@@ -116,16 +109,28 @@ def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, grad
     total, weight, mean, rstd, kind, residual = kept
     dy, dtotal = gradients[:2]
     of_bias = kind is not None
-    dx, dw, db = norm_gradients(
+    dx, dw, db = _norm_gradients(
         dy, total, weight, mean, rstd, None if residual is None else dtotal, of_bias, offset, kind
     )
     return dx, dw, None if kind is None else db.astype(kind.dtype), None if residual is None else dx
 
 
-def norm_gradients(
+def norm_backward(
+    dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, add: Any, bias: bool, offset: float
+) -> tuple[Any, Any, Any]:
+    how: dict[str, Any] = {"bias": bias, "offset": offset}
+    check_call(_checked_gradients, how, dy=dy, total=total, weight=weight, mean=mean, rstd=rstd, add=add)
+    return tuple(_norm_gradients(dy, total, weight, mean, rstd, add, **how))
+
+
+def _checked_gradients(total: Any, mean: Any, rstd: Any, **given: Any) -> None:
+    norm.norm_backward(normed=norm.Normed(None, total, mean, rstd), **given)
+
+
+def _norm_gradients(
     dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, add: Any, bias: bool, offset: float, kind: Any = None
 ) -> Any:
-    """Return the gradients of x, weight and bias, as `norm_backward` does; `kind`: an array of the bias's dtype."""
+    """Return the gradients of x, weight and bias; `kind`: an array of the bias's dtype."""
     of_bias = None
     if bias:
         like_bias = weight if weight is not None else total if kind is None else kind
@@ -140,26 +145,50 @@ def _run_norm_backward(dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, a
     return norm.norm_backward(dy, norm.Normed(None, total, mean, rstd), weight, add=add, **how)
 
 
-normed.defvjp(_keep_norm, _differentiate_norm)
+_normed.defvjp(_keep_norm, _differentiate_norm)
+
+
+def norm_narrow(
+    x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool, narrow: Narrow
+) -> norm.Normed:
+    """A norm that is quantised, which torch has no operator for."""
+    function, how = norm.layer_norm if center else norm.rms_norm, {"eps": eps, "offset": offset, "narrow": narrow}
+    check_call(function, how, x=x, weight=weight, bias=bias, residual=residual)
+    rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
+    scales = jax.ShapeDtypeStruct((*x.shape[:-1], narrow.count(x.shape[-1])), "f4")
+    codes = jax.ShapeDtypeStruct(x.shape, named(narrow.dtype.name))
+    results = codes, None if residual is None else like(x), rows if center else None, rows, scales
+    run = host_call(_run_narrow, results, vmap_method=IN_ORDER, center=center, **how)
+    y, total, mean, rstd, scale = run(x, weight, bias, residual)
+    return norm.Normed(y, x if total is None else total, mean, rstd, scale)
+
+
+@copied
+def _run_narrow(x: Any, weight: Any, bias: Any, residual: Any, **how: Any) -> Any:
+    return norm.apply(x, weight, residual, bias, **how)
 
 
 # Cross entropy.
 
 
-def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100) -> Any:
-    """Each row's loss: `cross_entropy` of this room. Targets are whole numbers of any width."""
-    check_entropy(x, target, smoothing, z, ignore)
-    return losses(x, target, smoothing, z, ignore)[0]
-
-
-def check_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> None:
-    """Refuse what `cross_entropy` of this room refuses."""
+def cross_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
+    """Targets are whole numbers of any width."""
     how = {"smoothing": smoothing, "z": z, "ignore": ignore}
     check_whole("target", entropy.cross_entropy, how, x=x, target=target)
+    loss, lse = _losses(x, target, smoothing, z, ignore)
+    return loss, fixed(lse)
+
+
+def cross_entropy_backward(
+    gradient: Any, x: Any, target: Any, lse: Any, smoothing: float, z: float, ignore: int, part: bool
+) -> Any:
+    how: dict[str, Any] = {"smoothing": smoothing, "z": z, "ignore": ignore, "part": part}
+    check_whole("target", entropy.cross_entropy_backward, how, gradient=gradient, x=x, target=target, lse=lse)
+    return _loss_gradient(gradient, x, target, lse, **how)
 
 
 @derived(2, 3, 4)
-def losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
+def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
     """Return each row's loss and log of the sum of exponentials, of which only the loss has a derivative."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
     options = {"smoothing": smoothing, "z": z, "ignore": ignore}
@@ -177,24 +206,23 @@ def _run_entropy_backward(gradient: Any, x: Any, target: Any, lse: Any, **how: A
 
 
 def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
-    made = losses(x, target, smoothing, z, ignore)
+    made = _losses(x, target, smoothing, z, ignore)
     return made, (x, target, made[1])
 
 
 def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, gradients: Any) -> tuple[Any, Any]:
     x, target, lse = kept
-    return loss_gradient(gradients[0], x, target, lse, smoothing, z, ignore), no_gradient(target)
+    return _loss_gradient(gradients[0], x, target, lse, smoothing, z, ignore), no_gradient(target)
 
 
-def loss_gradient(
+def _loss_gradient(
     gradient: Any, x: Any, target: Any, lse: Any, smoothing: float, z: float, ignore: int, part: bool = False
 ) -> Any:
-    """Return the gradient of logits, as `cross_entropy_backward` does."""
     options = {"smoothing": smoothing, "z": z, "ignore": ignore, "part": part}
     return host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
 
 
-losses.defvjp(_keep_entropy, _differentiate_entropy)
+_losses.defvjp(_keep_entropy, _differentiate_entropy)
 
 
 def check_whole(name: str, function: Callable[..., Any], constants: dict[str, Any], **arrays: Any) -> None:
@@ -218,15 +246,23 @@ def of_whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def activated(x: Any, activation: str) -> Any:
-    """`activated` of this room: 'silu', 'gelu', 'gelu_tanh' or 'relu' of every element."""
     check_call(gates.activated, {"activation": activation}, x=x)
     return _elements((x,), activation)
 
 
-def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
-    """`gated` of this room: ``activation(gate) * up``."""
+def activated_backward(dy: Any, x: Any, activation: str) -> Any:
+    check_call(gates.activated_backward, {"activation": activation}, dy=dy, x=x)
+    return _gate_gradients(activation, (x,), dy)[0][0]
+
+
+def gated(gate: Any, up: Any, activation: str) -> Any:
     check_call(gates.gated, {"activation": activation}, gate=gate, up=up)
     return _elements((gate, up), activation)
+
+
+def gated_backward(dy: Any, gate: Any, up: Any, activation: str) -> Any:
+    check_call(gates.gated_backward, {"activation": activation}, dy=dy, gate=gate, up=up)
+    return _gate_gradients(activation, (gate, up), dy)[0]
 
 
 @derived(1)
@@ -235,22 +271,21 @@ def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
     return host_call(run, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
 
 
-def gate_gradients(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
-    """Return the gradients of one array, as `activated_backward` does, or of two, as `gated_backward` does."""
+def _gate_gradients(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
     run, results = into(gates.activated_backward if len(arrays) == 1 else gates.gated_backward), map(like, arrays)
     return (tuple(host_call(run, [*results], vmap_method=BROADCAST, activation=activation)(dy, *arrays)),)
 
 
-_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), gate_gradients)
+_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), _gate_gradients)
 
 
 # Rotary embedding.
 
 
 def rope(
-    q: Any, k: Any, cosines: Any, sines: Any, positions: Any = None, *, interleaved: bool = False, inverse: bool = False
+    q: Any, k: Any, cosines: Any, sines: Any, positions: Any, *, interleaved: bool, inverse: bool
 ) -> tuple[Any, Any]:
-    """`rope` of this room: queries and keys turned by the angles of their positions. Angles get no gradient."""
+    """Angles get no gradient."""
     options = {"interleaved": interleaved, "inverse": inverse}
     check_call(rotary.rope, options, q=q, k=k, cosines=cosines, sines=sines, positions=positions)
     return _rope((q, k), (cosines, sines, positions), interleaved, inverse)  # type: ignore[no-any-return]

@@ -1,6 +1,7 @@
 """Embeddings, choices, sorts, sums, counts and 8 bits within `jax.jit`, `jax.grad` and `jax.vmap`.
 
-In    arrays of JAX, traced or not. Out: such arrays. Columns are int32: JAX has 64 bits only where it is told so
+In    arrays of JAX, traced or not, and constants, as torch's operators of these names take them
+Out   such arrays. Columns are int32: JAX has 64 bits only where it is told so
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import copied, derived, host_call, into
-from cutelite.kernels.arguments import as_number, one_of
 from cutelite.kernels.lent import check_call
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import histogram as counts
@@ -22,12 +22,11 @@ from cutelite.kernels.rows import sample as sampling
 from cutelite.kernels.rows import scan, select
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.arrays import RESULTS
-from cutelite.kernels.rows.narrow import LARGEST, Narrow
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, check_whole, like, named, no_gradient
 
 
-def embedding(table: Any, places: Any, *, padding: int = -1) -> Any:
-    """`embedding` of this room; `padding`: the number of a row that gets no gradient, or -1."""
+def embedding(table: Any, places: Any, *, padding: int) -> Any:
     check_whole("places", tables.embedding, {"padding": padding}, table=table, places=places)
     return _embedding(table, of_32_bits(places), padding)
 
@@ -49,11 +48,15 @@ def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
 
 def _differentiate_embedding(padding: int, kept: Any, dy: Any) -> tuple[Any, Any]:
     none, places = kept
-    return table_gradient(dy, places, len(none), padding).astype(none.dtype), no_gradient(places)
+    return _table_gradient(dy, places, len(none), padding).astype(none.dtype), no_gradient(places)
 
 
-def table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
-    """Return the gradient of a table, as `embedding_backward` does."""
+def embedding_backward(dy: Any, places: Any, words: int, padding: int) -> Any:
+    check_whole("places", tables.embedding_backward, {"words": words, "padding": padding}, places=places, dy=dy)
+    return _table_gradient(dy, places, words, padding)
+
+
+def _table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
     out = jax.ShapeDtypeStruct((words, dy.shape[-1]), dy.dtype)
     options = {"words": words, "padding": padding}
     run = host_call(copied(tables.embedding_backward), out, vmap_method=IN_ORDER, **options)
@@ -64,19 +67,19 @@ _embedding.defvjp(_keep_embedding, _differentiate_embedding)
 
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
-    """`top_k` of this room: values, and columns as int32."""
+    """Values, and columns as int32."""
     check_call(select.top_k, {"k": k}, x=x)
     return _picked(x, select.top_k, (*x.shape[:-1], k), BROADCAST, (("k", k),))  # type: ignore[no-any-return]
 
 
 def argmax(x: Any) -> tuple[Any, Any]:
-    """`argmax` of this room: values, and columns as int32."""
+    """Values, and columns as int32."""
     check_call(select.argmax, {}, x=x)
     return _picked(x, select.argmax, x.shape[:-1], BROADCAST, ())  # type: ignore[no-any-return]
 
 
-def sort(x: Any, values: Any = None, *, descending: bool = False) -> tuple[Any, Any]:
-    """`sort` of this room: keys, and the `values` in their order, or the places where keys were as int32."""
+def sort_with(x: Any, values: Any, *, descending: bool) -> tuple[Any, Any]:
+    """Keys, and the `values` in their order, or the places where keys were as int32."""
     check_call(sorting.sort, {"descending": descending}, x=x, values=values)
     keys, places = _picked(x, sorting.sort, x.shape, IN_ORDER, (("descending", descending),))
     return keys, places if values is None else jnp.asarray(values)[places]
@@ -107,8 +110,8 @@ def _differentiate_picked(*given: Any) -> tuple[Any]:
 _picked.defvjp(_keep_picked, _differentiate_picked)
 
 
-def sample(x: Any, chances: Any, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Any:
-    """`sample` of this room: columns as int32, which have no derivative."""
+def sample(x: Any, chances: Any, *, temperature: float, top_k: int, top_p: float) -> Any:
+    """Columns as int32, which have no derivative."""
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     check_call(sampling.sample, options, x=x, chances=chances)
     columns = jax.ShapeDtypeStruct(x.shape[:-1], jnp.int32)
@@ -116,8 +119,8 @@ def sample(x: Any, chances: Any, *, temperature: float = 1.0, top_k: int = 0, to
     return run(*map(jax.lax.stop_gradient, (x, chances)))
 
 
-def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
-    """`histogram` of this room: counts, which have no derivative."""
+def histogram(x: Any, bins: int, low: float, high: float) -> Any:
+    """Counts, which have no derivative."""
     options = {"bins": bins, "low": low, "high": high}
     check_call(counts.histogram, options, x=x)
     out = jax.ShapeDtypeStruct((bins,), jnp.int32)
@@ -126,7 +129,6 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
 
 
 def cumsum(x: Any) -> Any:
-    """`cumsum` of this room."""
     check_call(scan.cumsum, {}, x=x)
     return _cumsum(x)
 
@@ -143,8 +145,8 @@ def _differentiate_cumsum(_: None, dy: Any) -> tuple[Any]:
 _cumsum.defvjp(lambda x: (_cumsum(x), None), _differentiate_cumsum)
 
 
-def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
-    """`reduced` of this room. Equal extremes share the gradient equally."""
+def reduced(x: Any, operation: str, mode: int | None) -> Any:
+    """Equal extremes share the gradient equally."""
     check_call(reductions.reduced, {"operation": operation, "mode": mode}, x=x)
     return _reduced(x, operation, mode)
 
@@ -181,11 +183,9 @@ def _spread(y: Any, shape: tuple[int, ...], mode: int | None) -> Any:
 _reduced.defvjp(_keep_reduced, _differentiate_reduced)
 
 
-def quantise(
-    x: Any, *, block: int = 1, up: Any = None, activation: str = "silu", dtype: str = "e4m3"
-) -> tuple[Any, Any]:
-    """`quantise` of this room, without a derivative: 8 bits, a scale for each row (`block` 1) or `block` elements."""
-    narrow = Narrow(RESULTS[one_of("dtype", dtype, LARGEST)], as_number("block", block, whole=True, least=1))
+def quantise(x: Any, *, block: int, up: Any, activation: str, dtype: str) -> tuple[Any, Any]:
+    """8 bits, which have no derivative, and a scale for each row (`block` 1) or `block` elements."""
+    narrow = Narrow(RESULTS[dtype], block)
     check_call(by_8_bits.quantise, {"narrow": narrow, "activation": activation}, x=x, up=up)
     scales = jax.ShapeDtypeStruct((*x.shape[:-1], narrow.count(x.shape[-1])), jnp.float32)
     results = [jax.ShapeDtypeStruct(x.shape, named(dtype)), scales]
