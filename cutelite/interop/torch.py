@@ -20,7 +20,6 @@ from typing import Any, Protocol
 import torch
 from torch._library.infer_schema import infer_schema
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
 from cutelite.interop import torch_levels
@@ -81,24 +80,6 @@ def _handles(x: torch.Tensor) -> bool:
 def in_transform(*tensors: Any) -> bool:
     """Tell whether a transform of `torch.func` is under way, and one of these holds no data because of it."""
     return torch_levels.in_levels() and any(without_data(x) for x in tensors if isinstance(x, torch.Tensor))
-
-
-def number_of(x: torch.Tensor) -> Any:
-    """Return the number that a tensor without modes holds; None for one that has modes, or holds no data.
-
-    A GPU is asked for it once, and after each change in place: in a stream capture it cannot be asked.
-    """
-    if x.ndim or without_data(x):
-        return None
-    if x.is_cpu or x.is_inference():
-        return x.item()
-    if x not in _numbers or _numbers[x][0] != x._version:
-        _numbers[x] = x._version, x.item()
-    return _numbers[x][1]
-
-
-_numbers = WeakTensorKeyDictionary()
-"""Tensors on GPUs -> their version, and the number that they held then."""
 
 
 def without_data(x: torch.Tensor) -> bool:

@@ -13,7 +13,7 @@ from cutelite.kernels.arguments import Misfit, contiguous, is_torch, needs_gradi
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import is_jax
 from cutelite.lang.promotion import holds_literal
-from cutelite.lang.state import state_of
+from cutelite.lang.state import number_of, state_of
 from cutelite.lang.tables import Captured, copied, first, held_by, key_of, replaced
 
 F = TypeVar("F")
@@ -62,9 +62,9 @@ def _number_of(x: Any) -> Any:
     """Return the number that an array without modes holds; None for all else, and for tensors without data."""
     if not is_torch(x):
         return x.item() if holds_literal(x) else None
-    from cutelite.interop.torch import number_of  # late: it imports torch
+    from cutelite.interop.torch import without_data  # late: it imports torch
 
-    return number_of(detached(x))
+    return None if detached(x).ndim or without_data(x) else number_of(x)
 
 
 def _current(function: F) -> F:

@@ -10,8 +10,9 @@ are not looked into.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -76,9 +77,30 @@ def _of(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:
 
 def _version(x: Any) -> Any:
     """Return what another number in a tensor of torch changes. An inference tensor has no version: its number does."""
-    if x.is_inference():
-        return x.item() if x.is_cpu else id(x)  # a GPU cannot be asked while its launches are captured
-    return x._version, id(x)
+    return number_of(x) if x.is_inference() else (x._version, id(x))
+
+
+def number_of(x: Any) -> Any:
+    """Return the number in a tensor of torch without modes.
+
+    A GPU is asked once, and after each change in place that torch counts (`x.data` hides them): of inference tensors it
+    counts none, and the GPU is asked at each call. In a stream capture it cannot be, and what it told last is taken.
+    """
+    if x.is_cpu:
+        return x.item()
+    version, (known, number) = None if x.is_inference() else x._version, _numbers().get(x, ("", None))
+    if known != version or (version is None and not sys.modules["torch"].cuda.is_current_stream_capturing()):
+        number = x.item()
+        _numbers()[x] = version, number
+    return number
+
+
+@cache
+def _numbers() -> Any:
+    """Tensors on GPUs -> their version, and the number that they held then."""
+    from torch.utils.weak import WeakTensorKeyDictionary  # late: there may be no torch
+
+    return WeakTensorKeyDictionary()
 
 
 def _of_attributes(x: Any, names: frozenset[str], seen: set[Any]) -> Iterator[Any]:

@@ -115,10 +115,10 @@ REFUSED: dict[str, Any] = {
 """Calls that Python refuses, and at the end those that the operator does."""
 
 
-@pytest.mark.usefixtures("graphs_of_host")
+@pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize("words", REFUSED)
 def test_a_refusal_in_one_whole_graph_is_told_in_our_words(words: str) -> None:
     """Torch tells it in an error of its own, as it does any that is raised in what it traces."""
     call = torch.compile(REFUSED[words], backend="eager", fullgraph=True)
     with pytest.raises(Exception, match=re.escape(words)):
-        call(torch.ones(1, 2, 2, 64, dtype=torch.bfloat16))
+        call(torch.ones(1, 2, 2, 64, dtype=torch.bfloat16, device=DEVICE))

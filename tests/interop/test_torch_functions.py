@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cutelite as cl
@@ -17,14 +16,15 @@ import torch
 
 from cutelite.interop.torch_functions import GUARDS_DICTS
 
-pytestmark = pytest.mark.usefixtures("graphs_of_host")
+pytestmark = pytest.mark.usefixtures("graphs")
 
-SLOPES = torch.tensor([0.5, -0.25])
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SLOPES = torch.tensor([0.5, -0.25], device=DEVICE)
 
 
 def operands(rows: int = 40) -> list[Any]:
     torch.manual_seed(rows)
-    return [torch.randn(1, rows, 2, 64, dtype=torch.bfloat16) for _ in range(3)]
+    return [torch.randn(1, rows, 2, 64, dtype=torch.bfloat16, device=DEVICE) for _ in range(3)]
 
 
 def made(backend: str, function: Callable[..., Any], **how: Any) -> tuple[Any, list[list[str]]]:
@@ -39,7 +39,7 @@ def made(backend: str, function: Callable[..., Any], **how: Any) -> tuple[Any, l
 
 
 def alike(function: Callable[..., Any], compiled: Callable[..., Any], tensors: list[Any], *more: Any) -> None:
-    """Compare values and gradients, which are the same bits in the simulator."""
+    """Compare values and gradients, which are the same bits."""
     found = []
     for each in function, compiled:
         leaves = [x.detach().clone().requires_grad_() for x in tensors]
@@ -210,9 +210,9 @@ def test_shapes_may_be_dynamic() -> None:
 
 
 def test_block_masks_sinks_and_sequences() -> None:
-    mask = create_block_mask(causal, None, None, 40, 40, device="cpu", BLOCK_SIZE=64)
-    mask = replace(mask, **{name: torch.from_numpy(getattr(mask, name)) for name in ("order", "counts", "spans")})
-    starts = torch.tensor([0, 15, 40], dtype=torch.int32)
+    mask = create_block_mask(causal, None, None, 40, 40, device=DEVICE, BLOCK_SIZE=64)
+    mask = replace(mask, **{name: torch.as_tensor(getattr(mask, name)) for name in ("order", "counts", "spans")})
+    starts = torch.tensor([0, 15, 40], dtype=torch.int32, device=DEVICE)
 
     def masked(q: Any, k: Any, v: Any, sinks: Any) -> Any:
         return attention(q, k, v, score_mod=by_global, block_mask=mask, sinks=sinks)
@@ -222,7 +222,7 @@ def test_block_masks_sinks_and_sequences() -> None:
 
     for call in masked, ragged:
         compiled, _ = made("aot_eager", call)
-        alike(call, compiled, [*operands(), torch.tensor([0.5, 1.0])])
+        alike(call, compiled, [*operands(), torch.tensor([0.5, 1.0], device=DEVICE)])
 
 
 def test_outputs_of_the_caller() -> None:
@@ -247,9 +247,9 @@ def test_block_masks_of_torch() -> None:
     def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
         return attention(q, k, v, block_mask=mask)
 
-    mask = create_theirs(causal, None, None, 200, 200, device="cpu", BLOCK_SIZE=64)
+    mask = create_theirs(causal, None, None, 200, 200, device=DEVICE, BLOCK_SIZE=64)
     lists = mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks, mask.full_kv_indices
-    near = create_theirs(lambda b, h, q_idx, kv_idx: q_idx - kv_idx < 70, 1, 2, 200, 200, device="cpu", BLOCK_SIZE=64)
+    near = create_theirs(lambda b, h, q_idx, kv_idx: q_idx - kv_idx < 70, 1, 2, 200, 200, device=DEVICE, BLOCK_SIZE=64)
     compiled, graphs = made("aot_eager", masked)
     for each in (
         mask, near,
@@ -268,9 +268,9 @@ def test_what_cannot_be_in_the_graph_breaks_it() -> None:
     def in_place(q: Any, k: Any, v: Any, _: Any) -> Any:
         return attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score + SLOPES[h])
 
-    known = np.array([2.0])
+    known = Biased(2.0).mod
     every: tuple[tuple[Callable[..., Any], Any], ...] = (
-        (call, SLOPES), (in_place, 0), (scored, lambda score, b, h, q_idx, kv_idx: score * known[0]),
+        (call, SLOPES), (in_place, 0), (scored, lambda *given: known(*given)),
     )  # fmt: skip
     for function, more in every:
         torch._dynamo.reset()
@@ -300,7 +300,7 @@ def test_operator() -> None:
 
     number, captured = numbered((by_global, None, None))
     assert captured == [SLOPES]
-    assert np.array_equal(restored(number, [SLOPES * 2])[0].__globals__["SLOPES"], SLOPES * 2)
+    assert torch.equal(restored(number, [SLOPES * 2])[0].__globals__["SLOPES"], SLOPES * 2)
     equal = partial(by_more, end=1), partial(by_more, end=True), partial(by_more, end=1.0)
     kinds = [type(restored(numbered((each,))[0], [])[0].keywords["end"]) for each in equal]
     assert kinds == [int, bool, float]

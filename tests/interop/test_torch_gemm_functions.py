@@ -22,17 +22,17 @@ from cutelite.interop import torch_functions
 from cutelite.kernels.gemm import operators
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import operators_elements
-from tests.interop.test_torch_functions import alike, made
+from tests.interop.test_torch_functions import DEVICE, alike, made
 
-pytestmark = pytest.mark.usefixtures("graphs_of_host")
+pytestmark = pytest.mark.usefixtures("graphs")
 ROWS, COLUMNS, DEPTH = 40, 72, 64
-FACTOR, SCALE = torch.tensor(2.0, requires_grad=True), torch.tensor(1.0)
-ENDS, COUNTS = (torch.tensor(x, dtype=torch.int32) for x in ((15, 40), (3, 8)))
+FACTOR, SCALE = torch.tensor(2.0, requires_grad=True, device=DEVICE), torch.tensor(1.0, device=DEVICE)
+ENDS, COUNTS = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ((15, 40), (3, 8)))
 
 
 def random(*shape: int, dtype: Any = torch.bfloat16) -> Any:
     generator = torch.Generator().manual_seed(sum(shape))
-    return torch.randn(shape, generator=generator).to(dtype)
+    return torch.randn(shape, generator=generator).to(DEVICE, dtype)
 
 
 def off(found: Any, right: Any) -> float:
@@ -205,14 +205,14 @@ def test_equal_functions_have_one_number() -> None:
     assert counts[0] == counts[2]
 
 
-@pytest.mark.parametrize("kind", [float, np.float32, np.array, torch.tensor, "partial"])
+@pytest.mark.parametrize("kind", [float, np.float32, *[np.array] * (DEVICE == "cpu"), torch.tensor, "partial"])
 def test_a_captured_number_counts_by_its_value(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written in place at each step is traced once, whatever holds its numbers, and nothing is kept for it."""
 
     def written(value: float) -> Any:
         if kind == "partial":
-            return partial(lambda x, by: x * by, by=torch.tensor(value))
-        by = kind(value)
+            return partial(lambda x, by: x * by, by=torch.tensor(value, device=DEVICE))
+        by = kind(value, device=DEVICE) if kind is torch.tensor else kind(value)
         return lambda x: x * by
 
     def together(a: Any, b: Any, by: Any) -> Any:
@@ -251,7 +251,7 @@ def test_a_number_in_a_tensor_of_a_module_may_change() -> None:
         assert torch.equal(elementwise(by_scale, (a,))[0], a * value)
         assert torch.equal(gemm(a, b, activation=by_scale), gemm(a, b, alpha=value))
     with torch.inference_mode():  # its tensors have no versions
-        held = SimpleNamespace(scale=torch.tensor(1.0))
+        held = SimpleNamespace(scale=torch.tensor(1.0, device=DEVICE))
         for value in 2.0, 4.0:
             held.scale.fill_(value)
             assert torch.equal(elementwise(lambda x: x * held.scale, (a,))[0], a * value)
