@@ -197,11 +197,11 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
         getter = _property_of(kind, name)
         if getter is not None and calls.is_inlined(getter):
             kept = isinstance(calls.class_attribute(kind, name), functools.cached_property)
-            return _kept(frame, getter, obj, name) if kept else calls.call_python(frame, getter, [obj], {})
+            return _cached_property(frame, getter, obj, name) if kept else calls.call_python(frame, getter, [obj], {})
     return frame.native(_getattr, frame, obj, name)
 
 
-def _kept(frame: Frame, getter: FunctionType, obj: Any, name: str) -> Any:
+def _cached_property(frame: Frame, getter: FunctionType, obj: Any, name: str) -> Any:
     """Return a `cached_property`, which an object that the kernel made keeps where it may change.
 
     Of any other object it is a plain property, since its result may depend on the place in the kernel.

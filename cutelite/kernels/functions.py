@@ -110,11 +110,17 @@ def needed(function: F, name: str, takes: tuple[str, ...]) -> F:
     return settled(function, name, takes)
 
 
-def fit_graph(*functions: tuple[Any, int]) -> bool:
-    """Tell, where it is traced, whether operators take functions, each given with the number of its arguments."""
+def fit_graph(*functions: tuple[str, Any, tuple[str, ...]]) -> bool:
+    """Tell, where it is traced, whether operators take functions, each given as `check_function` takes it.
+
+    Errors  `Misfit` for what is no function, which torch would take for one that breaks the graph
+    """
     from cutelite.interop.torch_functions import exporting, readable  # late: it imports torch
 
-    return all(readable(each, taken) for each, taken in functions) and not exporting()
+    for name, each, takes in functions:
+        if not callable(each) and not isinstance(each, str):
+            check_function(name, each, takes)
+    return all(readable(each, len(takes)) for _, each, takes in functions) and not exporting()
 
 
 def by_number(functions: tuple[Any, ...]) -> tuple[int, list[Any]]:

@@ -261,7 +261,7 @@ def autotune(
     Tuning calls the function many times, also with the caller's own arrays. The results that it writes there are
     written again by the call that follows.
     """
-    if isinstance(configs, Mapping) or not isinstance(configs, Iterable):
+    if isinstance(configs, Mapping | str) or not isinstance(configs, Iterable):
         raise TypeError(f"autotune takes a list of configs, not {configs!r}")
     if isinstance(key, str):
         raise TypeError(f"key takes a sequence of names: key=({key!r},)")

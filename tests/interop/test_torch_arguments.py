@@ -17,8 +17,10 @@ import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.kernels.attention import attention
 from cutelite.kernels.gemm import gemm
+from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.norm import rms_norm
 from cutelite.kernels.rows.softmax import softmax_backward
+from tests.interop.test_torch_functions import DEVICE
 from tests.kernels.test_bad_arguments import RIGHT, only_checked, others
 
 KINDS = {ml_dtypes.bfloat16: torch.bfloat16, ml_dtypes.float8_e4m3fn: torch.float8_e4m3fn}
@@ -111,6 +113,23 @@ REFUSED: dict[str, Any] = {
     "out needs a gradient": lambda q: gemm(q[0, 0], q[0, 0].T, q.new_empty(2, 2).requires_grad_()),
     "softcap is -1.0, but must be a number from 1e-15 to 1e+30": lambda q: attention(q, q, q, softcap=-1.0),
     "v has dtype torch.float16, but must be bf16, as q": lambda q: attention(q, q, q.half()),
+    "score_mod is 3, but must be a function of (score, b, h, q_idx, kv_idx)": lambda q: attention(q, q, q, score_mod=3),
+    "block_mask is 3, but must be of create_block_mask": lambda q: attention(q, q, q, block_mask=3),
+    "gate is 3, but must be a function of (x)": lambda q: gemm(q[0, 0], q[0, 0].T, gate=3),  # type: ignore[arg-type]
+    "finish is 3, but must be a Finish": lambda q: gemm(q[0, 0], q[0, 0].T, finish=3),  # type: ignore[arg-type]
+    "finish is 3, but must be a function of (piece, tensors[0])": lambda q: gemm(
+        q[0, 0],
+        q[0, 0].T,
+        finish=cl.Finish(3, (q,)),  # type: ignore[arg-type]
+    ),
+    "ahead is 3, but must be a function of (piece)": lambda q: gemm(
+        q[0, 0],
+        q[0, 0].T,
+        finish=cl.Finish(lambda piece: None, ahead=3),  # type: ignore[arg-type]
+    ),
+    "prepare is 3, but must be a function of (chunk)": lambda q: gemm(q[0, 0], q[0, 0].T, prepare=cl.Prepare(3)),  # type: ignore[arg-type]
+    "function is 3, but must be a function of (a)": lambda q: elementwise(3, (q,)),  # type: ignore[arg-type]
+    "inputs must be a tuple of one to 4, not Tensor": lambda q: elementwise(lambda a: a, q),
 }
 """Calls that Python refuses, and at the end those that the operator does."""
 

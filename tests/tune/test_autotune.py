@@ -346,7 +346,7 @@ def test_restore_names_arguments(on_gpu: GpuArray) -> None:
 
 
 def test_misuse() -> None:
-    for configs in (cl.Config(bm=1), {"bm": 1}, 3, lambda config: None):
+    for configs in (cl.Config(bm=1), {"bm": 1}, 3, "abc", lambda config: None):
         with pytest.raises(TypeError, match="autotune takes a list of configs, not "):
             autotune(configs)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"key takes a sequence of names: key=\('abc',\)"):

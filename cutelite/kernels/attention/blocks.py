@@ -235,12 +235,17 @@ def _with_mask(function: F, own: Callable[[BlockMask], BlockMask]) -> F:
     return call  # type: ignore[return-value]
 
 
+def check_mask(mask: Any) -> None:
+    """Check that it is a `BlockMask`, ours or torch's. Errors: `Misfit`."""
+    if not isinstance(mask, BlockMask) and not is_of_torch(mask):
+        raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
+
+
 def _own(mask: Any, lengths: tuple[int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours, which is kept as long as torch's. Errors: `Misfit`."""
+    check_mask(mask)
     if isinstance(mask, BlockMask):
         return mask
-    if not is_of_torch(mask):
-        raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
     return kept_for(mask, lengths, lambda: _of_torch(mask, *lengths))
 
 

@@ -24,7 +24,7 @@ from cutelite.kernels.arguments import (
     one_of,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, has_tensor_memory
-from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, is_of_torch, with_own_mask
+from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, check_mask, with_own_mask
 from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
@@ -54,10 +54,11 @@ def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call with functions, of its arguments by name."""
     mask, mask_mod = given.get("block_mask"), given.get("mask_mod")
     if mask is not None:
-        if not is_of_torch(mask) and (not isinstance(mask, BlockMask) or mask.listed or not is_torch(mask.order)):
+        check_mask(mask)
+        if isinstance(mask, BlockMask) and (mask.listed or not is_torch(mask.order)):
             return False
         mask_mod = mask.mask_mod
-    functions = (given.get("score_mod"), len(SCORE_MOD)), (mask_mod, len(MASK_MOD))
+    functions = ("score_mod", given.get("score_mod"), SCORE_MOD), ("mask_mod", mask_mod, MASK_MOD)
     operands = (given.get(name) for name in ("q", "k", "v", "sinks"))
     if given.get("out") is not None and (given.get("return_lse") or needs_gradient(*operands)):
         return False

@@ -247,17 +247,30 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a GEMM with functions, of its arguments by name."""
     operands = [given.get(name) for name in ("a", "b", "c", "bias", "scale_a", "scale_b")]
-    functions = [(given.get(name), 1) for name in ("activation", "gate")]
-    for each, kind in (given.get("finish"), cl.Finish), (given.get("prepare"), cl.Prepare):
-        if each is None:
-            continue
-        if not isinstance(each, kind) or not all(map(is_torch, each.tensors)):
+    functions = [(name, given.get(name), ("x",)) for name in ("activation", "gate")]
+    finish, prepare = given.get("finish"), given.get("prepare")
+    check_functions(finish, prepare)
+    for each in finish, prepare:
+        if each is not None and (not all(map(is_torch, each.tensors)) or needs_gradient(*operands, *each.tensors)):
             return False
-        if needs_gradient(*operands, *each.tensors):
-            return False
-        taken, ahead = 1 + len(each.tensors), getattr(each, "ahead", None)
-        functions += [(ahead, taken), (each.function, taken + (ahead is not None))]
+    if finish is not None:
+        functions += taken_by(finish)
+    if prepare is not None:
+        functions.append(("prepare", prepare.function, ("chunk", *named(prepare))))
     return fit_graph(*functions)
+
+
+def taken_by(finish: cl.Finish) -> list[tuple[str, Any, tuple[str, ...]]]:
+    """Return its functions, with their names and those of their arguments: `ahead` first, if there is one."""
+    if finish.ahead is None:
+        return [("finish", finish.function, ("piece", *named(finish)))]
+    last = "finish", finish.function, ("piece", "what ahead returns", *named(finish))
+    return [("ahead", finish.ahead, ("piece", *named(finish))), last]
+
+
+def named(given: cl.Finish | cl.Prepare) -> tuple[str, ...]:
+    """Return names of the tensors that a function takes."""
+    return tuple(f"tensors[{i}]" for i in range(len(given.tensors)))
 
 
 def by_operator(name: str, out: Any, given: tuple[Any, ...], *more: Any, finish: cl.Finish | None = None) -> Any:

@@ -318,11 +318,8 @@ def bare(given: Finish) -> Finish:
     """Return it with no tensors, and with functions that stand for equal ones. Errors: `Misfit`."""
     if not isinstance(given.columns, int) or given.columns % 16 or not 16 <= given.columns <= 256:
         raise Misfit(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns!r}")
-    tensors = tuple(f"tensors[{i}]" for i in range(len(given.tensors)))
-    if given.ahead is None:
-        return replace(given, function=needed(given.function, "finish", ("piece", *tensors)), tensors=())
-    function = needed(given.function, "finish", ("piece", "what ahead returns", *tensors))
-    return replace(given, function=function, tensors=(), ahead=needed(given.ahead, "ahead", ("piece", *tensors)))
+    made = {name: needed(each, name, takes) for name, each, takes in arrays.taken_by(given)}
+    return replace(given, function=made["finish"], ahead=made.get("ahead"), tensors=())
 
 
 def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | None]:
@@ -333,7 +330,7 @@ def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | No
     if b.ndim == 3 or a.shape[-1] % 8:
         raise Misfit(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
     kinds = kinds_of(prepare.tensors, "prepare")
-    takes = ("chunk", *(f"tensors[{i}]" for i in range(len(kinds))))
+    takes = "chunk", *arrays.named(prepare)
     prepare = replace(prepare, function=needed(prepare.function, "prepare", takes))
     if prepare.within:
         return a, prepare

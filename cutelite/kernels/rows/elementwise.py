@@ -43,7 +43,8 @@ from cutelite.tuples import NamedTuple
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # threads of a block
 PIECES, BLOCKS = (2, 3, 1, 1), (6, 4, 6, 4)  # by number of inputs: accesses of a thread to each; blocks of an SM
-MOST_INPUTS, MOST_OUTPUTS = 4, 3
+NAMES = "a", "b", "c", "d"  # of what a function takes
+MOST_INPUTS, MOST_OUTPUTS = len(NAMES), 3
 SCALED = 4  # accesses of a thread, and blocks of an SM, of `scale`
 SCALING = 132 * SCALED  # its blocks: one wave on an H200, so that a launch with nothing to do is short
 
@@ -171,11 +172,12 @@ def check_count(name: str, given: Any, most: int) -> None:
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call of `elementwise`, of its arguments by name."""
     inputs, out = given["inputs"], given.get("out")
-    if not isinstance(inputs, list | tuple) or not inputs or not all(map(is_torch, (*inputs, *(out or ())))):
+    check_count("inputs", inputs, MOST_INPUTS)
+    if not all(map(is_torch, (*inputs, *(out or ())))):
         return False
     if needs_gradient(*inputs) and not derivable(inputs, out, given.get("dtypes", ())):
         return False
-    return fit_graph((given["function"], len(inputs)))
+    return fit_graph(("function", given["function"], NAMES[: len(inputs)]))
 
 
 def derivable(inputs: Sequence[Any], out: Any, dtypes: Sequence[str]) -> bool:
@@ -260,7 +262,7 @@ def computed(
         check_apart(name, each.view, {called[len(inputs) + j]: made[j].view for j in range(i)})
     if first.m * first.n:
         try:
-            launch(settled(function, "function", tuple("abcd"[: len(given)])), given, made, blocks)
+            launch(settled(function, "function", NAMES[: len(given)]), given, made, blocks)
         except cl.ArgumentError as error:
             raise in_words_of(error, zip(called, (*inputs, *out), strict=True)) from None
     return tuple(out)
