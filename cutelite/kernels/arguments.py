@@ -602,7 +602,8 @@ def is_read_only(array: Any) -> bool:
 def writable(name: str, array: Any) -> None:
     """Check that an array is not read-only, and that its elements have places of their own. Errors: `ArrayError`."""
     if is_jax(array):
-        raise ArrayError(f"{name} is written, and is JAX's, whose arrays never are: pass another library's")
+        anew = "adamw, rope_append and scale of cutelite.kernels.rows.on_jax_elements give anew what they change"
+        raise ArrayError(f"{name} is written, and is JAX's, whose arrays never are: pass another library's; {anew}")
     if is_read_only(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
     if 0 in array.shape or not code_of(array):
