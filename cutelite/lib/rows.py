@@ -380,8 +380,11 @@ class RowPartition:
         at, align = self.first(0) - begin, memory.value.type.align
         wide = (vector, memory.dtype.bytes, align % COPIED) == (8, 2, 0)
         for i in self.order(some):
-            first, step = self.first(some.start + i), (some.start + i) * self.team.threads * vector
-            whole = some.whole or self.inside(some.start + i)
+            number = some.start + i
+            first, step = self.first(number), number * self.team.threads * vector
+            whole = some.whole or self.inside(number)
+            if self.ends:  # the first and the last vector may be as far as the row goes
+                whole = number > 0 and self.inside(number + 1)
             if wide and (whole or (first > 0) & (first + vector <= end) & (first + 2 * vector <= self.n)):
                 held[None, i].store(between(memory, at, vector, step))
             elif whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # words reach further

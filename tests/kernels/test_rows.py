@@ -370,6 +370,22 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
         close(found.bias, d.sum(0), dtype)
 
 
+@pytest.mark.parametrize("ends", [0, 1, 2])
+@pytest.mark.parametrize("n", [263, 271, 272])
+def test_nothing_is_read_beside_rows_that_begin_otherwise_than_results(n: int, ends: int) -> None:
+    x, w = random((1 + 8 * n,), BF16)[1:].reshape((8, n)), random((n,), BF16, 1)
+    y = norm.rms_norm(x, w, how=Plan(32, 1, 1, 8, 1, shifted=True, alike=False, ends=ends)).y
+    close(y, normed(x.astype(np.float64), False, 1e-6)[0] * w.astype(np.float64), BF16)
+
+
+def test_nothing_is_read_behind_weights_of_vectors_that_end_with_a_row() -> None:
+    x, dy, w, rstd = random((8, 263), BF16), random((8, 263), BF16, 1), random((263,), BF16, 2), np.ones(8, np.float32)
+    found = norm.norm_backward(
+        dy, norm.Normed(None, x, None, rstd), w, how=Plan(32, 1, 1, 8, 8, stages=2, shifted=True, ends=1)
+    )
+    close(found.weight, (dy.astype(np.float64) * x.astype(np.float64)).sum(0), BF16)
+
+
 def test_sums_of_each_kind_have_a_row_for_each_of_its_teams() -> None:
     for kinds in (2, 8, 16):
         for teams in (1, 3, 7, 15, 16, 31, 66):
