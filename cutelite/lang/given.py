@@ -6,11 +6,13 @@ Out   a vector like that, or an error that names the argument
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from cutelite.diag import CompileError, Span
 from cutelite.ir.types import boolean
 from cutelite.lang.emit import describe, mistake
+from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import full
 
 
@@ -23,13 +25,31 @@ def given_by(name: str, x: Any, like: Any, function: Any) -> Any:
     asked, dtype = like.dtype, getattr(x, "dtype", None)
     literal = isinstance(x, bool if asked is boolean else int | float)
     fits = literal or (dtype is boolean if asked is boolean else dtype is not None and dtype.is_float)
-    if not fits:
-        wanted = "bools: compare, and combine with & and |" if asked is boolean else f"numbers of {asked}"
+    if not fits or not stretches(getattr(x, "shape", ()), like.shape):
+        many = f"{prod(like.shape)} " if fits else ""
+        wanted = "bools: compare, and combine with & and |" if asked is boolean else f"{many}numbers of {asked}"
         raise mistake_of(function, "given", f"`{name}` gives {describe(x)}, but must give {wanted}")
     if asked is boolean:
         return x
     x = x if literal or dtype is asked else x.to(asked)
     return x if getattr(x, "shape", None) == like.shape else full(like.shape, 0.0, asked) + x
+
+
+def stretches(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    """Tell whether numbers of a shape are broadcast to another one."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    smaller = len(shape) <= len(wanted) and all(have in (1, want) for have, want in pairs)
+    return smaller or prod(shape) == prod(wanted)
+
+
+def tensor_of(method: str, x: Any, rank: int) -> Any:
+    """Return `x`, which a function passed to a `method`. Errors: `given-tensor` if it is no tensor of this rank."""
+    if not isinstance(x, Tensor):
+        help = "pass arrays in `tensors=`: the function is called with the tensors that they are in a kernel"
+        raise mistake("given-tensor", f"`{method}` takes a tensor of rank {rank}, not {describe(x)}", help=help)
+    if len(x.shape) != rank:
+        raise mistake("given-tensor", f"`{method}` takes a tensor of rank {rank}, not one of rank {len(x.shape)}")
+    return x
 
 
 def mistake_of(function: Any, code: str, title: str, help: str = "") -> CompileError:

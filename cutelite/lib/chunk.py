@@ -12,6 +12,7 @@ from typing import Any
 from cutelite.ir.types import f32, i32
 from cutelite.lang.algebra import local_tile
 from cutelite.lang.emit import mistake
+from cutelite.lang.given import tensor_of
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
@@ -81,7 +82,7 @@ class Chunk:
         if every is not None and every % self.columns:
             text = f"with a number for each {every} columns, a chunk of {self.columns} columns may need several a row"
             raise mistake("chunk-rows", text, help="let `every` be a multiple of the chunk's columns")
-        held = make_rmem_tensor(tensor.dtype, (2,))
+        held = make_rmem_tensor(tensor_of("by_row", tensor, 1 if every is None else 2).dtype, (2,))
         for i in static_range(2):
             row = min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)
             held[i] = tensor[row] if every is None else tensor[row, self.column // every]
@@ -89,7 +90,7 @@ class Chunk:
 
     def by_column(self, tensor: Any) -> Any:
         """Return, for each of this thread's elements, the number that a tensor (columns,) has for its column, f32."""
-        groups = 2 * self.steps
+        groups, tensor = 2 * self.steps, tensor_of("by_column", tensor, 1)
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
             held[None, j].store(local_tile(tensor, (2,), (self._across(j) // 2,)).load())
@@ -97,7 +98,7 @@ class Chunk:
 
     def by_element(self, tensor: Any) -> Any:
         """Return this thread's elements of a tensor (rows, columns), f32."""
-        groups = 2 * self.steps
+        groups, tensor = 2 * self.steps, tensor_of("by_element", tensor, 2)
         held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
         for j in static_range(groups):
             for i in static_range(2):

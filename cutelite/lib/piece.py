@@ -13,11 +13,11 @@ from typing import Any
 from cutelite.ir.types import f32
 from cutelite.lang.algebra import local_tile
 from cutelite.lang.emit import describe, mistake
-from cutelite.lang.given import mistake_of
+from cutelite.lang.given import mistake_of, tensor_of
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lang.values import Scalar, full
+from cutelite.lang.values import Scalar, Vector, full
 from cutelite.layout import known_divisor, make_layout
 from cutelite.lib.reduce import warp_reduce
 from cutelite.records import dataclass
@@ -41,9 +41,9 @@ class Finish:
     halves   B's columns are two halves: a piece has `columns` / 2 of each, `sums` and `others`
     apart    with `halves`: halves of each 2 * `apart` columns, such as heads; 0: of all. The column of a piece counts
              those of first halves
-    shape    rows and columns of the product, as the kernel knows them
-    plain    the results as a plain tensor in global memory, given where the rows behind the product's belong to another
-             product: a piece that reaches into those is stored row by row, not by TMA
+    shape    rows and columns of the product, as the kernel knows them; with `halves`, columns of a half
+    plain    the results as a plain tensor in global memory, given where rows or columns behind the product's belong to
+             something else: a piece that reaches into those is stored row by row, not by TMA
     """
 
     function: Callable[..., Any]
@@ -89,7 +89,7 @@ class Piece:
     sums     this thread's sums, a vector of f32 in the order of wgmma's accumulator: two neighbours of a row, two of
              the row eight below, the same eight columns further, and so on
     row      row in the product of the piece's first element; `column` and `batch` likewise
-    shape    rows and columns of the product. Sums outside have no meaning, and are never stored
+    shape    rows and columns of the product, or of its halves. Sums outside have no meaning, and are never stored
     ring     a `ResultRing`, in the results' dtype
     d        TMA tensor of results; `plain` is that of `Finish`
     paired   results have half as many columns as sums
@@ -132,9 +132,14 @@ class Piece:
         """The column of the results for the piece's first column."""
         return self.column // 2 if self.paired else self.column
 
+    @property
+    def left(self) -> Any:
+        """The number of columns of results from the piece's first one on that the product has: a multiple of 8."""
+        return (self.shape[1] // 2 if self.paired else self.shape[1]) - self.own_column
+
     def by_column(self, tensor: Any) -> Any:
         """Return, for each of this thread's sums, the number that a tensor (columns,) has for its column, f32."""
-        right, groups = self.place[1], self.columns // 8
+        right, groups, tensor = self.place[1], self.columns // 8, tensor_of("by_column", tensor, 1)
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
             column = min(self.column + 8 * j + right, self.shape[1] - 2)
@@ -143,7 +148,7 @@ class Piece:
 
     def by_row(self, tensor: Any) -> Any:
         """Return, for each of this thread's sums, the number that a tensor (rows,) has for its row, f32."""
-        held = make_rmem_tensor(tensor.dtype, (2,))
+        held = make_rmem_tensor(tensor_of("by_row", tensor, 1).dtype, (2,))
         for i in static_range(2):
             held[i] = tensor[min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)]
         return held.view(make_layout((2, 2, self.columns // 8), stride=(0, 1, 0))).load().to(f32)
@@ -154,7 +159,7 @@ class Piece:
         column  the tensor's column that belongs to the piece's first one; default: the same number as in the product.
                 Neighbours are loaded together if it is known to be even, as `cl.dim(at, 8)` is
         """
-        (down, right), groups = self.place, self.columns // 8
+        (down, right), groups, tensor = self.place, self.columns // 8, tensor_of("by_element", tensor, 2)
         start, unit = self.column if column is None else column, at_once(2, tensor, column)
         held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
         units = held.view(make_layout((unit, 2 // unit, 2, groups)))
@@ -217,7 +222,7 @@ class Piece:
 
     def put_rows(self, tensor: Any, x: Any) -> None:
         """Store a number for each row, from `of_rows`, to a tensor (rows, ceil(columns / columns of a piece))."""
-        down, right = self.place
+        (down, right), tensor = self.place, tensor_of("put_rows", tensor, 2)
         for i in static_range(2):
             row = self.row + down + 8 * i
             if right == 0 and row < self.shape[0] and self.column < self.shape[1]:
@@ -230,8 +235,12 @@ class Piece:
         Who     all threads of the warpgroup
         """
         self._through(x)
-        if self.plain is None or self.row + self.HIGH <= self.shape[0]:
-            self.ring.send(self.number, self.d, (*self.batch, self.row, self.own_column if column is None else column))
+        start = self.own_column if column is None else column
+        if self.plain is None or (
+            self.row + self.HIGH <= self.shape[0]
+            and (self.wide <= self.left or start + self.left >= self.plain.shape[1])
+        ):
+            self.ring.send(self.number, self.d, (*self.batch, self.row, start))
         else:
             self._by_rows(self.plain, column, None)
 
@@ -246,27 +255,37 @@ class Piece:
         Who     all threads of the warpgroup
         Errors  `piece-dtype` for a target of another dtype
         """
-        if target.dtype != self.ring.dtype:
+        if tensor_of("store", target, 2).dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
         self._through(x)
         self._by_rows(target, column, rows)
 
+    def check_results(self, x: Any) -> None:
+        """Check what is stored: a vector of so many numbers. Errors: `piece-results`."""
+        each = len(self.sums) // (2 if self.paired else 1)
+        if not isinstance(x, Vector) or len(x) != each:
+            known = "the halves of `piece.pairs` are" if self.paired else "`piece.sums` is"
+            text = f"results of a piece are a vector of {each} numbers, as {known}, not {describe(x)}"
+            raise mistake("piece-results", text)
+
     def _by_rows(self, target: Any, column: Any, rows: Any) -> None:
         """Store the buffer to global memory, each row by neighbouring threads."""
-        each = STORE // self.ring.dtype.bytes
+        each = min(STORE // self.ring.dtype.bytes, 8)  # the product has all of them, or none
         start, unit = self.own_column if column is None else column, at_once(each, target, column)
         units, held = self.wide // each, self.ring.buffer(self.number)
         across, high = self.ring.thread % units * each, GROUP // units
         for i in static_range(-(-self.HIGH // high)):
             down = self.ring.thread // units + i * high
-            if down < self.HIGH and self.row + down < self.shape[0] and start + across < target.shape[1]:
+            inside = across < self.left and start + across < target.shape[1]
+            if down < self.HIGH and self.row + down < self.shape[0] and inside:
                 row = self.row + down if rows is None else rows[self.row + down]
                 if row >= 0 and row < target.shape[0]:
                     part = local_tile(held[down, None], (each,), (across // each,)).load()
                     store_units(part, target[row, None], start + across, unit)
 
     def _through(self, x: Any) -> None:
-        """Wait until the buffer is free, and write the results to it."""
+        """Wait until the buffer is free, and write the results to it. Errors: `piece-results` for other numbers."""
+        self.check_results(x)
         self.ring.acquire()
         if not self.paired:
             self.ring.put(self.number, x.to(self.ring.dtype))
@@ -310,15 +329,15 @@ class RowPiece(Piece):
         return self.ring.thread, 0
 
     def by_column(self, tensor: Any) -> Any:
-        return self._row(tensor, self.column, WIDE).to(f32)
+        return self._row(tensor_of("by_column", tensor, 1), self.column, WIDE).to(f32)
 
     def by_row(self, tensor: Any) -> Any:
-        one = tensor[min(self.row + self.ring.thread, self.shape[0] - 1)].to(f32)
+        one = tensor_of("by_row", tensor, 1)[min(self.row + self.ring.thread, self.shape[0] - 1)].to(f32)
         return full((self.columns,), one, f32)
 
     def by_element(self, tensor: Any, column: Any = None) -> Any:
         row = min(self.row + self.ring.thread, self.shape[0] - 1)
-        start = self.column if column is None else column
+        start, tensor = self.column if column is None else column, tensor_of("by_element", tensor, 2)
         return self._row(tensor[row, None], start, at_once(WIDE, tensor, column)).to(f32)
 
     def _row(self, row: Any, start: Any, unit: int) -> Any:
@@ -342,8 +361,9 @@ class RowPiece(Piece):
     def put_rows(self, tensor: Any, x: Any) -> None:
         row = self.row + self.ring.thread
         if row < self.shape[0] and self.column < self.shape[1]:
-            tensor[row, self.column // self.columns] = x[0].to(tensor.dtype)
+            tensor_of("put_rows", tensor, 2)[row, self.column // self.columns] = x[0].to(tensor.dtype)
 
     def _through(self, x: Any) -> None:
+        self.check_results(x)
         self.ring.acquire()
         self.ring.put(self.number, x.to(self.ring.dtype))

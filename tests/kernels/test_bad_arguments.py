@@ -454,6 +454,10 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: gemm(ones(8, 8), ones(8, 8), activation=lambda x: (x, x)),
         r"`activation` gives a tuple.*\n +--> .*test_bad_arguments.py",
     ),
+    "activation of fewer numbers": (
+        lambda: gemm(ones(8, 8), ones(8, 8), activation=lambda x: x[:3]),
+        r"`activation` gives a run-time vec<f32,3>, but must give \d+ numbers of f32\n +--> .*test_bad_arguments.py",
+    ),
     "gate without parameters": (
         lambda: gemm(ones(8, 8), ones(8, 16), gate=lambda: 3),  # type: ignore[arg-type,misc]
         r"gate must be a function of \(x\), and",

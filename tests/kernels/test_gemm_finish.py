@@ -1,6 +1,7 @@
 """Functions that make results of a GEMM's sums, with tensors by row, column and element and several results."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,46 @@ def test_any_column_and_any_number_of_columns() -> None:
     assert np.array_equal(to_numpy(whole)[:, 69:], to_numpy(poisoned(70, 3, dtype="float32")), equal_nan=True)
 
 
+@pytest.mark.parametrize("batches", [(), (2,)])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+@pytest.mark.parametrize("config", [None, *CONFIGS], ids=str)
+def test_nothing_is_stored_behind_the_products_columns(config: Config | None, dtype: str, batches: Any) -> None:
+    """Results and another tensor that are wider than the product: pieces, and tiles, that end within and behind it."""
+
+    def finish(piece: Any, target: Any) -> None:
+        piece.result(piece.sums, piece.column + 16)
+        piece.store(piece.sums, target, piece.column + 3)
+
+    (m, n, k), rng = (70, 136, 16), np.random.default_rng(3)
+    a, b = (array(rng.integers(-1, 2, size), "bfloat16") for size in ((*batches, m, k), (n, k)))
+    out, target = poisoned(*batches, m, 256, dtype=dtype), poisoned(prod(batches) * m, 256, dtype=dtype)
+    gemm(a, b.T, out, finish=Finish(finish, (target,), 32), config=config)
+    right = np.asarray(to_numpy(a) @ to_numpy(b).T, to_numpy(out).dtype)
+    for found, at in (out, 16), (target, 3):
+        held = to_numpy(found).reshape(-1, 256)
+        assert np.array_equal(held[:, at : at + n], right.reshape(-1, n))
+        assert np.isnan(np.delete(held, range(at, at + n), 1).astype(float)).all()
+
+
+def test_the_columns_of_a_half_are_those_of_a_product() -> None:
+    """Halves of 80 columns in pieces of 32: maxima of rows, and a tensor by column, without what lies behind."""
+
+    def finish(piece: Any, bias: Any, most: Any, halves: Any) -> None:
+        x = piece.sums * piece.by_column(bias)
+        piece.put_rows(most, piece.of_rows(abs(x), "max"))
+        piece.result(x)
+        piece.store(piece.others, halves)
+
+    a, b, right = operands(70, 160, 64)
+    bias, most = array(np.arange(80.0), "float32"), poisoned(70, 3, dtype="float32")
+    halves = poisoned(70, 96, dtype="bfloat16")
+    d = gemm(a, b, finish=Finish(finish, (bias, most, halves), 64, halves=True), config=SMALL)
+    left, other = right[:, :80] * np.arange(80), right[:, 80:]
+    assert close(d, left) and close(to_numpy(halves)[:, :80], other)
+    assert np.isnan(to_numpy(halves)[:, 80:].astype(float)).all()
+    assert close(most, np.pad(np.abs(left), ((0, 0), (0, 16))).reshape(70, 3, 32).max(2), 1e-4)
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_what_is_no_function_for_a_gemm_is_refused_by_name(library: str) -> None:
     module: Any = pytest.importorskip(library)
@@ -184,4 +225,32 @@ def test_a_function_that_returns_its_results_is_refused(function: Any, what: str
 
     with pytest.raises(cl.CompileError, match=f"for `finish` returns {what}, which is stored nowhere") as caught:
         kernel[1]()
+    assert caught.value.span is not None and caught.value.span.filename == __file__
+
+
+def of_rank(rank: int, found: str, method: str) -> str:
+    return f"`{method}` takes a tensor of rank {rank}, not {found}"
+
+
+NUMBERS = np.ones(72, np.float32)
+MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
+    "nothing": (lambda p, t, u: p.result(None), "a vector of 32 numbers, as `piece.sums` is, not None"),
+    "a number": (lambda p, t, u: p.result(2.0), "a vector of 32 numbers, .* not 2.0"),
+    "a half": (lambda p, t, u: p.result(p.halves(p.sums)[0]), "a vector of 32 numbers, .* not a run-time vec<f32,16>"),
+    "no halves": (lambda p, t, u: p.store(p.others, u), "a vector of 32 numbers, .* not None"),
+    "by row": (lambda p, t, u: p.result(p.by_row(u)), of_rank(1, "one of rank 2", "by_row")),
+    "by column": (lambda p, t, u: p.result(p.by_column(u)), of_rank(1, "one of rank 2", "by_column")),
+    "by element": (lambda p, t, u: p.result(p.by_element(t)), of_rank(2, "one of rank 1", "by_element")),
+    "rows": (lambda p, t, u: p.put_rows(t, p.of_rows(p.sums)), of_rank(2, "one of rank 1", "put_rows")),
+    "a store": (lambda p, t, u: p.store(p.sums, t), of_rank(2, "one of rank 1", "store")),
+    "captured": (lambda p, t, u: p.result(p.by_column(NUMBERS)), of_rank(1, "a ndarray", "by_column")),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_in_a_function_are_told_at_its_line(name: str) -> None:
+    function, message = MISTAKES[name]
+    a, b, _ = operands(64, 72, 64)
+    with pytest.raises(cl.CompileError, match=message) as caught:
+        gemm(a, b, finish=Finish(function, (array(NUMBERS, "float32"), array(np.ones((64, 72)), "bfloat16"))))
     assert caught.value.span is not None and caught.value.span.filename == __file__

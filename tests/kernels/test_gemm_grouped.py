@@ -134,6 +134,28 @@ def test_a_function_ends_with_its_group() -> None:
     assert close(most[:rows, 0], np.abs(sums).max(1), 1e-4) and np.isnan(to_numpy(most[rows:])).all()
 
 
+@pytest.mark.parametrize("kind", ["rows", "padded"])
+def test_a_function_stores_nothing_behind_the_columns_of_a_product(kind: str) -> None:
+    """Into results that are wider; groups that end within a piece, and fill several."""
+
+    def moved(piece: cl.Piece) -> None:
+        piece.result(piece.sums, piece.column + 16)
+
+    counts = np.array([70, 0, 100], np.int32)
+    rows = (170,) if kind == "rows" else (3, 111)
+    a, b = tensors((*rows, 72), (3, 72, 72))
+    d, config = poisoned(*rows, 160, dtype="bfloat16"), Config((128, 128), True, (1, 1), stages=3)
+    finish = cl.Finish(moved, columns=32)
+    if kind == "rows":
+        grouped.gemm(a, b, array(np.cumsum(counts), "int32"), d, finish=finish, config=config)
+        found = to_numpy(d)
+    else:
+        grouped.padded(a, b, array(counts, "int32"), d, finish=finish, config=config)
+        a, found = (np.concatenate([to_numpy(x)[e, :count] for e, count in enumerate(counts)]) for x in (a, d))
+    assert close(found[:, 16:88], grouped.reference(to_numpy(a), to_numpy(b), np.cumsum(counts)))
+    assert np.isnan(np.delete(found, range(16, 88), 1).astype(float)).all()
+
+
 @pytest.mark.parametrize("kind", ["rows", "padded", "K"])
 def test_the_checker_finds_nothing(kind: str, checked: Callable[[int], None]) -> None:
     checked(1)

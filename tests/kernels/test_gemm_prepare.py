@@ -113,7 +113,7 @@ def test_a_model_picks_a_configuration() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     a, b = array(np.zeros((2, 16, 64)), "int8"), array(np.zeros((2, 64, 16)), "bfloat16")
     prepare = Prepare(lambda chunk: chunk.values)
-    with pytest.raises(ValueError, match="B has no batches, and A a multiple of 8 columns, not 64"):
+    with pytest.raises(ValueError, match="with prepare= B has no batches"):
         gemm(a, b, prepare=prepare)
     with pytest.raises(ValueError, match="a multiple of 8 columns, not 63"):
         gemm(a[0, :, :63], b[0, :63], prepare=prepare)
@@ -126,5 +126,10 @@ def test_what_does_not_fit_is_refused() -> None:
     gives = r"`prepare` gives None, but must give numbers of f32\n +--> .*test_gemm_prepare.py"
     with pytest.raises(cl.CompileError, match=gives):
         gemm(a[0], b[0], prepare=Prepare(lambda c: None, within=False))
+    with pytest.raises(cl.CompileError, match=r"`prepare` gives .*, but must give 32 numbers of f32\n +--> .*test_"):
+        gemm(a[0], b[0], prepare=Prepare(lambda c: c.values[:3]))
+    for method, given in ("by_row", b[0]), ("by_column", b[0]), ("by_element", b[0, 0]):
+        with pytest.raises(cl.CompileError, match=f"`{method}` takes a tensor of rank [12], not one of rank [21]"):
+            gemm(a[0], b[0], prepare=Prepare(lambda c, t, name=method: getattr(c, name)(t), (given,)))
     with pytest.raises(cl.CompileError, match="for each 96 columns, a chunk of 64 columns may need several a row"):
         gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (array(np.zeros((16, 1)), "float32"),)))

@@ -339,7 +339,8 @@ def run(
     scales = given[2:] or (None, None)
     work = (BlockWork if problem.promoted else Work)(config, problem)
     launch = cl.Launch(grid, work.threads, pdl=True)
-    rows_of = None if ends is None else made
+    beyond = across % (bn * cn) > 0 and across // (1 + how.paired) < made.shape[-1]  # tiles reach to what is no result
+    rows_of = made if beyond or ends is not None else None
     build(work)[launch](
         given[0], given[1], made, *scales, float(fused.alpha), tensors or None, ends, rows_of
     )  # fmt: skip

@@ -93,7 +93,8 @@ class Work(Plan):
             for rows, each in zip((RM, RN), self.scale_rows, strict=True)
         )
         given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
-        return a, b, d, *scales, tuple[tuple(given)], Tensor[problem.d, (M, C), (None, 1), cl.align(16)]  # type: ignore[misc]
+        plain = Tensor[problem.d, (*lead_d, M, C), (*(None,) * (len(lead_d) + 1), 1), cl.align(16)]
+        return a, b, d, *scales, tuple[tuple(given)], plain  # type: ignore[misc]
 
     def rings(self, scales: Any) -> tuple[Any, Any]:
         """Shared memory for scales, of A and of B."""
@@ -201,6 +202,7 @@ class Work(Plan):
         while tiles.is_valid():
             row, column, batch, end = self.place(tiles)
             at = (batch,) if self.problem.batched else ()
+            plain = given.plain if given.plain is None or len(at) == 0 else given.plain[*at, None, None]
             sums.consumer_wait(state)
             tile = acc[None, None, state.index]
             for i in cl.static_range(pieces):
@@ -209,7 +211,7 @@ class Work(Plan):
                     sums.consumer_release(state)
                 x = x if self.problem.acc.is_int else x.to(f32) * alpha
                 place = row + self.half(self.config.tile[0]), column + i * wide, at, (end, N)
-                piece = cl.RowPiece(x, *place, ring, d, given.paired, given.plain, number=i)
+                piece = cl.RowPiece(x, *place, ring, d, given.paired, plain, number=i)
                 given.make(piece, given.begin(piece))
             state, tiles = state.advance(), tiles.advance()
         ring.tail()

@@ -307,10 +307,10 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
     others = (fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation, problem.gate)
     if any(x is not None for x in others) or fused.beta != 0.0 or problem.batched or problem.acc.is_int:
         raise Misfit("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
-    if columns % 8 or result.shape[-1] * problem.d.bytes % 16:
-        raise Misfit(
-            f"with finish= a product has a multiple of 8 columns, not {columns}, and rows of results fill 16 bytes"
-        )
+    if columns % 8:
+        raise Misfit(f"with finish= a product has a multiple of 8 columns, not {columns}")
+    if result.shape[-1] * problem.d.bytes % 16:
+        raise Misfit(f"with finish= rows of results fill 16 bytes, and {result.shape[-1]} of {problem.d} do not")
     return replace(problem, finish=bare(given), tensors=kinds_of(given.tensors))
 
 
@@ -327,8 +327,10 @@ def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | No
 
     Errors  ValueError for what no function can be combined with, and for tensors that are none
     """
-    if b.ndim == 3 or a.shape[-1] % 8:
-        raise Misfit(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
+    if b.ndim == 3:
+        raise Misfit("with prepare= B has no batches")
+    if a.shape[-1] % 8:
+        raise Misfit(f"with prepare= A has a multiple of 8 columns, not {a.shape[-1]}")
     kinds = kinds_of(prepare.tensors, "prepare")
     takes = "chunk", *arrays.named(prepare)
     prepare = replace(prepare, function=needed(prepare.function, "prepare", takes))

@@ -94,7 +94,7 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
             done = cl.NamedBarrier(1 + group, GROUP)
             several, op = max(1, problem.direct), plan.mma(WIDE)
             out = cl.ResultRing.create(pieces, op, thread, done, problem.turned, several, launched.single)
-            finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
+            finish = problem.finish and plan.finish(problem.finish, more, (M, C // 2 if problem.halves else C), plain)
             scales = cl.Scales(scale_a, scale_b)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
             groups, its = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
@@ -245,13 +245,16 @@ def multiply(
     if config.stream:
         sums = empty(d, (blocks, *Plan(config, problem).laid), problem.acc.name)
         parts = sums, flags(d, 2 * blocks)
-    build(config, problem, how)[launch](a, b, d, *flat(fused), ahead or None, parts)
-
-
-def flat(fused: cl.Fused) -> tuple[Any, ...]:
-    """As the kernel's parameters have it."""
     tensors = fused.finish.tensors if fused.finish is not None else ()
-    return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None, None, None
+    flat = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None
+    plain = d if reaches_beyond(config, problem, b, d) else None
+    build(config, problem, how)[launch](a, b, d, *flat, None, plain, ahead or None, parts)
+
+
+def reaches_beyond(config: Config, problem: Problem, b: Any, d: Any) -> bool:
+    """Tell whether tiles reach to columns of `d` that are no results, and have a function that stores."""
+    columns, tile = b.shape[-2 if problem.majors[1] == "K" else -1], config.tile[1] * config.cluster[1]
+    return problem.finish is not None and bool(columns % tile) and problem.columns(columns) < d.shape[-1]
 
 
 T = TypeVar("T")

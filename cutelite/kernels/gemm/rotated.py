@@ -40,7 +40,7 @@ def turning_halves(heads: int, tokens: int, dim: int) -> Callable[..., None]:
             c, s = place.by_element(cosines, within), place.by_element(sines, within)
             piece.result(piece.sums * c - piece.others * s, at)
             piece.result(piece.others * c + piece.sums * s, at + half)
-        elif at < piece.shape[1]:
+        elif piece.column < piece.shape[1]:
             piece.result(piece.sums, at)
             piece.result(piece.others, at + half)
 
