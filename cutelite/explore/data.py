@@ -82,7 +82,9 @@ def kernel_data(build: Build, facts: Facts, timeline: Timeline | None, report: C
         "arch": build.target.arch,
         "block": final.attrs.get("block"),
         "cluster": final.attrs.get("cluster"),
-        "options": {name: value for name, value in vars(build.options).items() if _is_plain(value)},
+        "options": {
+            name: value for name, value in vars(build.options).items() if isinstance(value, bool | int | str | None)
+        },
         "times": dict(build.times),
         "shared": _shared(final),
         "smem_limit": build.target.smem_per_block,
@@ -103,10 +105,6 @@ def kernel_data(build: Build, facts: Facts, timeline: Timeline | None, report: C
     if report is not None:
         lines.of_report(report)
     return {**data, "lines": lines.found(), "places": places.table, "files": _files(places)}
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | str)
 
 
 def _shared(final: Function) -> list[Json]:

@@ -164,7 +164,7 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     """
     names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
     owner = found.get("self")
-    name = code.co_qualname if owner is None else f"{_class_name(owner)}.{code.co_name}"
+    name = code.co_qualname if owner is None else f"{type(owner).__name__.lstrip('_')}.{code.co_name}"
     return _refused(error, name, {name: found[name] for name in names if name in found})
 
 
@@ -199,10 +199,6 @@ _PUBLIC = ("cutelite.lang", "cutelite.lib", "cutelite.layout")
 """Where functions and classes that kernels call are from."""
 
 _HIDDEN = ("self", "cls")
-
-
-def _class_name(x: Any) -> str:
-    return type(x).__name__.lstrip("_")
 
 
 def _shown(x: Any) -> str:

@@ -64,17 +64,14 @@ def watched(*tensors: Any) -> bool:
     """
     plain = (torch.Tensor, torch.nn.Parameter)
     if not torch._C._len_torch_dispatch_stack() and not any(
-        isinstance(x, torch.Tensor) and type(x) not in plain and _handles(x) for x in tensors
+        isinstance(x, torch.Tensor) and type(x) not in plain and torch._C._dispatch_keys(x).has(_PYTHON)
+        for x in tensors
     ):
         return False
     return not (left_out() or planning() or torch._C._dispatch_tls_is_dispatch_key_excluded(_PYTHON))
 
 
 _PYTHON = torch._C.DispatchKey.Python
-
-
-def _handles(x: torch.Tensor) -> bool:
-    return bool(torch._C._dispatch_keys(x).has(_PYTHON))
 
 
 def in_transform(*tensors: Any) -> bool:

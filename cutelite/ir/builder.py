@@ -111,8 +111,5 @@ class Builder:
             raise self._refused(op, Problem("", title, "launch a larger block"))
 
     def _refused(self, op: Op, problem: Problem) -> CompileError:
-        return CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span or self.span)
-
-
-def _code(op: Op) -> str:
-    return op.name.replace(".", "-").replace("_", "-")
+        code = op.name.replace(".", "-").replace("_", "-")
+        return CompileError(Mistake(code, problem.message, help=problem.help), op.span or self.span)

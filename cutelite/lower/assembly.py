@@ -54,16 +54,12 @@ def one_piece(ops: Sequence[Op], at: int) -> Sequence[Op]:
             if op.scope != first.scope or op.ptx() is None or _names_registers(op):
                 break
             if tuple(v for v in op.operands if v not in first.operands) == first.results and [
-                _in_flight(value) for value in op.results
+                isinstance(value.type, InFlight) for value in op.results
             ] == [False]:
                 return ops[at : end + 1]
             if op.operands or op.results:
                 break
     return ()
-
-
-def _in_flight(value: Value) -> bool:
-    return isinstance(value.type, InFlight)
 
 
 def _names_registers(op: Op) -> bool:

@@ -88,7 +88,7 @@ class DebugInfo(Nodes):
     def at(self, span: Span | None) -> str:
         """Return the reference to put behind an instruction; without a span that of the previous one."""
         if span is not None:
-            self._last = f", !dbg !{self._location(span)}"
+            self._last = f", !dbg !{self._once(self._place(span))}"
         return self._last
 
     def enter(self) -> None:
@@ -148,9 +148,6 @@ class DebugInfo(Nodes):
     def _location_in(self, scope: Scope, place: str) -> str:
         inlined = "" if scope.call is None else f", inlinedAt: !{scope.call}"
         return f"!DILocation({place}, scope: !{scope.function}{inlined})"
-
-    def _location(self, span: Span) -> int:
-        return self._once(self._place(span))
 
     # Variables.
 

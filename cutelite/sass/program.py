@@ -177,7 +177,8 @@ def ptx_places(ptx: str) -> dict[int, Place]:
 
 def _functions(printed: str, code: dict[str, bytes], ptx: str) -> Iterator[tuple[str, tuple[Instruction, ...]]]:
     """Yield the instructions of each section of code."""
-    of_ptx, products = ptx_places(ptx), _products(ptx)
+    of_ptx = ptx_places(ptx)
+    products = {number for number, line in enumerate(ptx.splitlines(), 1) if _MMA.search(line)}
     for name, lines in _sections(printed):
         labels, found = _labels(lines), []
         place: Place | None = None
@@ -195,11 +196,6 @@ def _functions(printed: str, code: dict[str, bytes], ptx: str) -> Iterator[tuple
                     chain = []
                 found.append(_instruction(read, code[name], labels, of_ptx.get(ptx_line or 0, place), ptx_line))
         yield name, tuple(_with_products(found, products, of_ptx))
-
-
-def _products(ptx: str) -> set[int]:
-    """Return the numbers of the lines of PTX that multiply matrices."""
-    return {number for number, line in enumerate(ptx.splitlines(), 1) if _MMA.search(line)}
 
 
 def _with_products(code: list[Instruction], products: set[int], of_ptx: dict[int, Place]) -> Iterator[Instruction]:

@@ -98,8 +98,9 @@ def multiply(
     if finish is not None:
         if any(x is not None for x in (*how[:4], how.activation, how.gate)):
             raise Misfit("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
-        made = _finished(a, b, finish, prepare) if out is None else out
-        return finish_by_operator(a, b, None, made, finish, False, how, prepare)
+        if out is None:
+            out = _product(a, b, call.halved(finish), None if prepare is not None else DEFAULTS.get(code_of(a)))
+        return finish_by_operator(a, b, None, out, finish, False, how, prepare)
     if prepare is None and not callable(how.activation) and not callable(how.gate):
         return called(gemm, out, (a, b), how)
     number, captured = by_number((how.activation, how.gate, prepare))
@@ -124,10 +125,6 @@ def _product(a: Tensor, b: Tensor, gated: bool, kind: str | None = None) -> Tens
     columns = b.shape[-1] // 2 if gated else b.shape[-1]
     shape = *torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns
     return empty(b, shape, kind)
-
-
-def _finished(a: Tensor, b: Tensor, finish: cl.Finish, prepare: cl.Prepare | None) -> Tensor:
-    return _product(a, b, call.halved(finish), None if prepare is not None else DEFAULTS.get(code_of(a)))
 
 
 def flops_of(a: Tensor, b: Tensor, *_: Any) -> int:

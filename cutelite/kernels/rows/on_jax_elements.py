@@ -199,11 +199,8 @@ def _run_linear(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
 
 @derived(3, 4)
 def _linear(x: Any, weight: Any, target: Any, reduction: str, how: tuple[Any, ...]) -> Any:
-    return _reduced(made_with_gradients(x, weight, target, None, **dict(how)).loss, target, reduction, dict(how))
-
-
-def _reduced(loss: Any, target: Any, reduction: str, how: dict[str, Any]) -> Any:
-    return loss if reduction == "none" else loss.sum() * _share(target, reduction, how)
+    loss = made_with_gradients(x, weight, target, None, **dict(how)).loss
+    return loss if reduction == "none" else loss.sum() * _share(target, reduction, dict(how))
 
 
 def _share(target: Any, reduction: str, how: dict[str, Any]) -> Any:
