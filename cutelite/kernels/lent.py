@@ -25,10 +25,11 @@ def is_jax(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
-def takes_jax(*wide: str) -> Callable[[F], F]:
+def takes_jax(*wide: str, traced: str = "") -> Callable[[F], F]:
     """Decorator: have a function take JAX's arrays too, and then give such a one.
 
-    wide  names of arguments of whole numbers of 64 bits: JAX has 32 where it is not told otherwise
+    wide    names of arguments of whole numbers of 64 bits: JAX has 32 where it is not told otherwise
+    traced  'module.function' below `cutelite.kernels` that is called where JAX traces arrays, with fewer arguments
     """
 
     def decorated(function: F) -> F:
@@ -37,14 +38,27 @@ def takes_jax(*wide: str) -> Callable[[F], F]:
             torch = sys.modules.get("torch")
             if "jax" not in sys.modules or (torch is not None and torch.compiler.is_dynamo_compiling()):
                 return function(*args, **kwargs)
-            lends = any(is_jax(x) for x in (*args, *kwargs.values()))
-            if not lends:
+            given = [x for x in (*args, *kwargs.values()) if is_jax(x)]
+            if not given:
                 return function(*args, **kwargs)
+            if traced and any(isinstance(x, sys.modules["jax"].core.Tracer) for x in given):
+                return of_traced(function, traced, *args, **kwargs)
             return on_jax(function, *args, wide=wide, **kwargs)
 
         return call  # type: ignore[return-value]
 
     return decorated
+
+
+def of_traced(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    """The result of the function `name`, which knows some of the arguments. Errors: `ArgumentError` for others."""
+    module, _, name = f"cutelite.kernels.{name}".rpartition(".")
+    own, taken = getattr(importlib.import_module(module), name), inspect.signature(function)
+    given = taken.bind(*args, **kwargs).arguments
+    for name in given.keys() - inspect.signature(own).parameters.keys():
+        if given.pop(name) is not taken.parameters[name].default:
+            raise rt.ArgumentError(f"within JAX's transforms there is no {name}= here")
+    return own(**given)
 
 
 def on_jax(function: Callable[..., Any], *args: Any, wide: tuple[str, ...] = (), **kwargs: Any) -> Any:

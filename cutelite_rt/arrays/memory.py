@@ -279,7 +279,7 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     try:
         kind, ordinal = (int(part) for part in array.__dlpack_device__())
     except AttributeError as problem:  # of JAX's tracers
-        text = "call a kernel by cutelite.interop.jax, and functions of cutelite.kernels by the modules called on_jax"
+        text = "call a kernel by cutelite.interop.jax; its docs, interop.md, tell what of cutelite.kernels goes there"
         raise UnreadableArray(
             f"this {name} stands for an array without data, within jax.jit or the like: {text}"
         ) from problem

@@ -13,9 +13,6 @@ import jax
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.kernels.attention import attention as attend
-from cutelite.kernels.attention import on_jax as attention
-from cutelite.kernels.gemm import on_jax_special as special
-from cutelite.kernels.moe import on_jax as moe
 from cutelite.kernels.moe import route
 from cutelite.kernels.rows.cross_entropy import cross_entropy
 from cutelite.kernels.rows.norm import rms_norm
@@ -28,17 +25,11 @@ LEFT_OUT = {"attention": ("sinks",), "decode": ("starts", "sinks")}
 """Arguments that there are not in JAX."""
 UNASKED = "masked", "read-only", "backwards", "of one place", "off by an element"
 """Arrays that JAX has not."""
-IN_JAX: dict[str, Callable[..., Any]] = {
-    "decode": attention.decode, "route": moe.route,
-    "experts": moe.experts, "grouped.gemm": special.grouped, "grouped.padded": special.padded,
-    "grouped.along_k": special.along_k, "fp8_block.gemm": special.scaled_blocks, "mixed.gemm": special.narrow,
-} | {
-    name: RIGHT[name][0]
-    for name in (
-        "gemm", "attention", "rms_norm", "layer_norm", "cross_entropy", "gated", "rope", "embedding", "top_k",
-        "quantise", "argmax", "sort", "sample", "histogram", "cumsum", "reduced",
-    )
-}  # fmt: skip
+IN_JAX = (
+    "gemm", "attention", "decode", "route", "experts", "grouped.gemm", "grouped.padded", "grouped.along_k",
+    "fp8_block.gemm", "mixed.gemm", "rms_norm", "layer_norm", "cross_entropy", "gated", "rope", "embedding", "top_k",
+    "quantise", "argmax", "sort", "sample", "histogram", "cumsum", "reduced",
+)  # fmt: skip
 
 
 def refusal(name: str, given: dict[str, Any], traced: bool) -> Exception | None:
@@ -48,7 +39,7 @@ def refusal(name: str, given: dict[str, Any], traced: bool) -> Exception | None:
     try:
         if traced:
             kinds = {word: jax.ShapeDtypeStruct(x.shape, x.dtype) for word, x in arrays.items()}
-            jax.eval_shape(lambda arrays: IN_JAX[name](**arrays, **more), kinds)
+            jax.eval_shape(lambda arrays: RIGHT[name][0](**arrays, **more), kinds)
         else:
             with diverted(only_checked):
                 RIGHT[name][0](**{word: x.copy() for word, x in arrays.items()}, **more)

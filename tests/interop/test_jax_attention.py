@@ -10,8 +10,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.attention import attention
-from cutelite.kernels.attention.on_jax import decode
+from cutelite.kernels.attention import attention, decode
 
 Q, K = (1, 40, 2, 64), (1, 50, 1, 64)
 
@@ -76,7 +75,7 @@ def test_what_is_refused() -> None:
 def test_a_query_behind_a_cache() -> None:
     q, k, v = random(2, 1, 2, 64), random(2, 24, 1, 64), random(2, 24, 1, 64) * 2
     lengths = jnp.array([24, 7], jnp.int32)
-    out, lse = jax.jit(lambda *x: decode(*x[:3], lengths=x[3]))(q, k, v, lengths)
+    out, lse = jax.jit(lambda *x: decode(*x[:3], lengths=x[3], return_lse=True))(q, k, v, lengths)
     scores = jnp.einsum("bqhd,bkd->bhqk", q.astype(jnp.float32), k[:, :, 0].astype(jnp.float32)) / 8
     scores = jnp.where(jnp.arange(24) < lengths[:, None, None, None], scores, -jnp.inf)
     right = jnp.einsum("bhqk,bkd->bqhd", jax.nn.softmax(scores), v[:, :, 0].astype(jnp.float32))

@@ -11,8 +11,8 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.gemm import Finish, fp8_block, gemm, mixed
-from cutelite.kernels.gemm import on_jax_special as special
+from cutelite.kernels.attention import attention_varlen
+from cutelite.kernels.gemm import Finish, fp8_block, gemm, grouped, mixed
 
 
 def random(*shape: int) -> Any:
@@ -33,9 +33,10 @@ def test_what_jax_does_not_allow() -> None:
     a = random(64, 64)
     with pytest.raises(TypeError, match="leave out= out"):
         gemm(a, a, a)
-    narrow, one = a.astype(jnp.float8_e4m3fn), jnp.ones((64, 1))
-    with pytest.raises(TypeError, match=r"a cannot be read: .* array without data, within jax.jit"):
-        jax.jit(lambda x: fp8_block.gemm(x, x, one, one[:1]))(narrow)
+    with pytest.raises(TypeError, match=r"q cannot be read: .* array without data, within jax.jit"):
+        jax.jit(lambda x: attention_varlen(x, x, x, jnp.array([0, 64], jnp.int32)))(a[:, None])
+    with pytest.raises(TypeError, match="within JAX's transforms there is no rows= here"):
+        jax.jit(lambda x: grouped.gemm(x, x[None], jnp.array([64], jnp.int32), rows=jnp.arange(64)))(a)
     with pytest.raises(ValueError, match="within JAX's transforms a GEMM has no"):
         jax.jit(lambda x: gemm(x, x, gate="silu"))(a)
     with pytest.raises(ValueError, match="for arrays of JAX there is no finish="):
@@ -95,11 +96,11 @@ def by_groups(product: Any) -> Any:
 
 ENDS, COUNTS = (10, 10, 37), (0, 7, 20)
 GROUPS: dict[str, tuple[Any, Any, tuple[int, ...], tuple[int, ...], Any]] = {
-    "rows": (special.grouped, lambda a, b: jnp.concatenate(by_groups(lambda e, at: a[at] @ b[e].T)),
+    "rows": (grouped.gemm, lambda a, b: jnp.concatenate(by_groups(lambda e, at: a[at] @ b[e].T)),
              (40, 61), (3, 48, 61), lambda y: y[:37]),
-    "padded": (special.padded, lambda a, b: inside(jnp.einsum("emk,enk->emn", a, b)), (3, 20, 64), (3, 48, 64),
+    "padded": (grouped.padded, lambda a, b: inside(jnp.einsum("emk,enk->emn", a, b)), (3, 20, 64), (3, 48, 64),
                lambda y: inside(y)),
-    "along K": (special.along_k, lambda a, b: jnp.stack(by_groups(lambda e, at: a[at].T @ b[at])), (40, 64), (40, 48),
+    "along K": (grouped.along_k, lambda a, b: jnp.stack(by_groups(lambda e, at: a[at].T @ b[at])), (40, 64), (40, 48),
                 lambda y: y),
 }  # fmt: skip
 
@@ -132,10 +133,10 @@ def test_groups_within_jit(name: str) -> None:
 
 def test_narrow_operands_within_jit() -> None:
     a = random(64, 128).astype(jnp.float8_e4m3fn)
-    found = jax.jit(special.scaled_blocks)(a, a, jnp.ones((64, 1)), jnp.ones((1, 1)))
+    found = jax.jit(fp8_block.gemm)(a, a, jnp.ones((64, 1)), jnp.ones((1, 1)))
     wide = a.astype(jnp.float32)
     assert near(found, jnp.matmul(wide, wide.T, precision="highest"))
     codes, x = np.arange(64 * 128).reshape(64, 128) % 15 - 7, random(16, 128)
     packed = jnp.asarray(mixed.pack(codes.astype(np.int8), np.ones((64, 1), np.float32), "i4"))
-    found = jax.jit(lambda x: special.narrow(x, packed, "i4"))(x)
+    found = jax.jit(lambda x: mixed.gemm(x, packed, "i4"))(x)
     assert near(found, jnp.matmul(x.astype(jnp.float32), codes.T.astype(np.float32), precision="highest"))

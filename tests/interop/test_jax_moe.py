@@ -10,7 +10,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.moe import on_jax as moe
+from cutelite.kernels import moe
 
 
 def random(*shape: int, dtype: Any = jnp.bfloat16) -> Any:

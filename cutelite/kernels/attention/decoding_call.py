@@ -24,7 +24,7 @@ MOST_KEYS = (1 << 31) - 512
 
 
 @underived()
-@takes_jax()
+@takes_jax(traced="attention.on_jax.decode")
 @planned_whole()
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,

@@ -84,18 +84,17 @@ _attention.defvjp(_keep, _differentiate)
 
 
 def decode(
-    q: Any, k: Any, v: Any, *, lengths: Any = None, table: Any = None, scale: float | None = None,
-    softcap: float | None = None, window: call.Window = (None, None),
-) -> tuple[Any, Any]:  # fmt: skip
-    """Return output and logsumexp of `decode`, attention of few queries to a cache; there is no derivative.
-
-    Arguments are those of `cutelite.kernels.attention.decoding_call.decode`.
-    """
-    options = {"scale": scale, "softcap": softcap, "window": window}
+    q: Any, k: Any, v: Any, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
+    scale: float | None = None, softcap: float | None = None, window: call.Window = (None, None),
+    return_lse: bool = False,
+) -> Any:  # fmt: skip
+    """`decode` of traced arrays; there is no derivative."""
+    options = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
     check_call(decoding_call.decode, options, q=q, k=k, v=v, lengths=lengths, table=table)
     out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
     lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[2], q.shape[1]), jnp.float32)
-    return tuple(host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, lengths, table))
+    found = host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, lengths, table)
+    return tuple(found) if return_lse else found[0]
 
 
 def _run_decode(inputs: list[Any], outputs: list[Any], **how: Any) -> None:

@@ -354,7 +354,7 @@ Choice = Config | Literal["tuned"] | None
 
 
 @underived()
-@takes_jax()
+@takes_jax(traced="gemm.on_jax_special.scaled_blocks")
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Choice = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 

@@ -219,7 +219,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 @in_words_of_caller
 @breaking("finish", taken=in_graph)
-@takes_jax()
+@takes_jax(traced="gemm.on_jax_special.grouped")
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
     config: Choice = None,
@@ -261,7 +261,7 @@ def rows_of_groups(
 
 @in_words_of_caller
 @breaking("finish", taken=in_graph)
-@takes_jax()
+@takes_jax(traced="gemm.on_jax_special.padded")
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -285,7 +285,7 @@ def padded_groups(
 
 
 @in_words_of_caller
-@takes_jax()
+@takes_jax(traced="gemm.on_jax_special.along_k")
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
 ) -> Any:  # fmt: skip

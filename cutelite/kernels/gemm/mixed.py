@@ -319,7 +319,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
 
 
 @underived()
-@takes_jax()
+@takes_jax(traced="gemm.on_jax_special.narrow")
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
 

@@ -1,5 +1,7 @@
 """Special GEMMs within `jax.jit`, `jax.grad` and `jax.vmap`: groups, fp8 with block scales, weights of 4 and 8 bits.
 
+The functions of `grouped`, `fp8_block` and `mixed` call these for traced arrays.
+
 In    arrays of JAX, traced or not. Out: arrays of JAX; those of groups have derivatives
       On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
 """
@@ -21,13 +23,13 @@ from cutelite.kernels.rows.on_jax import no_gradient
 
 
 def grouped(a: Any, b: Any, ends: Any) -> Any:
-    """`gemm` of `gemm.grouped`, for any rows behind the last end."""
+    """Rows behind the last end may be any."""
     check_call(groups.rows_of_groups, {}, a=a, b=b, ends=ends)
     return _product(a, b, ends)
 
 
 def padded(a: Any, b: Any, counts: Any) -> Any:
-    """`padded` of `gemm.grouped`, for any rows behind those of a group."""
+    """Rows behind those of a group may be any."""
     check_call(groups.padded_groups, {}, a=a, b=b, counts=counts)
     return _product(a, b, counts)
 
@@ -78,7 +80,7 @@ _product.defvjp(_keep, _differentiate)
 
 
 def along_k(a: Any, b: Any, ends: Any) -> Any:
-    """`along_k` of `gemm.grouped`, in f32."""
+    """The result is in f32."""
     check_call(groups.groups_along_k, {}, a=a, b=b, ends=ends)
     return _along_k(a, b, ends)
 
@@ -100,14 +102,12 @@ _along_k.defvjp(lambda *given: (_along_k(*given), given), _differentiate_along_k
 
 
 def scaled_blocks(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
-    """`gemm` of `gemm.fp8_block`."""
     check_call(fp8_block.multiply, {}, a=a, b=b, scale_a=scale_a, scale_b=scale_b)
     out = jax.ShapeDtypeStruct((a.shape[0], b.shape[0]), jnp.bfloat16)
     return host_call(into(fp8_block.multiply), out, vmap_method="sequential")(a, b, scale_a, scale_b)
 
 
 def narrow(x: Any, w: Any, kind: str, n: int | None = None) -> Any:
-    """`gemm` of `gemm.mixed`."""
     check_call(mixed.multiply, {"kind": kind, "n": n}, x=x, w=w)
     out = jax.ShapeDtypeStruct((x.shape[0], w.shape[0] * mixed.ROWS if n is None else n), x.dtype)
     return host_call(into(mixed.multiply), out, vmap_method="sequential", kind=kind)(x, w)

@@ -36,7 +36,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
 @in_words_of_caller
-@takes_jax()
+@takes_jax(traced="moe.on_jax.experts")
 @planned_whole()
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.

@@ -1,4 +1,4 @@
-"""A mixture of experts within `jax.jit`, `jax.grad` and `jax.vmap`: the router, and the experts.
+"""A mixture of experts within `jax.jit`, `jax.grad` and `jax.vmap`: `route` and `experts` call these for traced arrays.
 
 In    arrays of JAX, traced or not. Out: arrays of JAX; the backward kernels compute derivatives
       On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
@@ -17,10 +17,9 @@ from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.rows.on_jax import like, no_gradient
 
 
-def route(logits: Any, k: int, *, normalise: bool = True) -> tuple[Any, Any]:
-    """`route` of this room: weights, f32, and experts, i32, (tokens, k) each."""
+def route(logits: Any, k: int, normalise: bool = True) -> routing.Routed:
     check_call(routing.route, {"k": k, "normalise": normalise}, logits=logits)
-    return _route(logits, k, normalise)  # type: ignore[no-any-return]
+    return routing.Routed(*_route(logits, k, normalise))
 
 
 @derived(1, 2)
@@ -50,7 +49,6 @@ _route.defvjp(_keep_route, _differentiate_route)
 
 
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
-    """`experts` of this room."""
     check_call(call.experts, {}, x=x, gate_up=gate_up, down=down, index=index, weights=weights)
     return _experts(x, gate_up, down, index, weights)
 

@@ -104,7 +104,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
 
 
 @in_words_of_caller
-@takes_jax()
+@takes_jax(traced="moe.on_jax.route")
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
