@@ -331,7 +331,10 @@ def _divmod(frame: Frame, a: Any, b: Any) -> Any:
 @special(abs)
 @own_method("abs")
 def _abs(frame: Frame, x: Any) -> Any:
-    return abs(as_number(x))
+    x = as_number(x)
+    if isinstance(x, Runtime) and not hasattr(x, "__abs__"):
+        raise mistake("builtin", f"abs() takes a number, not {describe(x)}")
+    return abs(x)
 
 
 @special(round)

@@ -22,7 +22,7 @@ from cutelite.front.iterators import Range
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import boolean, i32, meet
+from cutelite.ir.types import Ptr, boolean, i32, meet
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_dtype, as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor
@@ -151,6 +151,10 @@ def _undefined(error: CompileError, symbol: str, *operands: Any) -> CompileError
     if known or ((texts or said) and any(isinstance(x, Runtime) for x in operands)):
         elements = "write elements, `t[i, j]`, or vectors, `t.load()` of a tile or of registers"
         help = elements if any(isinstance(x, Tensor) for x in operands) else ""
+        places = [x for x in operands if isinstance(x, Tensor) or isinstance(getattr(x, "type", None), Ptr)]
+        if symbol in ("+", "-") and len(places) == 1:  # as in C
+            further = "`cl.domain_offset(n, t)` begins n elements further, `t.at(n)` is its address"
+            help = f"{help}; {further}" if help else further
         help = "`cl.gemm` multiplies tiles" if help and symbol == "@" else help
         if any(isinstance(x, complex) for x in operands):
             help = "keep real and imaginary parts apart, in a frozen dataclass that has the operators"

@@ -196,6 +196,8 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     help = f"convert it: `x.to(cl.{elem_of(type)})`"
     if isinstance(type, Vec) and isinstance(value.type, Vec) and type.n != value.type.n:
         help = f"{type.n} elements are needed, and these are {value.type.n}"
+    if isinstance(value.type, Vec) and not isinstance(type, Vec):
+        help = 'an element of a vector is `v[0]`; `v.reduce("sum")` is their sum'
     if isinstance(value.type, (Tensor, Ptr)):
         help = "an element of a tensor is `t[i]`; `t.load()` is a vector of all of them"
     raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)

@@ -78,6 +78,8 @@ class InlinePtx(Op):
                 yield Problem("template", f"`${name}` is {known}")
             elif index is not None and int(index) >= _registers(types[name]):
                 yield Problem("template", f"`${name}.{index}` is not in {types[name]}")
+        for left in re.findall(r"\$[^\s,;]*", PLACE.sub("", self.template)):
+            yield Problem("template", f"`{left}` is no place: write `$name` of an input, `$out`, or `$$` for a dollar sign")
         for name in types:
             if name not in used:
                 yield Problem("template", f"the template does not use `${name}`")
