@@ -22,6 +22,7 @@ import operator
 import os
 import sys
 import types
+from _abc import _get_dump
 from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL for the others
 from collections.abc import Callable, Iterable, Iterator
 from opcode import EXTENDED_ARG, opmap
@@ -43,12 +44,14 @@ TOOLS = frozenset(("llvmlite",))
 
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
 """Builtins that reach names which do not occur in the bytecode."""
+UNSEEN = frozenset(("__globals__", "__subclasses__"))
+"""Attributes that hold more than the names in code tell."""
 _ENVIRONMENT = ("os", "os.environ", "os.environb", "os.getenv", "os.getenvb")
 NAMED_LATER = frozenset(
     ("getattr", "hasattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static")
 )
 """Names that occur in code which takes attributes, or asks for them, by strings."""
-DESCRIPTIONS = ("__doc__", "__slots__", "__dataclass_fields__", "__orig_bases__", "__parameters__")
+DESCRIPTIONS = ("__doc__", "__slots__", "__dataclass_fields__", "__orig_bases__", "__parameters__", "__wrapped__")
 DESCRIBERS = frozenset(
     (
         *(*DESCRIPTIONS, "__annotations__", "__annotate__"),
@@ -261,6 +264,8 @@ class _Reader:
         try:
             parts = [self.of(x), *self._from_modules(), *self._descriptions()]
             self._watch_asked()
+            for name in sorted(self._named & UNSEEN):
+                self._fail(f"its code asks for {name}, which may be anything")
             digest = _join("whole", *parts, *self._from_modules())
         except RecursionError:
             self.problems.append("it is nested too deeply to be read")
@@ -490,9 +495,9 @@ class _Reader:
         if known is not None:
             if not isinstance(cls, enum.EnumMeta):
                 self._asks(cls.__module__, cls.__qualname__)
-            return _join("class", _text(known))
+            return _join("class", _text(known), *map(_text, _registered(cls)))
         self._own.append(cls)
-        parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
+        parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__, _registered(cls)]
         if type(cls) is not type:
             parts.append(type(cls))
         if isinstance(cls, enum.EnumMeta):  # values of its members, and those other attributes that the user wrote
@@ -633,6 +638,14 @@ def _slots(cls: type) -> Iterator[str]:
         private = name.startswith("__") and not name.endswith("__")
         if name not in ("__dict__", "__weakref__"):
             yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
+
+
+def _registered(cls: type) -> list[str]:
+    """Return the names of the user's classes that are instances of an abstract class by `register`."""
+    if "_abc_impl" not in vars(cls):
+        return []
+    classes = (reference() for reference in _get_dump(cls)[0])
+    return sorted(_class_name(each) for each in classes if each is not None and not _is_library(_home(each)))
 
 
 def _known_by_name(x: Any) -> str | None:

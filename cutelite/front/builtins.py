@@ -13,7 +13,7 @@ import math as python_math
 import operator
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any, cast
 
@@ -21,7 +21,16 @@ from cutelite.front import tree
 from cutelite.front.calls import call, initialiser, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
-from cutelite.front.iterators import Numbered, Range, StaticIter, exhaust, items_of, iterate_static, make_range
+from cutelite.front.iterators import (
+    Numbered,
+    Range,
+    StaticIter,
+    exhaust,
+    items_of,
+    iterate_static,
+    make_range,
+    refuse_foreign,
+)
 from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import (
     BINARY,
@@ -235,6 +244,7 @@ def _groupby(frame: Frame, iterable: Any, key: Any = None) -> Any:
 @own_method("next")
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
     """Return the next item of an iterator; all threads advance it together."""
+    refuse_foreign(x)
     if not isinstance(x, StaticIter):
         raise mistake("builtin", f"{describe(x)} is no iterator", help="make one: `iter(...)`")
     if x.exhausted and default:
@@ -435,14 +445,14 @@ def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
     return next((python for ours, python in kinds if isinstance(x, ours)), type(x))
 
 
-@special(object.__setattr__)
+@special(object.__setattr__, type.__setattr__)
 def _set_attribute(frame: Frame, obj: Any, name: str, value: Any) -> None:
     """Set an attribute past `__setattr__`, as `__post_init__` of frozen dataclasses does."""
     frame.evaluation.mutables.changing(obj, frame.share, f"setting `.{name}`")
     object.__setattr__(obj, name, value)
 
 
-@special(object.__delattr__)
+@special(object.__delattr__, type.__delattr__)
 def _delete_attribute(frame: Frame, obj: Any, name: str) -> None:
     frame.evaluation.mutables.changing(obj, frame.share, f"deleting `.{name}`")
     object.__delattr__(obj, name)
@@ -461,8 +471,8 @@ def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
 @special(copy.copy)
 @own_method("copy")
 def _copy(frame: Frame, x: Any) -> Any:
-    """Return a copy, which is the kernel's own."""
-    result = copy.copy(x)
+    """Return a copy, which is the kernel's own; of an iterator the items that are left."""
+    result = exhaust(copy.copy(x)) if isinstance(x, Iterator) else copy.copy(x)
     return result if result is x else frame.evaluation.mutables.made(result, frame.share)
 
 

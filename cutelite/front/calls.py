@@ -23,7 +23,7 @@ from cutelite.front.containers import take
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.instructions import Bytecode, Instr
-from cutelite.front.iterators import StaticIter, exhaust, iterate_static
+from cutelite.front.iterators import StaticIter, exhaust, iterate_static, refuse_foreign
 from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
 from cutelite.front.regions import Returned
@@ -124,8 +124,8 @@ def _with(frame: Frame, state: State, instr: Instr) -> None:
         state.stack.append(obj if elected else True)
     elif elected:
         state.stack.append(_nothing)
-    elif instr.arg == "exit" and isinstance(rest := getattr(obj, "gen", None), types.GeneratorType):
-        state.stack.append(functools.partial(_left, obj, rest))
+    elif instr.arg == "exit" and isinstance(getattr(obj, "gen", None), types.GeneratorType):
+        state.stack.append(functools.partial(_left, obj))
     else:
         state.stack.append(getattr(obj, f"__{instr.arg}__"))
 
@@ -134,9 +134,9 @@ def _nothing(*args: Any) -> None:
     """Do nothing, at the beginning or end of a block that needs nothing."""
 
 
-def _left(obj: Any, rest: types.GeneratorType[Any, Any, Any], *args: Any) -> None:
+def _left(obj: Any, *args: Any) -> None:
     """End the block of a function decorated by `contextlib.contextmanager`: its generator is resumed, once."""
-    if rest.gi_frame is None:
+    if obj.gen.gi_frame is None:
         raise mistake(
             "with",
             "the block is left in several ways, and the end of this context manager can be executed only once",
@@ -461,6 +461,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__setattr__", "__delattr__"):
         args, function = [function.__self__, *args], getattr(object, function.__name__)  # as of `super()`
+    if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__set__", "__delete__"):
+        frame.evaluation.mutables.changing(args[0], frame.share, f"`.{function.__name__}()`")
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:
@@ -471,6 +473,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     _check_for_random_numbers(function)
+    for x in (getattr(function, "__self__", None), *args, *kwargs.values()):
+        refuse_foreign(x)
     if ours:
         if getattr(function, "__name__", "") == "printf":
             args = filled(args)
@@ -592,7 +596,9 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return frame.native(cached, *args, **kwargs)  # which raises the error
     if key not in known:
         with Builder.inactive():
-            known[key] = frame.native(cached.__wrapped__, *args, **kwargs)
+            result = frame.native(cached.__wrapped__, *args, **kwargs)
+            once = isinstance(result, Iterator)
+            known[key] = frame.evaluation.mutables.made(exhaust(result), frame.share) if once else result
     return known[key]
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
@@ -93,8 +94,24 @@ class Numbered(Sequence[Any]):
         return key + self._start, self._items[key]
 
 
+def refuse_foreign(x: Any) -> None:
+    """Refuse to use up an iterator from outside, which would be empty in the kernel's next compile.
+
+    The kernel's own are `StaticIter`, or of the user's classes; those that have a length are sequences as well.
+    """
+    kind = type(x)
+    if hasattr(kind, "__next__") and not (hasattr(kind, "__len__") or isinstance(kind.__next__, FunctionType)):
+        help = "make a tuple of it there, `tuple(...)`, which can be iterated over each time the kernel is compiled"
+        raise mistake("mutation", f"this would use up {describe(x)} that this kernel did not make", help=help)
+
+
 def iterate_static(x: Any) -> tuple[Any, ...]:
     """Return the items of a compile-time sequence, or of a run-time object of static length."""
+    refuse_foreign(x)
+    return _items(x)
+
+
+def _items(x: Any) -> tuple[Any, ...]:
     if isinstance(x, StaticIter):
         return x.taken()
     if isinstance(x, tuple) and len(x) <= MAX_ITEMS:
@@ -111,7 +128,7 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
     """Return a one-shot Python iterator as items: paths that share it must not take each other's items."""
-    return StaticIter(iterate_static(x), once=True)
+    return StaticIter(_items(x), once=True)
 
 
 class RangeIter(NamedTuple):

@@ -18,7 +18,7 @@ from cutelite.diag import CompileError
 from cutelite.front import calls, tree, unready
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
-from cutelite.front.iterators import Range
+from cutelite.front.iterators import Range, refuse_foreign
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Scalar as DType
@@ -120,6 +120,7 @@ def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     own = overloads(kind).get(name)
     if own is None and hasattr(kind, f"__{name}__") and calls.may_change(kind):
         frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")
+        refuse_foreign(b)
         return frame.native(IN_PLACE[symbol], a, b)
     result = NotImplemented if own is None else calls.call(frame, own, [a, b], {})
     return binary(frame, symbol, a, b) if result is NotImplemented else result
@@ -339,6 +340,7 @@ def _proven(symbol: str, a: Any, b: Any) -> bool | None:
 
 def contains(frame: Frame, container: Any, item: Any) -> Any:
     """Return ``item in container``."""
+    refuse_foreign(container)
     own = overloads(type(container)).get("contains")
     if own is not None:
         return truth_of(frame, calls.call(frame, own, [container, item], {}))

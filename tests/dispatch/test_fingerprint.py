@@ -270,6 +270,25 @@ def test_names_that_code_does_not_show_leave_no_digest(call: str) -> None:
     assert found.digest is None and "which reaches names that its code does not show" in found.why
 
 
+@pytest.mark.parametrize("asked", ["h.__globals__['TILE']", "getattr(h, '__globals__')", "C.__subclasses__()[0].x"])
+def test_attributes_that_hold_more_than_names_tell_leave_no_digest(asked: str) -> None:
+    namespace: dict[str, Any] = {"__name__": "user"}
+    exec(f"def h(): pass\nclass C: pass\ndef kernel():\n    return {asked}\n", namespace)
+    found = source(namespace["kernel"])
+    assert found.digest is None and "which may be anything" in found.why
+
+
+@pytest.mark.parametrize("base", ["class A(abc.ABC): pass", "from collections.abc import Sequence as A"])
+def test_classes_registered_with_an_abstract_one_are_in_the_key(base: str) -> None:
+    def digest(last: str) -> bytes | None:
+        namespace: dict[str, Any] = {"__name__": "user"}
+        exec(f"import abc\n{base}\nclass B: pass\n{last}\ndef kernel(): return isinstance(B(), A)\n", namespace)
+        return source(namespace["kernel"]).digest
+
+    plain = digest("")
+    assert None is not plain != digest("A.register(B)")
+
+
 def test_no_object_is_told_by_its_address() -> None:
     class Plain:
         pass
@@ -639,6 +658,7 @@ DESCRIBED = {
     "len(C.__doc__)": ("class C:\n    'one'", "class C:\n    'three'"),
     "f.__doc__": ("def f():\n    'one'", "def f():\n    'three'"),
     "typing.get_args(C.__orig_bases__[0])": ("class C(typing.Generic[T]): pass", "class C(typing.Generic[U]): pass"),
+    "f.__wrapped__()": tuple(f"@lambda f: functools.wraps(f)(lambda: 1)\ndef f(): return {n}" for n in (1, 2)),
     "C.__slots__": ("class C:\n    __slots__ = ('a', 'b')", "class C:\n    __slots__ = ('b', 'a')"),
     "dataclasses.fields(C)[0].type": tuple(f"@dataclasses.dataclass\nclass C:\n    x: {t}" for t in ("int", "float")),
     "[f.metadata for f in dataclasses.fields(C)]": tuple(
@@ -651,7 +671,7 @@ DESCRIBED = {
 def test_what_describes_is_in_the_key_of_code_that_asks_for_it(asked: str) -> None:
     def digest(made: str, code: str) -> bytes | None:
         space: dict[str, Any] = {"__name__": __name__}
-        opening = "import dataclasses, typing\nhints = typing.get_type_hints\nT, U = map(typing.TypeVar, 'TU')"
+        opening = "import dataclasses, functools, typing\nhints = typing.get_type_hints\nT, U = map(typing.TypeVar, 'TU')"
         exec(f"{opening}\n{made}\ndef kernel(): return {code}\n", space)
         return source(space["kernel"]).digest
 

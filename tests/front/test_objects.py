@@ -14,7 +14,7 @@ import random
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce, total_ordering
+from functools import cache, cached_property, reduce, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import numpy as np
@@ -460,6 +460,9 @@ OUTSIDE = [1, 2]
 SETTINGS = {"x": 1}
 DRAWS = random.Random(5)
 REMEMBERS = Remembers(7)
+SLOTTED = type("Slotted", (), {"__slots__": ("x",)})()
+TAKEN = iter([1, 2])
+YIELDS = (x for x in (1, 2))
 THING = type("Thing", (), {})()
 
 
@@ -502,6 +505,20 @@ THING = type("Thing", (), {})()
             "assigning to `.x` would change a compile-time Odd under a run-time",
         ),
         ("THING.__setattr__('x', 1)", "setting `.x` would change a Thing that this kernel did not make"),
+        ("type.__setattr__(Odd, 'x', 1)", "setting `.x` would change the class `Odd` that this kernel did not make"),
+        ("type.__delattr__(Odd, '__init__')", "would change the class `Odd` that this kernel did not make"),
+        ("type(SLOTTED).x.__set__(SLOTTED, 2)", "`.__set__()` would change a Slotted that this kernel did not make"),
+        ("for x in TAKEN: out[0] = x", "this would use up a list_iterator that this kernel did not make"),
+        ("out[0] = sum(TAKEN)", "this would use up a list_iterator that this kernel did not make"),
+        ("for x, y in zip((a, a), TAKEN): out[0] = x + y", "would use up a list_iterator"),
+        ("x, *y = TAKEN", "would use up a list_iterator"),
+        ("out[0] = max(*TAKEN)", "would use up a list_iterator"),
+        ("out[0] = 1 in TAKEN", "would use up a list_iterator"),
+        ("xs = []\nxs += TAKEN", "would use up a list_iterator"),
+        ("xs = []\nxs.extend(TAKEN)", "would use up a list_iterator"),
+        ("out[0] = next(TAKEN)", "would use up a list_iterator"),
+        ("out[0] = TAKEN.__next__()", "would use up a list_iterator"),
+        ("for x in YIELDS: out[0] = x", "this would use up a generator that this kernel did not make"),
         ("REMEMBERS.put(1)", "setting `.x` would change a Remembers that this kernel did not make"),
         (
             "p = Remembers(1)\nif a > 0:\n    p.put(2)",
@@ -534,6 +551,24 @@ def test_mistakes(body, message):
     assert message.replace("a run-time i32 has no attribute", "") in str(caught.value)
     assert OUTSIDE == [1, 2]
     assert SETTINGS == {"x": 1}
+    assert list(copy.copy(TAKEN)) == [1, 2]
+
+
+@cache
+def thirds():
+    return iter((3, 6))
+
+
+def test_each_compile_takes_all_items_of_iterators_that_are_copied_or_made_by_cached_functions():
+    def kernel(out, a):
+        for n, x in enumerate(copy.copy(TAKEN)):
+            out[n] = a + x
+        for n, x in enumerate(thirds()):
+            out[2 + n] = a + x
+
+    for _ in range(2):
+        stored = [op for op in compiled(kernel, out=array(i32, 4), a=i32).ops() if op.name == "tensor.store"]
+        assert len(stored) == 4
 
 
 def test_structured_parameters():
