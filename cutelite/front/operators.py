@@ -21,8 +21,8 @@ from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range, refuse_foreign
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
-from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Ptr, boolean, i32, meet
+from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_dtype, as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor

@@ -79,7 +79,9 @@ class InlinePtx(Op):
             elif index is not None and int(index) >= _registers(types[name]):
                 yield Problem("template", f"`${name}.{index}` is not in {types[name]}")
         for left in re.findall(r"\$[^\s,;]*", PLACE.sub("", self.template)):
-            yield Problem("template", f"`{left}` is no place: write `$name` of an input, `$out`, or `$$` for a dollar sign")
+            yield Problem(
+                "template", f"`{left}` is no place: write `$name` of an input, `$out`, or `$$` for a dollar sign"
+            )
         for name in types:
             if name not in used:
                 yield Problem("template", f"the template does not use `${name}`")

@@ -671,7 +671,9 @@ DESCRIBED = {
 def test_what_describes_is_in_the_key_of_code_that_asks_for_it(asked: str) -> None:
     def digest(made: str, code: str) -> bytes | None:
         space: dict[str, Any] = {"__name__": __name__}
-        opening = "import dataclasses, functools, typing\nhints = typing.get_type_hints\nT, U = map(typing.TypeVar, 'TU')"
+        opening = (
+            "import dataclasses, functools, typing\nhints = typing.get_type_hints\nT, U = map(typing.TypeVar, 'TU')"
+        )
         exec(f"{opening}\n{made}\ndef kernel(): return {code}\n", space)
         return source(space["kernel"]).digest
 
