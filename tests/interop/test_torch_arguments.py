@@ -113,7 +113,7 @@ REFUSED: dict[str, Any] = {
     "out needs a gradient": lambda q: gemm(q[0, 0], q[0, 0].T, q.new_empty(2, 2).requires_grad_()),
     "softcap is -1.0, but must be a number from 1e-15 to 1e+30": lambda q: attention(q, q, q, softcap=-1.0),
     "v has dtype torch.float16, but must be bf16, as q": lambda q: attention(q, q, q.half()),
-    "score_mod is 3, but must be a function of (score, b, h, q_idx, kv_idx)": lambda q: attention(q, q, q, score_mod=3),
+    "score_mod is 3, but must be a function of (score, b, h, q_idx, kv_idx)": lambda q: attention(q, q, q, score_mod=3),  # type: ignore[arg-type]
     "block_mask is 3, but must be of create_block_mask": lambda q: attention(q, q, q, block_mask=3),
     "gate is 3, but must be a function of (x)": lambda q: gemm(q[0, 0], q[0, 0].T, gate=3),  # type: ignore[arg-type]
     "finish is 3, but must be a Finish": lambda q: gemm(q[0, 0], q[0, 0].T, finish=3),  # type: ignore[arg-type]

@@ -247,7 +247,7 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
 def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a GEMM with functions, of its arguments by name."""
     operands = [given.get(name) for name in ("a", "b", "c", "bias", "scale_a", "scale_b")]
-    functions = [(name, given.get(name), ("x",)) for name in ("activation", "gate")]
+    functions: list[tuple[str, Any, Any]] = [(name, given.get(name), ("x",)) for name in ("activation", "gate")]
     finish, prepare = given.get("finish"), given.get("prepare")
     check_functions(finish, prepare)
     for each in finish, prepare:

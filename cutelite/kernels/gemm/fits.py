@@ -19,7 +19,7 @@ def wide(config: Config, problem: Problem) -> int:
 
 def stored_bytes(config: Config, problem: Problem) -> int:
     """Return the bytes of an element of results as they are stored: sums, where blocks split K."""
-    return problem.acc.bytes if config.splits > 1 else problem.d.bytes
+    return int(problem.acc.bytes if config.splits > 1 else problem.d.bytes)
 
 
 def span(extent: int, bytes: int) -> int:
