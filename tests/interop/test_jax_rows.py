@@ -138,38 +138,10 @@ def test_the_greatest_of_rows() -> None:
     np.testing.assert_array_equal(jax.vmap(lambda x: top_k(x, 4)[1])(x), jax.lax.top_k(x, 4)[1])
 
 
-def as_of_numpy(function: Callable[..., Any], *arrays: Any) -> None:
-    """Results within jit, and of a batch, are those of the function on NumPy's arrays."""
-    wanted, turned = (function(*(np.asarray(x)[::step] for x in arrays)) for step in (1, -1))
-    found, batch = jax.jit(function)(*arrays), jax.vmap(function)(*(jnp.stack([x, x[::-1]]) for x in arrays))
-    for x, both, *right in zip(*map(jax.tree.leaves, (found, batch, wanted, turned)), strict=True):
-        for mine, other in ((x, right[0]), (both, np.stack(right))):
-            assert mine.shape == other.shape and (mine.dtype == other.dtype or other.dtype == np.int64)
-            rounding = 1e-5 if x.dtype.itemsize > 2 else 1e-2  # a GPU may round otherwise
-            np.testing.assert_allclose(np.asarray(mine, float), np.asarray(other, float), rounding, 1e-6)
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda x: x.__name__)
-def test_choices_sums_and_counts_are_those_of_arrays_of_numpy(dtype: Any) -> None:
-    x, chances = random(4, 40).astype(dtype), jnp.linspace(0, 0.9, 4)
-    as_of_numpy(argmax, x)
-    how: dict[str, Any] = {"temperature": 0.7, "top_k": 9, "top_p": 0.8}
-    as_of_numpy(lambda *x: sample(*x, **how), x, chances)
-    as_of_numpy(cumsum, x)
-    as_of_numpy(lambda x: histogram(x, 7, -1, 2), x)
-    for operation in OPERATIONS:
-        for mode in (None, 0, 1, -1):
-            as_of_numpy(lambda x, how=(operation, mode): reduced(x, *how), x)
-
-
 @pytest.mark.parametrize("descending", [False, True])
-def test_a_sort(descending: bool) -> None:
-    x, values = random(50), jnp.arange(50) * 3
+def test_a_sort_is_differentiated(descending: bool) -> None:
+    x, factors = random(50), random(50, seed=1)
     x = x.at[7].set(x[40])  # equal ones stay in order
-    for keys in (x, x.astype(jnp.bfloat16), (9 * x).astype(jnp.int32)):
-        for more in ((), (values,)):
-            as_of_numpy(lambda *x: sort(*x, descending=descending), *(keys, *more))
-    factors = random(50, seed=1)
 
     def theirs(x: Any, y: Any) -> Any:
         order = jnp.argsort(x, stable=True, descending=descending)
@@ -180,6 +152,10 @@ def test_a_sort(descending: bool) -> None:
         return keys * factors, moved / factors
 
     alike(ours, theirs, x, random(50, seed=2))
+    for keys in x.astype(jnp.bfloat16), (9 * x).astype(jnp.int32):
+        order = jnp.argsort(keys, stable=True, descending=descending)
+        found = jax.jit(lambda x: sort(x, descending=descending))(keys)
+        assert (found[0] == keys[order]).all() and (found[1] == order).all()
 
 
 def test_gradients_of_sums_and_of_the_greatest() -> None:
