@@ -157,6 +157,11 @@ class Problem:
         """Bytes of an element that is multiplied."""
         return int(self.a.bytes if self.prepare is None else self.b.bytes)
 
+    def extents(self, a: Any, b: Any) -> tuple[int, int]:
+        """Return K, and the columns of B, of operands as kernels take them: along which mode `majors` says."""
+        left, right = self.majors
+        return a.shape[-1 if left == "K" else -2], b.shape[-2 if right == "K" else -1]
+
     def columns(self, tile: int) -> int:
         """Return the columns of results in a tile with this many columns of B."""
         halved = self.halves or (self.finish is not None and self.finish.paired)

@@ -196,7 +196,8 @@ def run(
     """
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
-    deep = a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes
+    k, columns = problem.extents(a, b)
+    deep = k * problem.bytes
     steps = -(-deep // 128)
     if splits * config.together > 1:  # as far as there are steps along K
         together = config.together if steps >= config.together else 1
@@ -206,11 +207,8 @@ def run(
     if fused.c is not None and not problem.direct and config.splits * config.together == 1:
         config = beside_c(config, problem)
     batches = d.shape[0] if problem.batched else 1
-    high, across = (n, m) if config.swapped else (m, n)
-    of_tile = problem.columns(bn)
-    if problem.finish is not None:
-        across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
-    down, right = -(-high // (bm * cm)), -(-across // (of_tile * cn))
+    high, across = (columns, m) if config.swapped else (m, columns)
+    down, right = -(-high // (bm * cm)), -(-across // (bn * cn))
     clusters, at_once = down * right * batches * splits, clusters_at_once(config.blocks, d)
     if config.raster is None and cn > cm and 1 < down <= config.swizzle < right and clusters > at_once:
         config = replace(config, raster="N")
@@ -247,14 +245,14 @@ def multiply(
         parts = sums, flags(d, 2 * blocks)
     tensors = fused.finish.tensors if fused.finish is not None else ()
     flat = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None
-    plain = d if reaches_beyond(config, problem, b, d) else None
+    plain = d if reaches_beyond(config, problem, problem.extents(a, b)[1], d) else None
     build(config, problem, how)[launch](a, b, d, *flat, None, plain, ahead or None, parts)
 
 
-def reaches_beyond(config: Config, problem: Problem, b: Any, d: Any) -> bool:
-    """Tell whether tiles reach to columns of `d` that are no results, and have a function that stores."""
-    columns, tile = b.shape[-2 if problem.majors[1] == "K" else -1], config.tile[1] * config.cluster[1]
-    return problem.finish is not None and bool(columns % tile) and problem.columns(columns) < d.shape[-1]
+def reaches_beyond(config: Config, problem: Problem, columns: int, d: Any) -> bool:
+    """Tell whether a function stores of tiles that reach to columns of `d` which are none of the product's."""
+    whole = columns % (config.tile[1] * config.cluster[1]) == 0
+    return problem.finish is not None and not whole and problem.columns(columns) < d.shape[-1]
 
 
 T = TypeVar("T")

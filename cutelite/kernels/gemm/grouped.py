@@ -86,9 +86,8 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     config, problem = config if problem.finish is None else replace(config, buffers=1), fitted(config, problem)
     check_config(config, problem)
     (bm, bn), (cm, cn), groups, m = config.tile, config.cluster, ends.shape[0], d.shape[-2]
-    across = b.shape[-2 if problem.majors[1] == "K" else -1]
     along = -(-m // (bm * cm)) + groups if problem.groups == "rows" else -(-m // (bm * cm)) * groups
-    blocks = along * -(-across // (bn * cn)) * cm * cn
+    blocks = along * -(-problem.extents(a, b)[1] // (bn * cn)) * cm * cn
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
     kernel = build(config, problem)
     c, beta, tensors, plain = (*more, None, None) if problem.groups == "K" else (None, 0.0, more or None, d)
@@ -114,7 +113,7 @@ def fitting(
 ) -> list[Config]:  # fmt: skip
     """Return the configurations worth measuring, the one that should be fastest first."""
     groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs)
-    k, plain = a.shape[-1 if problem.majors[0] == "K" else -2], replace(problem, groups="")
+    (k, _), plain = problem.extents(a, b), replace(problem, groups="")
     if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
         area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups
         times = np.ceil(tiles / at_once_of(of, d)) * area * (1.0 + 4096 / area)

@@ -51,7 +51,7 @@ class Sizes(NamedTuple):
 
 def sizes_of(problem: Problem, a: Any, b: Any, d: Any) -> Sizes:
     """Return the sizes of arrays as `dense.run` takes them. A function may store fewer columns than B has."""
-    k, n = a.shape[-1 if problem.majors[0] == "K" else -2], b.shape[-2 if problem.majors[1] == "K" else -1]
+    k, n = problem.extents(a, b)
     return Sizes(d.shape[-2], n, k, d.shape[0] if problem.batched else 1)
 
 
