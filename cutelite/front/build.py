@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -23,8 +24,12 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import parameter_span
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import as_value
+from cutelite.ops.call import Call
 from cutelite.ops.control import Ret
 from cutelite.target import FEATURES, compiling_for, first_with
+
+_OF_LOWERING = re.compile(r"smem|(text|array)\d+|vprintf|__assertfail|cutelite_\w+")
+"""Symbols of other things in the modules that kernels are lowered to."""
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
 """The modules that register the handlers of instructions and builtins (see `frame` and `calls`)."""
@@ -70,6 +75,9 @@ def build(
         except Exception as error:  # a bug in cutelite, at the line that was evaluated
             raise InternalError(f"{type(error).__name__}: {error}", stage="front", span=builder.span) from error
     kernel.blocks = reverse_postorder(entry)
+    linked = {op.function for op in kernel.ops() if isinstance(op, Call)}
+    while kernel.name in linked or _OF_LOWERING.fullmatch(kernel.name):
+        kernel.name += "_"
     return kernel
 
 
