@@ -56,6 +56,16 @@ def test_a_linked_function_means_its_body_in_the_simulator() -> None:
     assert y[:2].tolist() == [16, 3]
 
 
+@links
+def test_a_kernel_may_be_called_as_a_function_that_it_links() -> None:
+    def body(x: Tensor[f32, (32,)]) -> None:
+        x[0] = scale(x[1], x)
+
+    body.__name__ = "scale"
+    compiled = cl.kernel(body, block=32).compile(arch="sm_90a")
+    assert ".entry scale_(" in compiled.ptx and compiled.cubin
+
+
 def test_the_body_of_a_linked_function_sees_memory_behind_any_address() -> None:
     @cl.extern()
     def two(x: f32, out: cl.Pointer[f32]) -> f32:
