@@ -116,7 +116,7 @@ def test_names_that_modules_of_kernels_have_for_other_things(name: str) -> None:
         shared = cl.shared(cl.f32, 32)
         shared[cl.thread_idx.x] = cl.constant((1, 2, 3), cl.f32)[cl.thread_idx.x % 3]
         print(shared[0])
-        cl.assert_(o[0] > 0, "positive")
+        cl.assert_(o[0] > 0, "positive")  # noqa: PT009
         o[0] = shared[1]
 
     body.__name__ = name
