@@ -263,9 +263,8 @@ def autotune(
     """
     if isinstance(configs, Mapping | str) or not isinstance(configs, Iterable):
         raise TypeError(f"autotune takes a list of configs, not {configs!r}")
-    if isinstance(key, str):
-        raise TypeError(f"key takes a sequence of names: key=({key!r},)")
-    if isinstance(restore, str):
-        raise TypeError(f"restore takes a sequence of names: restore=({restore!r},)")
+    for what, given in (("key", () if key is None or callable(key) else key), ("restore", restore)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"{what} takes a sequence of names: {what}=({given!r},)")
     names: Key = key if key is None or callable(key) else tuple(key)
     return Autotune(configs, {"key": names, "prune": prune, "restore": tuple(restore), "timer": timer})

@@ -349,10 +349,11 @@ def test_misuse() -> None:
     for configs in (cl.Config(bm=1), {"bm": 1}, 3, "abc", lambda config: None):
         with pytest.raises(TypeError, match="autotune takes a list of configs, not "):
             autotune(configs)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"key takes a sequence of names: key=\('abc',\)"):
-        autotune([1], key="abc")
-    with pytest.raises(TypeError, match=r"restore takes a sequence of names: restore=\('abc',\)"):
-        autotune([1], restore="abc")
+    for names in ("abc", 3):
+        with pytest.raises(TypeError, match=rf"key takes a sequence of names: key=\({names!r},\)"):
+            autotune([1], key=names)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=rf"restore takes a sequence of names: restore=\({names!r},\)"):
+            autotune([1], restore=names)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="decorates a function or a kernel"):
         autotune([1])(int)
     with pytest.raises(TypeError, match="needs a first parameter for the config"):
