@@ -17,6 +17,7 @@ from __future__ import annotations
 import copyreg
 import enum
 import functools
+import gc
 import itertools
 import operator
 import os
@@ -65,8 +66,8 @@ class Source(NamedTuple):
     """The sources that a kernel is made from.
 
     digest                   None where something that it reaches has none; `why` says what
-    namespaces, names, held  of each global, attribute of a user's module, and environment variable that the code reads:
-                             the dict that has it, its name, and its value when it was read, or MISSING
+    namespaces, names, held  of each global, attribute of a user's module or class, and environment variable that the
+                             code reads: the dict that has it, its name, and its value when it was read, or MISSING
     cells                    (cell, its value when it was read) of variables of enclosing functions
     """
 
@@ -273,6 +274,9 @@ class _Reader:
         for namespace in map(vars, self._modules.values()):
             for name in self._by_string - namespace.keys():  # not there yet
                 self.names[id(namespace), name] = (namespace, name, MISSING)
+        for cls in () if self.here else self._own:
+            if isinstance(cls, type):
+                self._watch_class(cls)
         return digest
 
     def of(self, x: Any) -> bytes:
@@ -422,9 +426,15 @@ class _Reader:
         return ()
 
     def _watch(self, namespace: dict[str, Any], name: str) -> None:
-        held = namespace[name]
+        held = namespace.get(name, MISSING)
         if not isinstance(held, types.ModuleType) or _root(held.__name__) not in OURS:
             self.names[id(namespace), name] = (namespace, name, held)
+
+    def _watch_class(self, cls: type) -> None:
+        """Watch those attributes of a class that code may take, and those that would hide inherited ones."""
+        (namespace,) = gc.get_referents(vars(cls))  # the dict, which changes with the class
+        for name in self._named & set().union(*map(vars, cls.__mro__[:-1])):
+            self._watch(namespace, name)
 
     def _code(self, code: types.CodeType) -> bytes:
         self._named.update(code.co_names)

@@ -24,7 +24,6 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import parameter_span
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import as_value
-from cutelite.ops.call import Call
 from cutelite.ops.control import Ret
 from cutelite.target import FEATURES, compiling_for, first_with
 
@@ -75,7 +74,7 @@ def build(
         except Exception as error:  # a bug in cutelite, at the line that was evaluated
             raise InternalError(f"{type(error).__name__}: {error}", stage="front", span=builder.span) from error
     kernel.blocks = reverse_postorder(entry)
-    linked = {op.function for op in kernel.ops() if isinstance(op, Call)}
+    linked = {op["function"] for op in kernel.ops() if op.name == "call"}
     while kernel.name in linked or _OF_LOWERING.fullmatch(kernel.name):
         kernel.name += "_"
     return kernel

@@ -424,6 +424,32 @@ def test_an_attribute_of_a_module_that_comes_later_is_noticed(asking: str) -> No
     assert not present.is_current()
 
 
+class Settings:
+    tile = 1
+
+    def stages(self) -> int:
+        return 2
+
+
+class Own(Settings):
+    unread = 0
+
+
+@pytest.mark.parametrize("cls", [Settings, Own])
+@pytest.mark.parametrize("name", ["tile", "stages"])
+def test_setting_an_attribute_of_a_class_is_noticed(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> None:
+    def function() -> Any:
+        return Own.tile, Own().stages()
+
+    before = source(function)
+    monkeypatch.setattr(Own, "unread", 1)
+    assert before.is_current()
+    with monkeypatch.context() as changing:
+        changing.setattr(cls, name, "other")
+        assert not before.is_current()
+    assert before.is_current()
+
+
 def test_rebinding_an_enclosing_variable_is_noticed() -> None:
     def make() -> tuple[Any, Any]:
         n = 1

@@ -276,6 +276,33 @@ def test_a_global_bound_to_another_object(
     assert first == same == back != other
 
 
+class Settings:
+    by = 2
+
+
+class Special(Settings): ...
+
+
+def _scaled(x: Tensor[f32, (N,)]) -> None:
+    x[0] = x[0] * Special.by
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_an_attribute_of_a_class_that_is_set(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    if not counted:
+        monkeypatch.setattr(watching, "watcher", lambda: None)
+    kernel, a = made(_scaled), on_gpu((8,))
+    handles = []
+    for cls, by in ((Settings, 2), (Settings, 3), (Special, 5), (Special, 2), (Settings, 7)):
+        monkeypatch.setattr(cls, "by", by)
+        handles.append([launched(kernel, cuda, (1, 32), a)[1] for _ in range(3)])
+    assert all(len(set(each)) == 1 for each in handles)
+    two, three, five, back, hidden = (each[0] for each in handles)
+    assert len({two, three, five}) == 3 and back == hidden
+
+
 def test_other_globals_may_change(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, a = made(_add), on_gpu((8,))
     before = launched(kernel, cuda, (1, 32), a, a, 1.0)
