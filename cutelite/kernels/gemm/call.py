@@ -78,7 +78,7 @@ def gemm(
     config      None: the configuration that a model (`gemm.model`) predicts to be fastest, picked in microseconds;
                 'tuned': the fastest, measured at the first call for such shapes, and kept on disk. Later calls without
                 `config` take the same
-    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, outside of `jax.jit` (`kernels.lent`).
+    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, within `jax.jit` or without.
                 Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit, a `cutelite.ArgumentError` too; that for other arrays
     """
