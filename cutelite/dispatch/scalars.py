@@ -10,7 +10,7 @@ from typing import Any
 from cutelite.dispatch import contract, fingerprint
 from cutelite.dispatch.arguments import MISSING, Call
 from cutelite.dispatch.arrays import known_dtype
-from cutelite.dispatch.parameter import Parameter, takes
+from cutelite.dispatch.parameter import Parameter, defined_again, takes
 from cutelite.front.types import ArgType, Constant
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import ALIAS, ConstexprSpec, DTypeVar, struct_fields
@@ -69,7 +69,9 @@ class ConstantParameter(Parameter):
         chosen = any(type(one) is type(value) and one == value for one in self.values)
         if not (isinstance(value, self.wanted) or a_type or chosen):
             names = [*(f"a compile-time {t.__name__}" for t in self.wanted), *map(repr, self.values)]
-            raise call.error(self.name, f"must be {' or '.join(names)}, not {brief(argument)}")
+            raise call.error(
+                self.name, f"must be {' or '.join(names)}, not {brief(argument)}{defined_again(value, *self.wanted)}"
+            )
         constant = Constant(value, fingerprint.constant_key(value))
         call.token.append(constant.key)
         return constant

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from cutelite.dispatch.arguments import MISSING, Call
-from cutelite.dispatch.parameter import Parameter, parameter, takes
+from cutelite.dispatch.parameter import Parameter, defined_again, parameter, takes
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.lang.annotations import OptionalSpec, SequenceSpec, StructSpec
+from cutelite_rt.errors import brief
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Unsupported
 from cutelite_rt.signature.kinds.base import Kin
@@ -40,7 +41,8 @@ class StructParameter(Parameter):
     def bind(self, call: Call, argument: Any) -> Struct:
         cls: Any = self.cls if argument is MISSING else type(argument)
         if not issubclass(cls, self.cls):
-            raise kinds.Struct(self.name, self.cls.__name__, ()).wrong(call, argument)
+            again = defined_again(argument, self.cls)
+            raise call.error(self.name, f"must be a {self.cls.__name__}, not {brief(argument)}{again}")
         if len(_fields(cls)) != len(_fields(self.cls)):
             more = f"a {cls.__name__}, which has further fields: annotate `{self.name}` as that"
             raise call.error(self.name, f"must be a {self.cls.__name__}, not {more}")

@@ -573,8 +573,16 @@ def _evaluated(function: Any, name: str, text: str, seen: Mapping[str, Any]) -> 
         raise CompileError(Mistake("annotation", title, help=help)) from error
 
 
+MAX_DEPTH = 50
+"""The most parts of annotations that lie in each other."""
+
+
 def spec(annotation: Any, where: str) -> Annotation:
     """Return the spec of an annotation."""
+    if where.count(", ") > MAX_DEPTH:
+        help = "the parts of a kernel's arguments are known: use a tuple or list of one class"
+        title = f"the annotation of {where.partition(', ')[0]} holds itself"
+        raise CompileError(Mistake("annotation", title, help=help))
     if isinstance(annotation, Spec | DType | DTypeVar):
         return annotation
     if annotation is Constexpr:

@@ -560,6 +560,29 @@ def test_an_object_of_a_derived_class_keeps_its_methods() -> None:
     assert "must be a Params, not a Longer, which has further fields" in refused(struct, longer(x, 2), x)
 
 
+def test_a_class_that_was_defined_again_is_told() -> None:
+    def classes() -> tuple[Any, Any]:
+        class Mode(Enum):
+            FAST = 1
+
+        @dataclass(frozen=True)
+        class Scale:
+            by: i32
+
+        return Mode, Scale
+
+    mode, scale = classes()
+
+    def kernel(x: Any, scale: Any, mode: Any) -> None: ...
+
+    kernel.__annotations__ = {"x": Tensor[f32, (N,)], "scale": scale, "mode": Constexpr[mode], "return": None}
+    bind(kernel, floats(8), scale(2), mode.FAST)
+    newer, longer = classes()
+    again = "was defined again after the kernel: define the kernel again too"
+    assert f"FAST: 1>; Mode {again}" in refused(kernel, floats(8), scale(2), newer.FAST)
+    assert f"Scale(by=2); Scale {again}" in refused(kernel, floats(8), longer(2), mode.FAST)
+
+
 @dataclass(frozen=True)
 class Holder(Generic[U]):
     it: U

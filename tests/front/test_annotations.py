@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import sys
+import types
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -57,6 +60,20 @@ def test_wrong_annotations_are_told_where_they_stand(annotation: str) -> None:
     assert span is not None and span.filename.startswith("annotated")
     assert span.line == HEAD.count("\n") + 2
     assert "cutelite.lang" not in str(caught.value) and "object at 0x" not in str(caught.value)
+
+
+def test_a_structure_that_holds_itself_is_told() -> None:
+    linked = """
+@dataclasses.dataclass(frozen=True)
+class Linked:
+    n: i32
+    rest: "typing.Optional[Linked]" = None
+"""
+    module = types.ModuleType("annotated")
+    with mock.patch.dict(sys.modules, {"annotated": module}):
+        module.__dict__.update(defined(linked + kernel("Linked")))
+        with pytest.raises(CompileError, match=r"parameter `p` of k holds itself(.|\n)*p: Linked"):
+            _ = module.k.signature
 
 
 def test_tensor_or_something_else_is_refused() -> None:
