@@ -51,7 +51,7 @@ class Parameter:
 
 
 def defined_again(x: Any, *wanted: type) -> str:
-    """Return, in words, that the class of `x` is another one of the name of one wanted, as in a notebook; or nothing."""
+    """Return, in words, that the class of `x` is another one of the name of one wanted, as in a notebook; or ""."""
     cls = type(x)
     alike = ((t.__module__, t.__qualname__) == (cls.__module__, cls.__qualname__) for t in wanted if t is not cls)
     return f"; {cls.__name__} was defined again after the kernel: define the kernel again too" if any(alike) else ""
