@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cutelite.ir.types import i32
 from cutelite.lang.algebra import aligned_down
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
@@ -67,7 +68,7 @@ class Wrapped:
         What is left is counted from the vector that has the first part's first element on.
         """
         cover, lead = aligned_down(row, self.width * row.dtype.bytes)
-        return make_tensor(cover, make_layout((row.size + 2 * self.width,))), lead, self.end - self.column + lead
+        return make_tensor(cover, make_layout((row.size + 2 * self.width,))), lead, i32(self.end - self.column) + lead
 
     def place(self, cover: Any, number: Any) -> Any:
         """Return the memory of a vector."""

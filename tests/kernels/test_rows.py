@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite.dispatch.divert import diverted
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm, select
 from cutelite.kernels.rows import softmax as soft
@@ -32,6 +33,7 @@ from cutelite.kernels.rows.plans import (
     plan_two,
 )
 from cutelite.kernels.rows.quantise import quantise
+from cutelite.toolchain import find
 from tests.pairs import in_pairs
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -384,6 +386,20 @@ def test_nothing_is_read_behind_weights_of_vectors_that_end_with_a_row() -> None
         dy, norm.Normed(None, x, None, rstd), w, how=Plan(32, 1, 1, 8, 8, stages=2, shifted=True, ends=1)
     )
     close(found.weight, (dy.astype(np.float64) * x.astype(np.float64)).sum(0), BF16)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+def test_kernels_are_compiled_for_arrays_of_more_than_2_to_the_30_elements() -> None:
+    x, compiled = random((48, 263), BF16), []
+
+    def to(kernel: Any, launch: Any, args: Any, _: Any) -> None:
+        compiled.append(kernel.compile(*args, arch="sm_90a", wide_dims=True))
+
+    with diverted(to):
+        quantise(x, Narrow(block=128))
+        how = Plan(32, 1, 1, 8, 5, stages=2, shifted=True, ends=1, kinds=16)
+        norm.norm_backward(x, norm.Normed(None, x, None, x[:, 0].astype(np.float32)), x[0], how=how)
+    assert len(compiled) == 3
 
 
 def test_sums_of_each_kind_have_a_row_for_each_of_its_teams() -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32
+from cutelite import Tensor, f32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
 from cutelite.lib.row_counter import begin, owner
@@ -136,7 +136,7 @@ class Kinds:
             if part.ends:
                 beside = cl.make_rmem_tensor(given.dtype, (1, 1))
                 beside.store(held.ends)
-        state = cl.make_rmem_tensor(i32, (1,))
+        state = cl.make_rmem_tensor(part.team.number().dtype, (1,))
         state[0] = stream.bulk.here.row % number if number > 1 else 0
         return Kinds(number, part, rows, gathered, outs, given, held, weights, beside, state)
 
