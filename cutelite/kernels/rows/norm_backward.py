@@ -110,7 +110,8 @@ class Kinds:
     given     the weights, or None
     held      the `RowPart` of the weights, or None
     weights   of several kinds what registers hold of the weights, for rows of the current one
-    beside    likewise of those of the row's `RowEnds`, if there are such
+    beside    likewise of those of the row's `RowEnds`, as f32, if there are such. Converted where they are used, they
+              would be waited for with each row, and with them the numbers of the next one
     state     (1,) in registers: the kind of the current row
     """
 
@@ -134,8 +135,8 @@ class Kinds:
             weights = cl.make_rmem_tensor(given.dtype, cl.make_layout(part.shape))
             weights.store(held.held)
             if part.ends:
-                beside = cl.make_rmem_tensor(given.dtype, (1, 1))
-                beside.store(held.ends)
+                beside = cl.make_rmem_tensor(f32, (1, 1))
+                beside.store(widened(held.ends))
         state = cl.make_rmem_tensor(part.team.number().dtype, (1,))
         state[0] = stream.bulk.here.row % number if number > 1 else 0
         return Kinds(number, part, rows, gathered, outs, given, held, weights, beside, state)
@@ -156,7 +157,7 @@ class Kinds:
             if self.weights is not None:
                 self.weights.store(self.part.load(self.given, alike=False))
             if self.beside is not None:
-                self.beside.store(self.part.own_end(self.given))
+                self.beside.store(widened(self.part.own_end(self.given)))
             self.state[0] = row % self.number
 
     def write(self) -> None:
