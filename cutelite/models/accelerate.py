@@ -218,10 +218,13 @@ def notes(model: nn.Module, report: Report) -> Iterator[str]:
     wide = sorted({str(x.weight.dtype) for x in products if x.weight.dtype in (torch.float32, torch.float64)})
     if wide:
         yield f"dense layers and attention of {' and '.join(wide)} are torch's: the kernels take bfloat16 and float16"
-    mixed = (x.gate_up_proj.dtype for x in model.modules() if experts.known(x) and experts.is_plain(x))
-    other = sorted({str(dtype) for dtype in mixed if dtype != torch.bfloat16})
+    mixed = [x.gate_up_proj for x in model.modules() if experts.known(x) and experts.is_plain(x)]
+    other = sorted({str(x.dtype) for x in mixed if x.dtype != torch.bfloat16})
     if other:
         yield f"experts of {' and '.join(other)} are torch's: the kernels take bfloat16"
+    odd = sorted({n for x in mixed for n in (x.shape[2], x.shape[1] // 2) if n % 8})
+    if odd:
+        yield f"experts of {' and '.join(map(str, odd))} columns are the model's own: the kernels take multiples of 8"
 
 
 def asks_by_name(model: Any) -> bool:

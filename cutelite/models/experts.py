@@ -6,6 +6,7 @@ name in its configuration. Only the device knows how many tokens an expert has; 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,7 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
     if fits(layer, hidden_states):
         found = experts(hidden_states, layer.gate_up_proj, layer.down_proj, top_k_index, top_k_weights)
     else:
-        found = theirs(hidden_states)(layer, hidden_states, top_k_index, top_k_weights)
+        found = theirs(layer, hidden_states)(layer, hidden_states, top_k_index, top_k_weights)
     return summed(found, group)
 
 
@@ -64,18 +65,26 @@ def is_scaled(layer: Any) -> bool:
     return whole and plain and kinds and activation_of(layer.act_fn) == "silu"
 
 
-def theirs(x: Tensor) -> Callable[..., Tensor]:
+def theirs(layer: Any, x: Tensor) -> Callable[..., Tensor]:
     """Return the function of `transformers` for experts that the grouped GEMMs cannot compute."""
-    few = len(x) <= FEW and x.dtype != torch.bfloat16 and x.device.type != "cpu"
-    found: Callable[..., Tensor] = moe.batched_mm_experts_forward if few else moe.grouped_mm_experts_forward
+    found: Callable[..., Tensor] = moe.grouped_mm_experts_forward
+    if not all(fills_units(p) for p in (x, *layer.parameters()) if p.ndim > 1):
+        found = inspect.unwrap(type(layer).forward)  # one expert after the other: torch's groups take no such rows
+    elif len(x) <= FEW and x.dtype != torch.bfloat16 and x.device.type != "cpu":
+        found = moe.batched_mm_experts_forward
     return found
 
 
 def fits(layer: Any, x: Tensor) -> bool:
     """Tell whether the grouped GEMMs can compute the layer for `x`: as `is_plain` says, in bf16."""
     return is_plain(layer) and all(
-        p.dtype == torch.bfloat16 and p.shape[-1] % 8 == 0 for p in (x, layer.gate_up_proj, layer.down_proj)
+        p.dtype == torch.bfloat16 and fills_units(p) for p in (x, layer.gate_up_proj, layer.down_proj)
     )
+
+
+def fills_units(x: Tensor) -> bool:
+    """Tell whether rows are a multiple of 16 bytes."""
+    return x.shape[-1] * x.element_size() % 16 == 0
 
 
 def is_plain(layer: Any) -> bool:

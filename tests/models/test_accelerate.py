@@ -401,13 +401,24 @@ def test_experts_in_f32_are_asked_nothing_while_they_decode() -> None:
     """A graph cannot hold experts that are grouped in f32: torch asks the GPU where groups end."""
     batched, grouped = moe.batched_mm_experts_forward, moe.grouped_mm_experts_forward
     rows = {(device, n): torch.empty((n, 8), device=device) for device in ("meta", "cpu") for n in (2, 65)}
-    assert experts.theirs(rows["meta", 2]) is batched
-    assert all(experts.theirs(x) is grouped for x in (rows["meta", 65], rows["cpu", 2], rows["meta", 2].bfloat16()))
     layer = made("Qwen3Moe", torch.float32).model.layers[0].mlp.experts
+    assert experts.theirs(layer, rows["meta", 2]) is batched
+    others = rows["meta", 65], rows["cpu", 2], rows["meta", 2].bfloat16()
+    assert all(experts.theirs(layer, x) is grouped for x in others)
     given = torch.randn((2, 64), device=DEVICE), torch.tensor([[0, 3], [2, 1]]), torch.rand((2, 2))
     x, index, weights = (each.to(DEVICE) for each in given)
     with torch.no_grad():
         assert off(batched(layer, x, index, weights), grouped(layer, x, index, weights)) < 1e-5
+
+
+def test_experts_whose_rows_fill_no_units_are_the_models_own() -> None:
+    model, ids = made("Qwen3Moe", moe_intermediate_size=36).eval(), tokens()
+    model.set_experts_implementation("eager")
+    with torch.no_grad():
+        own = model(ids).logits
+        report = accelerate(model)
+        assert off(model(ids).logits, own) < 2e-2
+    assert "experts of 36 columns are the model's own: the kernels take multiples of 8" in report.notes
 
 
 def test_restored() -> None:
