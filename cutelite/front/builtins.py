@@ -565,6 +565,12 @@ def _breakpoint(frame: Frame, *args: Any, **kwargs: Any) -> None:
 
 
 @special(print)
-def _print(frame: Frame, *args: Any, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
+def _print(frame: Frame, *args: Any, sep: Any = None, end: Any = None, file: Any = None, flush: bool = False) -> None:
     """Print when the kernel runs, each thread for itself; a GPU has no use for `flush`."""
-    frame.evaluation.printf(text_of(args, sep), end)
+    if file is not None:
+        raise mistake("builtin", "a kernel prints to the host's standard output", help="leave out `file=`")
+    for name, x in (("sep", sep), ("end", end)):
+        if not isinstance(x, str | RuntimeText | None):
+            raise mistake("builtin", f"`{name}` of print() is a text, not {describe(x)}")
+    line = text_of(args, " " if sep is None else sep)
+    frame.evaluation.printf(text_of((line, "\n" if end is None else end), ""))

@@ -53,11 +53,11 @@ class Evaluation:
             held = self._spans[id(code), id(call)] = (code, call, {})  # both are kept alive: ids stay their own
         return held[2]
 
-    def printf(self, text: RuntimeText, end: str = "\n") -> None:
+    def printf(self, text: RuntimeText) -> None:
         from cutelite.lang.debug import printf  # late: only kernels that print need it
 
         template, args = text.printf()
-        printf(template + end.replace("%", "%%"), *args)
+        printf(template, *args)
 
     # Mistakes.
 

@@ -37,7 +37,8 @@ def test_f_strings_become_printf():
         )
         cl.printf("plain %d\n", a)
         print("items", a, x, sep=", ", end="!\n")
-        print(f"{a}" + " and " + str(x), "known", 3)
+        print(f"{a}" + " and " + str(x), "known", 3, sep=None, end=None, file=None)
+        print("sum", x, sep=f" {a}% ", end=f" of {a}%\n")
         print(f"{a=}, {x = :.1f}, {(a, x)!s}, {cl.Layout((2, 3))=}")
         cl.printf("{} of {:.2f}, {{}} {}", a, x, (1, x))
         cl.printf("{1:>4d}|{0} 100\n", "half", a)
@@ -46,7 +47,7 @@ def test_f_strings_become_printf():
     text = printed(kernel, 42, 1.5, True, types={"a": i32, "x": f32, "p": boolean})
     assert text == (
         "a = 42, twice    84|42   |+42|042|0x2a, x = 1.50 1.500000e+00      1.5, 1, 100% 'static'\n"
-        "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\n"
+        "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\nsum 42% 1.5 of 42%\n"
         "a=42, x = 1.5, (42, 1.5), cl.Layout((2, 3))=(2,3):(1,2)\n"
         "42 of 1.50, {} (1, 1.5)\n  42|half 100\n50%\n"
     )
