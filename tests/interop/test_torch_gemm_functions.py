@@ -252,9 +252,18 @@ def test_a_number_in_a_tensor_of_a_module_may_change() -> None:
         assert torch.equal(gemm(a, b, activation=by_scale), gemm(a, b, alpha=value))
     with torch.inference_mode():  # its tensors have no versions
         held = SimpleNamespace(scale=torch.tensor(1.0, device=DEVICE))
+
+        def scaled(x: Any) -> Any:
+            return x * held.scale
+
+        def together(a: Any, b: Any) -> Any:
+            return elementwise(scaled, (a,))[0] + gemm(a, b, activation=scaled)
+
+        compiled, _ = made("aot_eager", together)
         for value in 2.0, 4.0:
             held.scale.fill_(value)
-            assert torch.equal(elementwise(lambda x: x * held.scale, (a,))[0], a * value)
+            for call in together, compiled:
+                assert torch.equal(call(a, b), a * value + gemm(a, b, alpha=value))
 
 
 def test_a_captured_tensor_that_needs_a_gradient() -> None:
