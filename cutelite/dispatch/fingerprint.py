@@ -23,7 +23,7 @@ import operator
 import os
 import sys
 import types
-from _abc import _get_dump
+from _abc import _get_dump  # type: ignore[import-not-found]
 from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL for the others
 from collections.abc import Callable, Iterable, Iterator
 from opcode import EXTENDED_ARG, opmap

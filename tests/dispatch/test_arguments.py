@@ -18,6 +18,7 @@ from cutelite.dispatch.arguments import Bound, MapRequest
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import Constant, Struct
 from cutelite.ir import types as ir
+from cutelite.lang.annotations import ConstexprSpec
 from cutelite.layout import Dim, Layout
 from tests.rt.test_rt_memory import CudaArray
 
@@ -575,7 +576,7 @@ def test_a_class_that_was_defined_again_is_told() -> None:
 
     def kernel(x: Any, scale: Any, mode: Any) -> None: ...
 
-    kernel.__annotations__ = {"x": Tensor[f32, (N,)], "scale": scale, "mode": Constexpr[mode], "return": None}
+    kernel.__annotations__ = {"x": Tensor[f32, (N,)], "scale": scale, "mode": ConstexprSpec(mode), "return": None}
     bind(kernel, floats(8), scale(2), mode.FAST)
     newer, longer = classes()
     again = "was defined again after the kernel: define the kernel again too"

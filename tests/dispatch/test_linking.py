@@ -62,7 +62,7 @@ def test_a_kernel_may_be_called_as_a_function_that_it_links() -> None:
         x[0] = scale(x[1], x)
 
     body.__name__ = "scale"
-    compiled = cl.kernel(body, block=32).compile(arch="sm_90a")
+    compiled = cl.kernel(block=32)(body).compile(arch="sm_90a")
     assert ".entry scale_(" in compiled.ptx and compiled.cubin
 
 

@@ -137,7 +137,7 @@ def test_names_that_modules_of_kernels_have_for_other_things(name: str) -> None:
         o[0] = shared[1]
 
     body.__name__ = name
-    assert f".entry {name}_(" in cl.kernel(body, block=32, assertions=True).compile(arch="sm_90a").ptx
+    assert f".entry {name}_(" in cl.kernel(block=32, assertions=True)(body).compile(arch="sm_90a").ptx
 
 
 @pytest.mark.parametrize(
