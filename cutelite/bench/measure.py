@@ -16,7 +16,7 @@ import cutelite_rt as rt
 from cutelite.bench.machine import Nvml, Sample
 from cutelite.diag.progress import Progress
 from cutelite.tune.race import median
-from cutelite.tune.timing import libraries_here, timed_stream_on, working_in
+from cutelite.tune.timing import GRAPH_S, WARM_UP_S, libraries_here, timed_stream_on, working_in
 from cutelite.tuples import NamedTuple
 from cutelite_rt.gpu.clock import TimedStream
 
@@ -24,10 +24,6 @@ Work = Callable[[], object]
 Cache = Literal["cold", "warm"]
 
 ROUNDS = 15
-WARM_UP_S = 0.3
-"""Time of work before anything is measured, in which clocks and power settle."""
-GRAPH_S = 3e-3
-"""The least time of a batch of calls, so that the resolution of events is a small part of it."""
 MOST_CALLS = 512
 COLD_CALLS = 5
 """Calls in each round if the cache is cold; it is overwritten before each."""

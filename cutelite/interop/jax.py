@@ -113,9 +113,10 @@ def host_call(
     return called
 
 
-def derived(*constants: int) -> Callable[[Callable[..., Any]], Any]:
+def derived(*constants: int, keep: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: `jax.custom_vjp` of a function whose arguments at these places are constants, and not to be traced.
 
+    keep    returns, of the result and the arguments, what the derivative needs, which `derive` then takes alone
     Errors  `ArgumentError` for a traced constant, also in a named tuple, when the function is called
     """
 
@@ -128,7 +129,11 @@ def derived(*constants: int) -> Callable[[Callable[..., Any]], Any]:
                 check_untraced(args[at]._asdict() if hasattr(args[at], "_asdict") else {names[at]: args[at]})
             return run(*args)
 
-        call.defvjp = run.defvjp  # type: ignore[attr-defined]
+        def kept(*args: Any) -> tuple[Any, Any]:
+            made = run(*args)  # it may be differentiated again
+            return made, keep(made, *args)  # type: ignore[misc]
+
+        call.defvjp, call.derive = run.defvjp, functools.partial(run.defvjp, kept)  # type: ignore[attr-defined]
         return call
 
     return decorated

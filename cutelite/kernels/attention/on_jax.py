@@ -50,7 +50,7 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     return _attention(q, k, v, how)  # type: ignore[no-any-return]
 
 
-@derived(3)
+@derived(3, keep=lambda made, q, k, v, _: (q, k, v, *made))
 def _attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
     out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
@@ -69,18 +69,13 @@ def _run_backward(inputs: list[Any], outputs: list[Any], how: How) -> None:
     backward_call.attention_backward(do, q, k, v, out, lse, tuple(outputs), dlse=dlse, **how._asdict())
 
 
-def _keep(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
-    out, lse = _attention(q, k, v, how)
-    return (out, lse), (q, k, v, out, lse)
-
-
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept[:3]]
     run = host_call(_run_backward, results, vmap_method="sequential", how=how)
     return tuple(run(gradients[0], *kept, gradients[1]))
 
 
-_attention.defvjp(_keep, _differentiate)
+_attention.derive(_differentiate)
 
 
 def decode(

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import host_call, into
+from cutelite.interop.jax import derived, host_call, into
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import fp8_block, mixed, on_jax
 from cutelite.kernels.gemm import grouped as groups
@@ -34,7 +34,7 @@ def padded(a: Any, b: Any, counts: Any) -> Any:
     return _product(a, b, counts)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
+@derived(keep=lambda made, *given: given)
 def _product(a: Any, b: Any, ends: Any) -> Any:
     return _rows(a, b, ends, False)
 
@@ -62,10 +62,6 @@ def _by_8(x: Any) -> Any:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 8)])
 
 
-def _keep(a: Any, b: Any, ends: Any) -> tuple[Any, Any]:
-    return _rows(a, b, ends, False), (a, b, ends)
-
-
 def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
     a, b, ends = kept
     of_a = _of_groups(_rows(gradient, _by_8(b), ends, True)[..., : a.shape[-1]], ends)
@@ -76,7 +72,7 @@ def _differentiate(kept: Any, gradient: Any) -> tuple[Any, ...]:
     return of_a, of_b.astype(b.dtype), no_gradient(ends)
 
 
-_product.defvjp(_keep, _differentiate)
+_product.derive(_differentiate)
 
 
 def along_k(a: Any, b: Any, ends: Any) -> Any:
@@ -85,7 +81,7 @@ def along_k(a: Any, b: Any, ends: Any) -> Any:
     return _along_k(a, b, ends)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
+@derived(keep=lambda made, *given: given)
 def _along_k(a: Any, b: Any, ends: Any) -> Any:
     out = jax.ShapeDtypeStruct((ends.shape[0], a.shape[1], b.shape[1]), jnp.float32)
     return host_call(into(groups.groups_along_k), out, vmap_method="sequential")(a, b, ends)
@@ -98,7 +94,7 @@ def _differentiate_along_k(kept: Any, gradient: Any) -> tuple[Any, ...]:
     return _of_groups(of_a, ends), _of_groups(of_b, ends), no_gradient(ends)
 
 
-_along_k.defvjp(lambda *given: (_along_k(*given), given), _differentiate_along_k)
+_along_k.derive(_differentiate_along_k)
 
 
 def scaled_blocks(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:

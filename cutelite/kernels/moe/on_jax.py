@@ -22,7 +22,7 @@ def route(logits: Any, k: int, normalise: bool = True) -> routing.Routed:
     return routing.Routed(*_route(logits, k, normalise))
 
 
-@derived(1, 2)
+@derived(1, 2, keep=lambda made, logits, *_: (logits, *made))
 def _route(logits: Any, k: int, normalise: bool) -> Any:
     shape = logits.shape[0], k
     results = [jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)]
@@ -34,18 +34,13 @@ def _run_route_backward(gradient: Any, logits: Any, weights: Any, index: Any, no
     return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
 
 
-def _keep_route(logits: Any, k: int, normalise: bool) -> tuple[Any, Any]:
-    made = _route(logits, k, normalise)
-    return made, (logits, *made)
-
-
 def _differentiate_route(k: int, normalise: bool, kept: tuple[Any, ...], gradients: tuple[Any, Any]) -> tuple[Any]:
     logits, weights, index = kept
     run = host_call(_run_route_backward, like(logits), vmap_method="sequential", normalise=normalise)
     return (run(gradients[0], logits, weights, index),)
 
 
-_route.defvjp(_keep_route, _differentiate_route)
+_route.derive(_differentiate_route)
 
 
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
@@ -53,7 +48,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     return _experts(x, gate_up, down, index, weights)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
+@derived()
 def _experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     return host_call(into(call.experts), like(x), vmap_method="sequential")(x, gate_up, down, index, weights)
 

@@ -49,14 +49,9 @@ def softmax(x: Any, log: bool) -> Any:
     return _softmax(x, log)
 
 
-@derived(1)
+@derived(1, keep=lambda y, *_: y)
 def _softmax(x: Any, log: bool) -> Any:
     return host_call(into(soft.apply), like(x), vmap_method=BROADCAST, log=log, how=None)(x)
-
-
-def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
-    y = _softmax(x, log)
-    return y, y
 
 
 def softmax_backward(dy: Any, y: Any, log: bool) -> Any:
@@ -68,7 +63,7 @@ def _softmax_gradient(dy: Any, y: Any, log: bool) -> Any:
     return host_call(into(soft.softmax_backward), like(y), vmap_method=BROADCAST, log=log)(dy, y)
 
 
-_softmax.defvjp(_keep_softmax, lambda log, y, dy: (_softmax_gradient(dy, y, log),))
+_softmax.derive(lambda log, y, dy: (_softmax_gradient(dy, y, log),))
 
 
 # Norms.
@@ -83,7 +78,17 @@ def norm_forward(
     return y, total, fixed(mean), fixed(rstd)
 
 
-@derived(4, 5, 6)
+def _of_norm(made: Any, x: Any, weight: Any, bias: Any, residual: Any, *_: Any) -> tuple[Any, ...]:
+    """Return what the derivative of `_normed` needs."""
+    return (
+        made[1],
+        weight,
+        *made[2:],
+        *(None if each is None else jnp.zeros(0, each.dtype) for each in (bias, residual)),
+    )
+
+
+@derived(4, 5, 6, keep=_of_norm)
 def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
     """Return the result, x + residual or x, means (None without `center`), and the inverse deviations."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
@@ -97,12 +102,6 @@ def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: f
 @copied
 def _run_norm(x: Any, weight: Any, bias: Any, residual: Any, **how: Any) -> Any:
     return norm.apply(x, weight, residual, bias, **how)[:4]
-
-
-def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
-    made = _normed(x, weight, bias, residual, eps, offset, center)
-    kinds = [None if each is None else jnp.zeros(0, each.dtype) for each in (bias, residual)]
-    return made, (made[1], weight, *made[2:], *kinds)
 
 
 def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, gradients: Any) -> tuple[Any, ...]:
@@ -145,7 +144,7 @@ def _run_norm_backward(dy: Any, total: Any, weight: Any, mean: Any, rstd: Any, a
     return norm.norm_backward(dy, norm.Normed(None, total, mean, rstd), weight, add=add, **how)
 
 
-_normed.defvjp(_keep_norm, _differentiate_norm)
+_normed.derive(_differentiate_norm)
 
 
 def norm_narrow(
@@ -187,7 +186,7 @@ def cross_entropy_backward(
     return _loss_gradient(gradient, x, target, lse, **how)
 
 
-@derived(2, 3, 4)
+@derived(2, 3, 4, keep=lambda made, x, target, *_: (x, target, made[1]))
 def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
     """Return each row's loss and log of the sum of exponentials, of which only the loss has a derivative."""
     rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
@@ -205,11 +204,6 @@ def _run_entropy_backward(gradient: Any, x: Any, target: Any, lse: Any, **how: A
     entropy.cross_entropy_backward(gradient, x, widened(target), lse, **how)
 
 
-def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
-    made = _losses(x, target, smoothing, z, ignore)
-    return made, (x, target, made[1])
-
-
 def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, gradients: Any) -> tuple[Any, Any]:
     x, target, lse = kept
     return _loss_gradient(gradients[0], x, target, lse, smoothing, z, ignore), no_gradient(target)
@@ -222,7 +216,7 @@ def _loss_gradient(
     return host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
 
 
-_losses.defvjp(_keep_entropy, _differentiate_entropy)
+_losses.derive(_differentiate_entropy)
 
 
 def check_whole(name: str, function: Callable[..., Any], constants: dict[str, Any], **arrays: Any) -> None:
@@ -265,7 +259,7 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str) -> Any:
     return _gate_gradients(activation, (gate, up), dy)[0]
 
 
-@derived(1)
+@derived(1, keep=lambda made, arrays, _: arrays)
 def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
     run = into(gates.activated if len(arrays) == 1 else gates.gated)
     return host_call(run, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
@@ -276,7 +270,7 @@ def _gate_gradients(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[
     return (tuple(host_call(run, [*results], vmap_method=BROADCAST, activation=activation)(dy, *arrays)),)
 
 
-_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), _gate_gradients)
+_elements.derive(_gate_gradients)
 
 
 # Rotary embedding.
@@ -291,16 +285,12 @@ def rope(
     return _rope((q, k), (cosines, sines, positions), interleaved, inverse)  # type: ignore[no-any-return]
 
 
-@derived(2, 3)
+@derived(2, 3, keep=lambda made, turned, angles, *_: angles)
 def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
     options = {"interleaved": interleaved, "inverse": inverse}
     results = [None if x is None else like(x) for x in turned]
     run = host_call(into(rotary.rope), results, vmap_method=IN_ORDER, **options)
     return tuple(run(*turned, *angles))
-
-
-def _keep_rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> tuple[Any, Any]:
-    return _rope(turned, angles, interleaved, inverse), angles
 
 
 def _differentiate_rope(interleaved: bool, inverse: bool, angles: tuple[Any, ...], gradients: Any) -> tuple[Any, Any]:
@@ -309,7 +299,7 @@ def _differentiate_rope(interleaved: bool, inverse: bool, angles: tuple[Any, ...
     return _rope(tuple(gradients), angles, interleaved, not inverse), none
 
 
-_rope.defvjp(_keep_rope, _differentiate_rope)
+_rope.derive(_differentiate_rope)
 
 
 def no_gradient(x: Any) -> Any:

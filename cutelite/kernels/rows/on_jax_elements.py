@@ -48,7 +48,7 @@ def _checked_elements(function: Any, dtypes: Any, **inputs: Any) -> None:
     elements.elementwise(function, tuple(inputs.values()), dtypes=dtypes)
 
 
-@derived(1, 2)
+@derived(1, 2, keep=lambda made, inputs, *_: inputs)
 def _computed(inputs: tuple[Any, ...], function: Any, dtypes: tuple[str, ...]) -> Any:
     results = [jax.ShapeDtypeStruct(inputs[0].shape, named(kind)) for kind in dtypes]
     return tuple(host_call(_run_elements, results, vmap_method=BROADCAST, function=function)(*inputs))
@@ -65,7 +65,7 @@ def _differentiate_computed(function: Any, dtypes: tuple[str, ...], inputs: Any,
     return (_computed((*gradients, *inputs), elements.slopes(function, len(dtypes)), kinds),)
 
 
-_computed.defvjp(lambda inputs, *how: (_computed(inputs, *how), inputs), _differentiate_computed)
+_computed.derive(_differentiate_computed)
 
 
 def scale(x: Any, by: Any) -> Any:
@@ -75,7 +75,7 @@ def scale(x: Any, by: Any) -> Any:
     return _scaled(x, by)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
+@derived(keep=lambda made, *given: given)
 def _scaled(x: Any, by: Any) -> Any:
     return host_call(_run_scale, like(x), aliases={0: 0}, vmap_method=IN_ORDER)(x, by)
 
@@ -89,7 +89,7 @@ def _differentiate_scale(kept: Any, dy: Any) -> tuple[Any, Any]:
     return _scaled(dy, by), (dy.astype(jnp.float32) * x.astype(jnp.float32)).sum().reshape((1,))
 
 
-_scaled.defvjp(lambda x, by: (_scaled(x, by), (x, by)), _differentiate_scale)
+_scaled.derive(_differentiate_scale)
 
 
 # Transposes.
@@ -108,7 +108,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     return tuple(host_call(into(transposes.transposed), results, vmap_method=IN_ORDER, to=to)(x))
 
 
-@derived(1)
+@derived(1, keep=lambda made, x, _: jnp.zeros(0, x.dtype))
 def _transposed(x: Any, to: str) -> Any:
     out = jax.ShapeDtypeStruct(x.shape[::-1], named(to))
     return host_call(into(transposes.transposed), out, vmap_method=IN_ORDER, to=to)(x)
@@ -120,7 +120,7 @@ def _differentiate_transposed(to: str, like: Any, dy: Any) -> tuple[Any]:
     return (_transposed(dy, code_of(like)),)
 
 
-_transposed.defvjp(lambda x, to: (_transposed(x, to), jnp.zeros(0, x.dtype)), _differentiate_transposed)
+_transposed.derive(_differentiate_transposed)
 
 
 # Rotary embedding.

@@ -36,14 +36,10 @@ def of_32_bits(places: Any) -> Any:
     return places if places.dtype in (jnp.int32, jnp.int64) else places.astype(jnp.int32)
 
 
-@derived(2)
+@derived(2, keep=lambda made, table, places, _: (jnp.zeros((len(table), 0), table.dtype), places))
 def _embedding(table: Any, places: Any, padding: int) -> Any:
     out = jax.ShapeDtypeStruct((*places.shape, table.shape[1]), table.dtype)
     return host_call(into(tables.embedding), out, vmap_method=IN_ORDER)(table, places)
-
-
-def _keep_embedding(table: Any, places: Any, padding: int) -> tuple[Any, Any]:
-    return _embedding(table, places, padding), (jnp.zeros((len(table), 0), table.dtype), places)
 
 
 def _differentiate_embedding(padding: int, kept: Any, dy: Any) -> tuple[Any, Any]:
@@ -63,7 +59,7 @@ def _table_gradient(dy: Any, places: Any, words: int, padding: int) -> Any:
     return run(dy, of_32_bits(places))
 
 
-_embedding.defvjp(_keep_embedding, _differentiate_embedding)
+_embedding.derive(_differentiate_embedding)
 
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
@@ -85,16 +81,11 @@ def sort_with(x: Any, values: Any, *, descending: bool) -> tuple[Any, Any]:
     return keys, places if values is None else jnp.asarray(values)[places]
 
 
-@derived(1, 2, 3, 4)
+@derived(1, 2, 3, 4, keep=lambda made, x, *_: (made[1], jnp.zeros((0, *x.shape), x.dtype)))
 def _picked(x: Any, function: Any, shape: tuple[int, ...], method: str, constants: tuple[Any, ...]) -> tuple[Any, Any]:
     """Return what `function` gives, of a shape each: elements of x, and their places along the last mode as int32."""
     results = [jax.ShapeDtypeStruct(shape, x.dtype), jax.ShapeDtypeStruct(shape, jnp.int32)]
     return tuple(host_call(copied(function), results, vmap_method=method, **dict(constants))(x))
-
-
-def _keep_picked(x: Any, *how: Any) -> tuple[Any, Any]:
-    values, places = _picked(x, *how)
-    return (values, places), (places, jnp.zeros((0, *x.shape), x.dtype))
 
 
 def _differentiate_picked(*given: Any) -> tuple[Any]:
@@ -107,7 +98,7 @@ def _differentiate_picked(*given: Any) -> tuple[Any]:
     return (jnp.put_along_axis(zeros, places, dy, -1, inplace=False),)
 
 
-_picked.defvjp(_keep_picked, _differentiate_picked)
+_picked.derive(_differentiate_picked)
 
 
 def sample(x: Any, chances: Any, *, temperature: float, top_k: int, top_p: float) -> Any:
@@ -133,7 +124,7 @@ def cumsum(x: Any) -> Any:
     return _cumsum(x)
 
 
-@jax.custom_vjp  # type: ignore[untyped-decorator]
+@derived(keep=lambda *_: None)
 def _cumsum(x: Any) -> Any:
     return host_call(into(scan.cumsum), like(x), vmap_method=BROADCAST)(x)
 
@@ -142,7 +133,7 @@ def _differentiate_cumsum(_: None, dy: Any) -> tuple[Any]:
     return (no_gradient(dy) if dy.dtype == jax.dtypes.float0 else jnp.flip(_cumsum(jnp.flip(dy, -1)), -1),)
 
 
-_cumsum.defvjp(lambda x: (_cumsum(x), None), _differentiate_cumsum)
+_cumsum.derive(_differentiate_cumsum)
 
 
 def reduced(x: Any, operation: str, mode: int | None) -> Any:
@@ -151,15 +142,15 @@ def reduced(x: Any, operation: str, mode: int | None) -> Any:
     return _reduced(x, operation, mode)
 
 
-@derived(1, 2)
+def _of_reduced(y: Any, x: Any, operation: str, _: Any) -> tuple[Any, Any]:
+    """Return what the derivative of `_reduced` needs."""
+    return (x, y) if operation in ("max", "min") else (jnp.zeros((0, *x.shape), x.dtype), None)
+
+
+@derived(1, 2, keep=_of_reduced)
 def _reduced(x: Any, operation: str, mode: int | None) -> Any:
     out = jax.ShapeDtypeStruct(() if mode is None else (x.shape[1 - mode % 2],), x.dtype)
     return host_call(into(reductions.reduced), out, vmap_method=IN_ORDER, operation=operation, mode=mode)(x)
-
-
-def _keep_reduced(x: Any, operation: str, mode: int | None) -> tuple[Any, Any]:
-    y = _reduced(x, operation, mode)
-    return y, (x, y) if operation in ("max", "min") else (jnp.zeros((0, *x.shape), x.dtype), None)
 
 
 def _differentiate_reduced(operation: str, mode: int | None, kept: Any, dy: Any) -> tuple[Any]:
@@ -180,7 +171,7 @@ def _spread(y: Any, shape: tuple[int, ...], mode: int | None) -> Any:
     return jnp.broadcast_to(y if mode is None else jnp.expand_dims(y, mode), shape)
 
 
-_reduced.defvjp(_keep_reduced, _differentiate_reduced)
+_reduced.derive(_differentiate_reduced)
 
 
 def quantise(x: Any, *, block: int, up: Any, activation: str, dtype: str) -> tuple[Any, Any]:
