@@ -20,8 +20,6 @@ from cutelite_rt.dtype import BY_NUMPY
 Place = Callable[..., None]
 GPU = pytest.param("gpu", marks=pytest.mark.sm(90))
 PLACES = ["sim", GPU]
-ALIGNMENT = 256
-"""Bytes: what is aligned to as many here is so there too, as CUDA allocates memory."""
 
 
 def simulator(launch: Callable[..., Any], *arguments: Any) -> None:
@@ -65,18 +63,17 @@ class Staged:
         low, high = byte_bounds(base)
         if low not in self.copies:
             memory = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)
-            self.copies[low] = memory, rt.to_device(np.pad(memory, (low % ALIGNMENT, 0)))
+            self.copies[low] = memory, rt.to_device(memory)
             self.kept.append(base)
         copy = self.copies[low][1]
-        pointer = copy.pointer + low % ALIGNMENT + x.ctypes.data - low
-        found = rt.DeviceArray(x.shape, BY_NUMPY[str(x.dtype)], copy.device, pointer, copy)
+        found = rt.DeviceArray(x.shape, BY_NUMPY[str(x.dtype)], copy.device, copy.pointer + x.ctypes.data - low, copy)
         found.strides = tuple(step // x.itemsize for step in x.strides)
         return found
 
     def bring(self) -> None:
         """Copy all memory back to where it was."""
-        for low, (memory, copy) in self.copies.items():
-            memory[...] = copy.numpy()[low % ALIGNMENT :]
+        for memory, copy in self.copies.values():
+            memory[...] = copy.numpy()
 
 
 def through_gpu(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
