@@ -91,7 +91,7 @@ class TensorParameter(_ArrayParameter):
         call.holds(view.size)
         call.values.append(view)
         dtype = SCALARS[found]
-        align = VECTOR_BYTES if view.pointer % VECTOR_BYTES == 0 else dtype.bytes
+        align = VECTOR_BYTES if view.place % VECTOR_BYTES == 0 else dtype.bytes
         return self.type(call, dtype, self.tensor.align or align)
 
     def without(self, call: Call, elements: int | None) -> ArgType:

@@ -65,6 +65,28 @@ class ArrayView(NamedTuple):
         low, high = reach(self.shape, self.strides, DTYPES[self.dtype].bytes)
         return self.pointer + low, self.pointer + high
 
+    @property
+    def place(self) -> int:
+        """An address of element (0, ..., 0) that is a multiple of what its true one is a multiple of on a GPU.
+
+        There it is the true one. On the host it is counted from the start of the memory that the array is a view of:
+        a GPU aligns the start of each, and so does the simulator, whatever the host does.
+        """
+        owner: Any = self.owner[-1] if isinstance(self.owner, tuple) else self.owner
+        if self.device[0] != "cpu":
+            return self.pointer
+        if self.library == "torch":
+            return int(owner.storage_offset() * owner.itemsize)
+        if self.library == "numpy":
+            return self.pointer - _start(owner)
+        return self.pointer - self.span[0]
+
+
+def _start(array: Any) -> int:
+    while isinstance(array.base, sys.modules["numpy"].ndarray):
+        array = array.base
+    return int(array.ctypes.data) + reach(array.shape, array.strides, 1)[0]
+
 
 def reach(shape: Sequence[int], strides: Sequence[int], element_bytes: int) -> tuple[int, int]:
     """Return where an array begins and ends, in bytes from element (0, ..., 0); equal if there are no elements.

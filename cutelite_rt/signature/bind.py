@@ -158,10 +158,14 @@ class Call:
         elif wanted != found[mode]:
             raise self.error(name, f"has {_words(what, mode, found)}, but its annotation says {wanted}")
 
-    def aligned(self, name: str, address: int, least: int) -> None:
-        """Check that an address is a multiple of `least` bytes. Errors: `ArgumentError`."""
+    def aligned(self, name: str, address: int, least: int, on_host: bool = False) -> None:
+        """Check that an address is a multiple of `least` bytes. Errors: `ArgumentError`.
+
+        on_host  it is counted from the start of its memory (`ArrayView.place`)
+        """
         if address % least:
-            raise self.error(name, f"is at {address:#x}, but must be at a multiple of {least} bytes")
+            found = f"begins {address} bytes into its memory" if on_host else f"is at {address:#x}"
+            raise self.error(name, f"{found}, but must be at a multiple of {least} bytes")
 
     def states(self, name: str, dim: Dim) -> None:
         """Note that a parameter uses a dim. Errors: `ArgumentError` where another one declares it differently."""

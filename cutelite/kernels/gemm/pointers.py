@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import cutelite as cl
-import cutelite_rt as rt
 from cutelite import Pointer, Smem, Tensor, TmaTensor, bf16, f16, f32, i32, u64
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
@@ -185,10 +184,7 @@ def gemm(a: Any, b: Any, out: Any, sizes: Any, *, dtype: str = "bf16", config: C
 
 def slots_for(blocks: int, like: Any) -> Any:
     """Return memory for the descriptors of `blocks` blocks, on the device of `like`."""
-    words = MAP_BYTES // 8
-    memory = empty(like, ((blocks * MAPS + 1) * words,), "u64")
-    start = -rt.read(memory).pointer % MAP_BYTES // 8
-    return memory[start : start + blocks * MAPS * words].reshape(blocks, MAPS, words)
+    return empty(like, (blocks, MAPS, MAP_BYTES // 8), "u64")
 
 
 def reference(a: list[Any], b: list[Any]) -> list[Any]:

@@ -114,12 +114,12 @@ class Rows:
             self.view = view = rt.read(self.matrix)
         if written and self.m * self.n and view.pointer != rt.read(array).pointer:
             raise rt.ArgumentError(f"{name} has rows with gaps, or not evenly apart: pass a contiguous array")
-        self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
+        self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.place // found.bytes)
 
     def begins(self, elements: int) -> tuple[int, int]:
         """Return how far apart rows are, and how far into some elements the first begins, modulo their number."""
         pitch = self.view.strides[0] if self.m > 1 else 0
-        return pitch % elements, self.view.pointer // self.dtype.bytes % elements
+        return pitch % elements, self.view.place // self.dtype.bytes % elements
 
     @property
     def end(self) -> int:

@@ -56,7 +56,8 @@ class Array(NamedTuple):
         dtype = call.dtype(self.name, self.dtype, view.dtype)
         self.check_layout(call, view)
         if self.box is None:
-            call.aligned(self.name, view.pointer, self.align or DTYPES[dtype].bytes if view.size else 1)
+            least = self.align or DTYPES[dtype].bytes if view.size else 1
+            call.aligned(self.name, view.place, least, view.device[0] == "cpu")
         call.arrays.append((self.name, view))
         return view, dtype
 
