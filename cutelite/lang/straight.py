@@ -10,6 +10,7 @@ from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Type, elem_of
+from cutelite.lang import values as values  # the proxies of `wrap`
 from cutelite.lang.emit import wrap
 from cutelite.target import Target
 

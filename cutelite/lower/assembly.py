@@ -16,7 +16,7 @@ from cutelite.ir.op import Op
 from cutelite.ir.types import InFlight, Scalar, Type, Vec, elem_of, tf32
 from cutelite.lower.templates import Hole, pieces
 from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
-from cutelite.lower.writer import Writer
+from cutelite.lower.writer import Writer, escaped
 
 ATTRIBUTES = {"plain": "#1", "convergent": "#2", "pure": "#3", "pure convergent": "#4"}
 """The attribute groups that calls of inline assembly refer to; `function` writes their definitions."""
@@ -183,7 +183,7 @@ class _Call:
         if self.form.memory:
             constraints.append("~{memory}")
         effect = "" if self.form.pure else "sideeffect "
-        self.head = f'asm {effect}"{_quoted(text)}", "{",".join(constraints)}"'
+        self.head = f'asm {effect}"{escaped(text)}", "{",".join(constraints)}"'
         self.attributes = self._attributes()
         self.types = [register.type for register in outs]
         return self._call()
@@ -279,10 +279,3 @@ class _Call:
             return names * n
         part = names[self.start : self.start + n]
         return part + part[-1:] * (n - len(part))  # not zeros: ptxas 13.0 drops an `and.b16` before {x, 0}
-
-
-def _quoted(text: str) -> str:
-    r"""Return `text` as it is written in an LLVM string: ``"`` is ``\22``."""
-    if '"' in text or "\\" in text or "\n" in text:
-        return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
-    return text

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from cutelite.diag import Span
+from cutelite.lower.writer import escaped
 
 
 class Nodes:
@@ -80,12 +81,3 @@ def file_node(path: str) -> str:
     """Return the node of a source file."""
     directory, name = os.path.split(path)
     return f'!DIFile(filename: "{escaped(name)}", directory: "{escaped(directory)}")'
-
-
-def escaped(text: str) -> str:
-    """Return `text` as it is written in a string of LLVM IR."""
-    return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _octets(c) for c in text)
-
-
-def _octets(c: str) -> str:
-    return "".join(f"\\{octet:02X}" for octet in c.encode())

@@ -95,7 +95,8 @@ class _Module:
             self._block(block)
         self._fill_phis()
         metadata = self._metadata()
-        smem = ["@smem = external addrspace(3) global [0 x i8], align 1024"] if self._uses_smem() else []
+        uses_smem = any(isinstance(op, SmemAlloc) for op in self.function.ops())
+        smem = ["@smem = external addrspace(3) global [0 x i8], align 1024"] if uses_smem else []
         return "\n".join(
             [
                 'target triple = "nvptx64-nvidia-cuda"',
@@ -180,9 +181,6 @@ class _Module:
         if attrs.get("cluster"):
             add("cluster_dim", ",".join(map(str, attrs["cluster"])))
         return " ".join(found)
-
-    def _uses_smem(self) -> bool:
-        return any(isinstance(op, SmemAlloc) for op in self.function.ops())
 
     # Blocks.
 

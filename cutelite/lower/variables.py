@@ -20,9 +20,9 @@ from cutelite.diag import Span
 from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, u32
-from cutelite.lower.debug import Nodes, escaped, file_node, outermost
+from cutelite.lower.debug import Nodes, file_node, outermost
 from cutelite.lower.types import leaf, memory
-from cutelite.lower.writer import Writer
+from cutelite.lower.writer import Writer, escaped
 from cutelite.ops.tensor import RmemAlloc, static_cosize
 from cutelite.tuples import NamedTuple
 

@@ -6,6 +6,7 @@ its uses: LLVM's time to take a `<128 x float>` apart grows faster than the numb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cutelite.ir.function import Value
@@ -120,3 +121,11 @@ class Writer:
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
         """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
+
+
+def escaped(text: str) -> str:
+    r"""Return `text` as it is written in a string of LLVM IR: ``"`` is ``\22``."""
+    return _SPECIAL.sub(lambda found: "".join(f"\\{octet:02X}" for octet in found[0].encode()), text)
+
+
+_SPECIAL = re.compile(r"[^ !#-\[\]-~]")

@@ -541,11 +541,9 @@ class Accesses:
         return found
 
     def _groups_of(self, code: int, when: int, site: int) -> tuple[Group, ...]:
-        return self.sets[-code] if code < 0 else _alone(code, when, site)
-
-
-def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
-    return (Group(agent.to_bytes(BYTES, byteorder), clock.to_bytes(BYTES, byteorder), site),)
+        if code < 0:
+            return self.sets[-code]
+        return (Group(code.to_bytes(BYTES, byteorder), when.to_bytes(BYTES, byteorder), site),)
 
 
 def runs(*columns: Array) -> Array:
