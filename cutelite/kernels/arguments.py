@@ -263,15 +263,14 @@ def results(
     return made
 
 
-def result_like(x: Any, out: Any, **operands: Any) -> Any:
+def result_like(x: Any, out: Any) -> Any:
     """Return `out`, or a new array like `x` where it is None; who takes it checks the rest.
 
-    operands  further ones beside `x`
-    Errors    `Misfit` for operands that need a gradient, of an `out`
+    Errors  `Misfit` for an `x` that needs a gradient, of an `out`
     """
     if out is None:
         return empty(x, tuple(x.shape))
-    check_underived(x=x, **operands)
+    check_underived(x=x)
     return out
 
 

@@ -15,12 +15,10 @@ from cutelite.kernels.arguments import (
     PLACES,
     Arguments,
     ArrayError,
-    check_given_apart,
     check_underived,
     contiguous,
     in_words_of_caller,
     is_torch,
-    result_like,
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.laid import packed_rows
@@ -104,9 +102,8 @@ def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> K
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
     """Compute the result, and with `kept` the sums."""
     dtype, (x, gate_up, down, index, weights) = checked(x, gate_up, down, index, weights)
-    own, out = out, result_like(x, out, gate_up=gate_up, down=down, weights=weights)
-    Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
-    check_given_apart(own, gate_up=gate_up, down=down, index=index, weights=weights)
+    read = {"gate_up": gate_up, "down": down, "index": index, "weights": weights}
+    out = Arguments().result(out, x, code_of(x), tuple(x.shape), dense=True, apart=read)
     order = sort(index, down.shape[0])
     pairs, inner = index.shape[0] * index.shape[1], down.shape[2]
     sums = empty(x, (pairs, 2 * inner)) if kept else None
