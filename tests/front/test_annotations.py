@@ -62,6 +62,11 @@ def test_wrong_annotations_are_told_where_they_stand(annotation: str) -> None:
     assert "cutelite.lang" not in str(caught.value) and "object at 0x" not in str(caught.value)
 
 
+def test_one_of_several_dtypes_is_a_type_variable() -> None:
+    with pytest.raises((CompileError, TypeError), match=r"one of several is a TypeVar, T = TypeVar\('T', f32, i32\)"):
+        _ = defined(kernel("f32 | i32"))["k"].signature
+
+
 def test_a_structure_that_holds_itself_is_told() -> None:
     linked = """
 @dataclasses.dataclass(frozen=True)
