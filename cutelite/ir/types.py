@@ -86,7 +86,8 @@ class Scalar(Type):
     def __or__(self, other: None) -> Any:
         """Return, for annotations, the type of a number that may be left out."""
         if isinstance(other, Scalar):
-            raise TypeError(f"{self} | {other} is no dtype: one of several is a TypeVar, T = TypeVar('T', {self}, {other})")
+            some = f"{self}, {other}"
+            raise TypeError(f"{self} | {other} is no dtype: one of several is a TypeVar, T = TypeVar('T', {some})")
         return Union[self, None] if other is None else NotImplemented  # noqa: UP007  # of an object, not a type
 
     __ror__ = __or__
