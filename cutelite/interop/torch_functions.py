@@ -265,7 +265,7 @@ def takes(functions: dict[str, Any], *tensors: Tensor) -> bool:
             raise ArgumentError(f"{name}= is a function, which a record for other processes does not hold")
         if traced(*tensors) or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors)):
             why = "a function that holds what may change, which no operator takes"
-            raise ArgumentError(f"{name}= is {why}: detach arrays")
+            raise ArgumentError(f"{name}= is {why}: detach arrays, or bind what it reads by functools.partial")
         return False
     return True
 

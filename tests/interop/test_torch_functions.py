@@ -13,6 +13,7 @@ from cutelite.kernels.attention import attention, attention_varlen, create_block
 pytest.importorskip("torch")
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from cutelite.interop.torch_functions import GUARDS_DICTS
 
@@ -39,14 +40,14 @@ def made(backend: str, function: Callable[..., Any], **how: Any) -> tuple[Any, l
 
 
 def alike(function: Callable[..., Any], compiled: Callable[..., Any], tensors: list[Any], *more: Any) -> None:
-    """Compare values and gradients, which are the same bits."""
+    """Compare values and gradients, which are the same bits, also of a call that `checkpoint` makes again."""
     found = []
-    for each in function, compiled:
+    for each in function, partial(checkpoint, function, use_reentrant=False), compiled:
         leaves = [x.detach().clone().requires_grad_() for x in tensors]
         result = each(*leaves, *more)
         found.append([result.detach(), *torch.autograd.grad(result.float().square().sum(), leaves)])
-    for x, y in zip(*found, strict=True):
-        assert torch.equal(x, y)
+    for x, *others in zip(*found, strict=True):
+        assert all(torch.equal(x, y) for y in others)
 
 
 def biased(slopes: Any, far: float, factor: float = 1.0) -> Callable[..., Any]:

@@ -211,7 +211,8 @@ def _keep_elements(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _differentiate_elements(ctx: Any, dy: Sequence[Tensor]) -> tuple[Any, ...]:
-    inputs, captured = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+    saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+    inputs, captured = saved[: ctx.count], saved[ctx.count :]
     found = elements_backward(dy, inputs, captured, ctx.function)
     return found, [None] * len(captured), None, None, None
 
