@@ -26,6 +26,7 @@ def build(dtype: Any, bins: int) -> Any:
     """Make the kernel that adds to `counts`."""
     vector = ACCESS // dtype.bytes
     size, own = THREADS * ACCESSES * vector, bins <= IN_SHARED
+    scope: Any = "cta" if own else "gpu"
 
     @cl.kernel(block=THREADS)
     def histogram(x: Tensor[dtype, (N,)], counts: Tensor[i32, (bins,)], low: f32, high: f32, scale: f32) -> None:
@@ -37,10 +38,16 @@ def build(dtype: Any, bins: int) -> Any:
             tile = cl.RowTile(at * size, N, vector, ACCESSES)
             v = tile.load(x)
             for i in cl.static_range(ACCESSES):
-                for j in cl.static_range(vector):
-                    bin, inside = bin_of(v[j, i], bins, low, high, scale)
-                    if inside and tile.first(i) + j < N:
-                        cl.atomic_add(found, bin, 1, scope="cta" if own else "gpu")
+                placed = [bin_of(v[j, i], bins, low, high, scale) for j in cl.static_range(vector)]
+                alike, first = tile.first(i) + vector <= N, placed[0][0]
+                for bin, inside in placed:
+                    alike &= inside & (bin == first)
+                if alike:  # neighbours are counted at once: many additions to one place wait for each other
+                    cl.atomic_add(found, first, vector, scope=scope)
+                else:
+                    for j, (bin, inside) in enumerate(placed):
+                        if inside & (tile.first(i) + j < N):
+                            cl.atomic_add(found, bin, 1, scope=scope)
         cl.syncthreads()
         for i in range(cl.thread_idx.x, bins if own else 0, THREADS):
             if found[i] != 0:
@@ -60,9 +67,9 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
     """Return the bin of a number, and whether it has one. NaN has none."""
     if x.dtype not in DTYPES.values():
         number = x.to(i64 if x.dtype == i64 else i32)
-        return number.to(i32), number >= 0 and number < bins
+        return number.to(i32), (number >= 0) & (number < bins)
     x = x.to(f32)
-    return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), x >= low and x <= high
+    return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), (x >= low) & (x <= high)
 
 
 @underived()

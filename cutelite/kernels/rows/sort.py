@@ -44,9 +44,9 @@ def order(key: Any, flip: bool) -> Any:
     return ~found if flip else found
 
 
-def digit(key: Any, shift: int, flip: bool) -> Any:
-    """Return eight bits of a key, as an i32."""
-    return ((order(key, flip) >> shift) & (DIGITS - 1)).to(i32)
+def digit(ordered: Any, shift: int) -> Any:
+    """Return eight bits of a key's `order`, as an i32."""
+    return ((ordered >> shift) & (DIGITS - 1)).to(i32)
 
 
 def equals(number: Any) -> Any:
@@ -86,10 +86,17 @@ def counting(key: Any, shifts: tuple[int, ...], flip: bool) -> Any:
             keys = cl.make_rmem_tensor(key, (EACH,))
             for i in cl.static_range(EACH):
                 keys[i] = x[min(number * tile + i * DIGITS + t, N - 1)]
-            for i in cl.static_range(EACH):
-                if number * tile + i * DIGITS + t < N:
-                    for j, shift in enumerate(shifts):
-                        cl.atomic_add(found, j * DIGITS + digit(keys[i], shift, flip), 1, scope="cta")
+            orders = [order(keys[i], flip) for i in cl.static_range(EACH)]
+            differ = orders[0] ^ orders[0]
+            for each in orders:
+                differ |= each ^ orders[0]
+            for j, shift in enumerate(shifts):  # a digit that all of a thread's keys share is counted at once
+                if ((number + 1) * tile <= N) & ((differ >> shift) & (DIGITS - 1) == 0):
+                    cl.atomic_add(found, j * DIGITS + digit(orders[0], shift), EACH, scope="cta")
+                else:
+                    for i in cl.static_range(EACH):
+                        if number * tile + i * DIGITS + t < N:
+                            cl.atomic_add(found, j * DIGITS + digit(orders[i], shift), 1, scope="cta")
         cl.syncthreads()
         for i in cl.static_range(passes):
             cl.atomic_add(counts, i * DIGITS + t, found[i * DIGITS + t])
@@ -206,7 +213,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         )
 
         def of_key(i: int) -> Any:  # keys beyond the end are the last of the last digit
-            return cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+            return cl.where(first + i * 32 < N, digit(order(keys[i], flip), shift), DIGITS - 1)
 
         for i in cl.static_range(each):
             keys[i] = x[min(first + i * 32, N - 1)]
@@ -232,7 +239,7 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
             at = i * THREADS + t
             if tile * size + at < N:
                 found = room[spread(at)]
-                place = own.starts[1, digit(found, shift, flip)] + at
+                place = own.starts[1, digit(order(found, flip), shift)] + at
                 y[place] = found
                 moved[place] = to(values_room[spread(at)])
 
@@ -258,7 +265,7 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
         for shift in shifts:
 
             def of_key(i: int, shift: int = shift) -> Any:  # keys beyond the end are the last of the last digit
-                return cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+                return cl.where(first + i * 32 < N, digit(order(keys[i], flip), shift), DIGITS - 1)
 
             ranks, count = own.ranks(of_key), i32(0)
             if t < DIGITS:
