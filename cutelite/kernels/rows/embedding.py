@@ -20,6 +20,7 @@ from cutelite.kernels.rows.sort import sort
 M, N, V, S = cl.dims("M N V S")  # rows to gather, columns, rows of the table, sums of parts
 THREADS, ROWS = 128, 4  # of a block; rows that a thread has under way
 PART = 32  # neighbours of which one block adds up those of a number
+AHEAD = 8  # parts of a run that a thread loads together
 MOST_WORDS = 2**31 - 1
 
 
@@ -127,11 +128,12 @@ def joining(dtype: Any, vector: int, threads: int) -> Any:
                 total, next = tile.load(parts[part * 2 + 1, None]), part + 1
                 going = cl.boolean(True)
                 while going:
-                    total = total + tile.load(parts[next * 2, None])
-                    next += 1
-                    going = next * PART < M
-                    if going:
-                        going = numbers[next * PART] == number
+                    firsts = [(next + i) * PART for i in cl.static_range(AHEAD)]
+                    there = [(at < M) & (numbers[min(at, M - 1)] == number) for at in firsts]
+                    held = [tile.load(parts[2 * cl.where(each, next + i, next), None]) for i, each in enumerate(there)]
+                    for each, found in zip(there, held, strict=True):
+                        total = total + cl.where(each, found, 0.0)
+                    next, going = next + AHEAD, there[-1]
                 tile.store(total.to(dtype), table[number, None])
 
     return join
