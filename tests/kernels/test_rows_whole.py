@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.embedding import PART, embedding, embedding_backward
+from cutelite.kernels.rows import reduce, scan, select
+from cutelite.kernels.rows.embedding import AHEAD, PART, embedding, embedding_backward
 from cutelite.kernels.rows.histogram import IN_SHARED, histogram
 from cutelite.kernels.rows.reduce import OPERATIONS, reduced
 from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax
 from cutelite.kernels.rows.sort import moving, sort
 from cutelite.toolchain import find
 from tests.kernels.test_rows import BF16, close, random
@@ -31,7 +33,7 @@ def test_sums_up_to_each(shape: tuple[int, ...], dtype: Any) -> None:
     close(cumsum(x), np.cumsum(x.astype(np.float64), -1), dtype)
 
 
-@pytest.mark.parametrize(("m", "n"), [(300, 3), (70, 40), (5, 1000), (3, 2500)])
+@pytest.mark.parametrize(("m", "n"), [(5001, 1), (4099, 2), (300, 3), (70, 40), (5, 1000), (3, 2500)])
 def test_short_rows_share_blocks(m: int, n: int, checked: Callable[[int], None]) -> None:
     checked(1)
     x = random((m, n), np.float32)
@@ -150,6 +152,23 @@ def test_reductions_of_much_of_little_and_of_nothing(checked: Callable[[int], No
     reduced(x[:, :300].copy(), "max")
 
 
+def test_numbers_that_launches_share_are_zero_again(
+    monkeypatch: pytest.MonkeyPatch, checked: Callable[[int], None]
+) -> None:
+    checked(1)
+    shared = np.zeros(2048, np.int32)
+    for module in (reduce, scan, select):
+        monkeypatch.setattr(module, "flags", lambda like, count: shared)
+    x = whole((2, 20_000), 9, dtype=np.float32)
+    for _ in range(2):
+        assert reduced(x, "max") == x.max()
+        np.testing.assert_array_equal(reduced(x, "sum", 1), x.sum(1))
+        np.testing.assert_array_equal(reduced(x.reshape(5000, 8), "sum", 0), x.reshape(5000, 8).sum(0))
+        np.testing.assert_array_equal(cumsum(x), np.cumsum(x, -1))
+        np.testing.assert_array_equal(argmax(x).column, x.argmax(-1))
+        assert not shared.any()
+
+
 @pytest.mark.parametrize(("n", "dtype"), [(40, np.float32), (1030, BF16)])
 def test_tables_and_their_gradients(dtype: Any, n: int) -> None:
     table, places = random((11, n), dtype), np.random.default_rng(0).integers(0, 11, (3, 7))
@@ -168,7 +187,7 @@ def test_tables_and_their_gradients(dtype: Any, n: int) -> None:
 @pytest.mark.parametrize("n", [3, 40])
 def test_runs_that_go_on_in_several_parts(n: int, checked: Callable[[int], None]) -> None:
     checked(1)
-    places = np.repeat([5, 0, 2, -1, 3], [PART + 1, 2 * PART, 2 * PART - 1, 7, 3])
+    places = np.repeat([5, 0, 2, -1, 3], [PART + 1, (AHEAD + 3) * PART, 2 * PART - 1, 7, 3])
     dy, exact = random((len(places), n), np.float32), np.zeros((6, n))
     np.add.at(exact, places[places >= 0], dy[places >= 0].astype(np.float64))
     close(embedding_backward(dy, places, 6), exact, np.float32)

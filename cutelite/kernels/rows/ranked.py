@@ -2,8 +2,7 @@
 
 The greatest of each thread's elements give a bound: the k-th greatest of these. Elements that are not below it are few;
 they are collected in shared memory and ranked among themselves. Where they are many, since k is large or elements are
-equal, the k-th greatest is found by two bits in each pass over the row, which counts the elements that are not below
-three candidates.
+equal, the k-th greatest is found by eight bits in each pass over the row, which counts digits.
 """
 
 # mypy: disable-error-code="index, operator, misc"
@@ -19,6 +18,7 @@ from cutelite.target.targets import MOST_THREADS, WARP
 from cutelite.tuples import NamedTuple
 
 CANDIDATES = 512  # elements that are ranked among themselves, at least
+DIGITS, EACH = 256, 8  # of eight bits; how many each lane of a warp has of these
 
 
 def threshold(bits: int, reached: Any) -> Any:
@@ -64,24 +64,33 @@ class Row(NamedTuple):
         """Return the keys of elements: 0 beyond the row, and nowhere else."""
         return some.keep(ordered(v.to(f32)), u32(0)) >> (32 - self.bits)
 
-    def count(self, *chosen: Any) -> Any:
-        """Return how many elements of the row each of ``chosen(keys, columns)`` holds of: a vector of i32."""
+    def kth(self, k: Any) -> tuple[Any, Any]:
+        """Return the key of the k-th greatest element, and how many are above it: by eight bits in each pass."""
+        counts, told, team = cl.shared(i32, (DIGITS,)), cl.shared(i32, (2,)), self.team
+        key, above = u32(0), i32(0)
+        for shift in reversed(range(0, self.bits, 8)):
+            for i in range(team.lane, DIGITS, team.threads):
+                counts[i] = 0
+            team.sync()
 
-        def step(totals: Any, v: Any, some: Any) -> Any:
-            keys, at = self.keys(v, some), some.columns()
-            for i, each in enumerate(chosen):
-                totals = totals.put(i, totals[i] + each(keys, at).to(i32).reduce("sum"))
-            return totals
+            def step(state: Any, v: Any, some: Any, shift: int = shift, key: Any = key) -> Any:
+                keys = self.keys(v, some)
+                count_digits(counts, keys, key, shift)
+                return state
 
-        return self.team.reduce(self.part.fold(self.x, cl.full((len(chosen),), 0, i32), step, pieces=2))
-
-    def kth(self, k: Any) -> Any:
-        """Return the key of the k-th greatest element."""
-
-        def reached(*keys: Any) -> Any:
-            return number_of(each >= k for each in self.count(*(at_least(key) for key in keys)))
-
-        return threshold(self.bits, reached)
+            self.part.fold(self.x, i32(0), step, pieces=2)
+            team.sync()
+            if team.lane < WARP:
+                mine = [counts[DIGITS - 1 - (team.lane * EACH + i)] for i in range(EACH)]  # from the greatest digit on
+                total = sum(mine, i32(0))
+                before = above + cl.warp_scan(total) - total
+                for i, each in enumerate(mine):
+                    if (before < k) & (before + each >= k):
+                        told[0], told[1] = DIGITS - 1 - (team.lane * EACH + i), before
+                    before += each
+            team.sync()
+            key, above = key | (told[0].to(u32) << shift), told[1]
+        return key, above
 
     def bound(self, k: Any) -> Any:
         """Return a key that is not above the k-th greatest, nor far below it.
@@ -124,19 +133,42 @@ class Row(NamedTuple):
         self.team.sync()
         return place[0]
 
-    def exactly(self, k: Any) -> Any:
-        """Return the function that chooses the k greatest elements; of those equal to the last in the first columns."""
-        least = self.kth(k)
-        above, equal = self.count(lambda keys, at: keys > least, lambda keys, at: keys == least)
-        until = u32(self.n)
-        if equal > k - above:
+    def collect_exactly(self, room: Any, k: Any) -> None:
+        """Put the k greatest elements into `room`, as `collect` does; of those equal to the last the first columns."""
+        least, above = self.kth(k)
+        self.collect(room, lambda keys, at: keys > least)
 
-            def reached(*columns: Any) -> Any:
-                before = [lambda keys, at, to=to: (keys == least) & (at < to.to(i32)) for to in columns]
-                return number_of(each <= k - above for each in self.count(*before))
+        def step(before: Any, v: Any, some: Any) -> Any:
+            found = (self.keys(v, some) == least).to(i32)
+            if before < k:  # all threads have counted as many
+                lower, all = self.team.scan(found.reduce("sum", 0), cl.full((some.pieces,), 0, i32))
+                at = some.columns()
+                for i in cl.static_range(some.pieces):
+                    place = before + lower[i]
+                    before += all[i]
+                    for j in cl.static_range(self.part.vector):
+                        if (found[j, i] > 0) & (place < k):
+                            room[place] = (least.to(u64) << 32) | (ALL - at[j, i].to(u64))
+                        place += found[j, i]
+            return before
 
-            until = threshold(self.n.bit_length(), reached)
-        return lambda keys, at: (keys > least) | ((keys == least) & (at < until.to(i32)))
+        self.part.fold(self.x, above, step, pieces=2)
+        self.team.sync()
+
+
+def count_digits(counts: Any, keys: Any, key: Any, shift: int) -> None:
+    """Count the eight bits from `shift` on of keys whose higher bits are those of `key`; equal ones at once."""
+    digits = [((each >> shift) & (DIGITS - 1)).to(i32) for each in keys]
+    inside = [(each ^ key) >> shift < DIGITS for each in keys]
+    alike = inside[0]
+    for number, there in zip(digits, inside, strict=True):
+        alike &= there & (number == digits[0])
+    if alike:
+        cl.atomic_add(counts, digits[0], len(digits), scope="cta")
+    else:
+        for number, there in zip(digits, inside, strict=True):
+            if there:
+                cl.atomic_add(counts, number, 1, scope="cta")
 
 
 def at_least(key: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Sums, means, and extremes of whole arrays and along either mode of a matrix; the same in every run.
+"""Sums, means, and extremes of whole arrays and along either mode of a matrix, in one launch; the same in every run.
 
 Rows: some threads go through each, as few as have a tile of it. Columns: each block has some of them, and a part of the
-rows; a second launch combines the parts, always in the same order. A whole array is one row in parts.
+rows. The block that is the last of a row, or of some columns, to have its part combines all parts, always in the same
+order. A whole array is one row in parts.
 """
 
 import math
@@ -9,19 +10,25 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, one_of, results
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import empty, flags
 from cutelite.kernels.planning import planned
-from cutelite.kernels.rows.arrays import Rows, countable, derived
+from cutelite.kernels.rows.arrays import Rows, countable, derived, flat
 from cutelite.kernels.rows.keys import number, ordered
 from cutelite.kernels.rows.plan import ACCESS, pitches, sharing
 from cutelite.target.targets import WARP
 
-M, N, S = cl.dims("M N S")  # rows, columns, parts
+M, N, S, G = cl.dims("M N S G")  # rows, columns, parts, groups of blocks
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
-DEEP, FEW = 8, 2  # rows that a thread of such a block loads together; blocks of a multiprocessor
+DEEP, FEW = 8, 2  # rows that a thread of a block for columns loads together; such blocks of a multiprocessor
+ROUNDS = 4  # such blocks for each that runs at once: multiprocessors have different shares of the bandwidth
 OPERATIONS = ("sum", "mean", "max", "min")
+
+
+def combination(operation: str) -> tuple[str, Any]:
+    """Return the name by which vectors and threads are combined, and the dtype of what is combined; 0 is neutral."""
+    return ("sum", f32) if operation in ("sum", "mean") else ("max", cl.u32)
 
 
 def prepared(v: Any, operation: str) -> Any:
@@ -31,6 +38,11 @@ def prepared(v: Any, operation: str) -> Any:
     return ordered(v.to(f32) if operation == "max" else -v.to(f32))
 
 
+def both(a: Any, b: Any) -> Any:
+    """Return two of these combined."""
+    return a + b if a.dtype == f32 else max(a, b)
+
+
 def finished(x: Any, operation: str, count: Any) -> Any:
     """Return the result for `count` elements that have been combined."""
     if operation in ("sum", "mean"):
@@ -38,70 +50,129 @@ def finished(x: Any, operation: str, count: Any) -> Any:
     return number(x) if operation == "max" else -number(x)
 
 
-def combination(operation: str) -> tuple[str, str, Any]:
-    """Return the names by which vectors and threads are combined, and the neutral number."""
-    return ("sum", "add", f32) if operation in ("sum", "mean") else ("max", "max", cl.u32)
+def last(arrived: Any, number: Any, count: Any) -> Any:
+    """Tell whether this block is the last of some to come here; then it sees what their first threads have written.
+
+    arrived  i32 in global memory: a number for each group of blocks, 0 before the launch and after it
+    number   of this block's group;  count  of its blocks
+    Who      the whole block; if others than the first thread have written, a barrier lies behind that
+    """
+    before = cl.shared(i32, (1,))
+    if cl.thread_idx.x == 0:
+        before[0] = cl.atomic_add(arrived, number, 1, semantic="acq_rel")
+        if before[0] == count - 1:
+            arrived[number] = 0
+    cl.syncthreads()
+    return before[0] == count - 1
 
 
 @cache
-def of_rows(dtype: Any, to: Any, operation: str, aligned: int, threads: int) -> Any:
-    """Make the kernel that combines each part of each row, by so many threads: (rows, parts)."""
+def of_rows(dtype: Any, operation: str, aligned: int, threads: int, kept: int) -> Any:
+    """Make the kernel that combines each row, by so many threads, or in `parts` by a block each.
+
+    kept  how many sums a row has, which its elements belong to by turns: a divisor of a vector's elements
+    """
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
-    inner, outer, kind = combination(operation)
-    size = threads * ACCESSES * vector
+    (name, kind), size = combination(operation), threads * ACCESSES * vector
+
+    def held(v: Any) -> Any:
+        return v.reshape((kept, vector // kept * ACCESSES)).reduce(name, 1)
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
-    def rows(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (M, S)], total: cl.i64) -> None:
-        team = cl.Team.create(threads, reductions=1)
-        number, found = team.number(), cl.full((ACCESSES,), 0, kind)
-        row, part = min(number // S, M - 1), number % S
-        for at in range(part, cl.ceil_div(N, size), S):
+    def rows(
+        x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[dtype, (M, kept)], parts: Tensor[kind, (M, S, kept)] | None,
+        arrived: Tensor[i32, (G,)] | None, total: i64,
+    ) -> None:  # fmt: skip
+        team = cl.Team.create(threads, reductions=2)
+        count = 1 if parts is None else parts.shape[1]
+        number, found = team.number(), cl.full((kept,), 0, kind)
+        row, part = min(number // count, M - 1), number % count
+        for at in range(part, cl.ceil_div(N, size), count):
             tile = cl.RowTile(at * size, N, vector, ACCESSES, threads)
             v = prepared(tile.load(x[row, None]), operation)
             if tile.begin + size > N:
                 v = cl.where(tile.columns() < N, v, kind(0))
-            v = v.reduce(inner, 0)
-            found = found + v if inner == "sum" else max(found, v)
-        whole = team.reduce(found.reduce(inner), outer)
-        if team.lane == 0 and number < M * S:
-            out[row, part] = finished(whole, operation, total).to(to)
+            found = both(found, held(v))
+        whole, ends = team.reduce(found, name), number < M
+        if parts is not None:
+            if team.lane == 0:
+                parts[row, part, None].store(whole)
+            ends, some = last(arrived, row, count), cl.full((kept,), 0, kind)
+            if ends:
+                for i in range(team.lane, count, threads):
+                    some = both(some, parts[row, i, None].load())
+                whole = team.reduce(some, name)
+        if ends & (team.lane == 0):
+            out[row, None].store(finished(whole, operation, total).to(dtype))
 
     return rows
 
 
 @cache
-def of_columns(dtype: Any, to: Any, operation: str, aligned: int, across: int) -> Any:
-    """Make the kernel that combines each column of a part of the rows: (parts, columns).
+def of_short_rows(dtype: Any, operation: str, n: int) -> Any:
+    """Make the kernel that combines rows of `n` elements without gaps, of which a vector has several."""
+    vector, name = ACCESS // dtype.bytes, combination(operation)[0]
+
+    @cl.kernel(block=THREADS)
+    def rows(x: Tensor[dtype, (N,)], out: Tensor[dtype, (M,)]) -> None:
+        first = i64(cl.block_idx.x) * (THREADS * ACCESSES * vector)
+        tile = cl.RowTile(first, N, vector, ACCESSES, THREADS)
+        made = cl.RowTile(first // n, M, vector // n, ACCESSES, THREADS)
+        v = prepared(tile.load(x), operation).reshape((n, vector // n, ACCESSES)).reduce(name, 0)
+        made.store(finished(v, operation, n).to(dtype), out)
+
+    return rows
+
+
+@cache
+def of_columns(dtype: Any, operation: str, aligned: int, across: int) -> Any:
+    """Make the kernel that combines each column, or in `parts`, each of some rows, by a block each.
 
     across  threads side by side, of a warp; those one under the other have rows
     """
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
-    (inner, _, kind), group = combination(operation), THREADS // across
+    (W,) = pitches("W", vector)
+    (_, kind), group = combination(operation), THREADS // across
 
-    def both(a: Any, b: Any) -> Any:
-        return a + b if inner == "sum" else max(a, b)
-
-    @cl.kernel(block=THREADS, min_blocks=FEW)
-    def columns(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (S, N)], total: cl.i64) -> None:
-        t, lane = cl.thread_idx.x, cl.thread_idx.x % across
-        tile = cl.RowTile((cl.block_idx.x * across + lane) * vector, N, vector, 1, threads=1)
-        found = cl.full((vector,), 0, kind)
-        for at in range(cl.block_idx.y * group * DEEP + t // across, M, S * group * DEEP):
-            held = [tile.load(x[min(at + i * group, M - 1), None]) for i in cl.static_range(DEEP)]
-            for i in cl.static_range(DEEP):
-                v = prepared(held[i].reshape((vector,)), operation)
-                found = both(found, v if i == 0 else cl.where(at + i * group < M, v, cl.full((vector,), 0, kind)))
-        bit = across
+    def down(found: Any, sums: Any) -> Any:
+        """Combine what threads one under the other have, for the first of them; sums: shared memory, for warps."""
+        t, bit = cl.thread_idx.x, across
         while bit < WARP:
             found, bit = both(found, cl.shuffle_xor(found, bit)), 2 * bit
-        sums = cl.shared(kind, (THREADS // WARP, across, vector))
         if t % WARP < across:
-            sums[t // WARP, lane, None].store(found)
+            sums[t // WARP, t % across, None].store(found)
         cl.syncthreads()
         if t < across:
             for i in cl.static_range(1, THREADS // WARP):
-                found = both(found, sums[i, lane, None].load())
-            tile.store(finished(found, operation, total).to(to).reshape((vector, 1)), out[cl.block_idx.y, None])
+                found = both(found, sums[i, t, None].load())
+        return found
+
+    @cl.kernel(block=THREADS, min_blocks=FEW)
+    def columns(
+        x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[dtype, (N,)], parts: Tensor[kind, (S, W)] | None,
+        arrived: Tensor[i32, (G,)] | None, total: i64,
+    ) -> None:  # fmt: skip
+        t, lane, none = cl.thread_idx.x, cl.thread_idx.x % across, cl.full((vector,), 0, kind)
+        mine, part = cl.block_idx.x * across + lane, cl.block_idx.y
+        tile, sums = cl.RowTile(mine * vector, N, vector, 1, 1), cl.shared(kind, (THREADS // WARP, across, vector))
+        first, step, found = part * group * DEEP + t // across, cl.grid_dim.y * group * DEEP, none
+        for at in range(first, M, step):
+            held = [tile.load(x[min(at + i * group, M - 1), None]) for i in cl.static_range(DEEP)]
+            for i in cl.static_range(DEEP):
+                v = prepared(held[i].reshape((vector,)), operation)
+                found = both(found, v if i == 0 else cl.where(at + i * group < M, v, none))
+        found, ends = down(found, sums), cl.boolean(True)
+        if parts is not None:
+            if t < across:
+                parts[part, None].tile((vector,), (mine,)).store(found)
+            cl.syncthreads()
+            ends, found = last(arrived, cl.block_idx.x, cl.grid_dim.y), none
+            if ends:
+                for i in range(t // across, cl.grid_dim.y, group):
+                    found = both(found, parts[i, None].tile((vector,), (mine,)).load())
+                found = down(found, sums)
+        if ends & (t < across):
+            tile.store(finished(found, operation, total).to(dtype).reshape((vector, 1)), out)
 
     return columns
 
@@ -130,8 +201,8 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
         return made.reduced(x, operation, mode)
     rows = Rows(x if x.shape else x.reshape((1,)), "x", most=None)
     if mode is None:
-        rows = Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)
-    if mode not in (None, 0):
+        rows = whole(rows)
+    elif mode:
         countable("x", rows.m)
     count = rows.m if mode == 0 else rows.n
     kept = rows.n if mode == 0 else rows.m
@@ -141,22 +212,31 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     if kept and not count:
         out[...] = 0 if operation == "sum" else math.nan
     elif kept:
-        (by_columns if mode == 0 else by_rows)(rows, out, operation, count)
+        packed = ACCESS // rows.dtype.bytes % rows.n == 0 and (rows.m < 2 or rows.view.strides[0] == rows.n)
+        if mode is None or not packed:
+            (by_columns if mode == 0 else by_rows)(rows, out, operation, count)
+        elif mode == 0:
+            by_rows(whole(rows), out, operation, count, rows.n)
+        else:
+            tiles = -(-rows.m * rows.n * rows.dtype.bytes // (THREADS * ACCESSES * ACCESS))
+            of_short_rows(rows.dtype, operation, rows.n)[tiles, THREADS](flat(rows.matrix, rows.m * rows.n), out)
     return out
 
 
-def by_rows(rows: Rows, out: Any, operation: str, count: int) -> None:
-    """Combine each row, in parts where there are few rows."""
-    vector = ACCESS // rows.dtype.bytes
-    threads = sharing(rows.n, ACCESSES * vector, THREADS)
-    parts = max(1, min(-(-rows.n // (THREADS * ACCESSES * vector)), BLOCKS * rows.at_once(1) // rows.m))
-    found = out.reshape((rows.m, 1)) if parts == 1 else empty(out, (rows.m, parts), "f32")
-    to, first = (rows.dtype, operation) if parts == 1 else (f32, "sum" if operation == "mean" else operation)
-    kernel = of_rows(rows.dtype, to, first, rows.vector, threads)
-    kernel[-(-rows.m * parts * threads // THREADS), THREADS](rows.matrix, found, count)
-    if parts > 1:
-        last = of_rows(f32, rows.dtype, operation, Rows(found, "", most=None).vector, THREADS)
-        last[rows.m, THREADS](found, out.reshape((rows.m, 1)), count)
+def whole(rows: Rows) -> Rows:
+    """Return all elements as one row."""
+    return Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)
+
+
+def by_rows(rows: Rows, out: Any, operation: str, count: int, kept: int = 1) -> None:
+    """Combine each row, in parts where there are few rows; kept: as for `of_rows`."""
+    each = ACCESSES * ACCESS // rows.dtype.bytes
+    threads = sharing(rows.n, each, THREADS)
+    several = max(1, min(-(-rows.n // (THREADS * each)), BLOCKS * rows.at_once(1) // rows.m))
+    given = parts(out, operation, (rows.m, several, kept), rows.m) if several > 1 else (None, None)
+    kernel = of_rows(rows.dtype, operation, rows.vector, threads, kept)
+    grid, made = -(-rows.m * several * threads // THREADS), out.reshape((rows.m, kept))
+    kernel[grid, THREADS](rows.matrix, made, *given, count)
 
 
 def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
@@ -164,11 +244,12 @@ def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
     vector = ACCESS // rows.dtype.bytes
     across = sharing(rows.n, vector, WARP)
     wide, high = -(-rows.n // (across * vector)), THREADS // across * DEEP
-    parts = max(1, min(-(-rows.m // high), FEW * rows.at_once(1) // wide))
-    found = out.reshape((1, rows.n)) if parts == 1 else empty(out, (parts, rows.n), "f32")
-    to, first = (rows.dtype, operation) if parts == 1 else (f32, "sum" if operation == "mean" else operation)
-    of_columns(rows.dtype, to, first, rows.vector, across)[(wide, parts), THREADS](rows.matrix, found, count)
-    if parts > 1:
-        across = sharing(rows.n, ACCESS // f32.bytes, WARP)
-        last = of_columns(f32, rows.dtype, operation, Rows(found, "", most=None).vector, across)
-        last[(-(-rows.n // (across * 4)), 1), THREADS](found, out.reshape((1, rows.n)), count)
+    several = max(1, min(-(-rows.m // high), ROUNDS * FEW * rows.at_once(1) // wide))
+    given = parts(out, operation, (several, wide * across * vector), wide) if several > 1 else (None, None)
+    kernel = of_columns(rows.dtype, operation, rows.vector, across)
+    kernel[(wide, several), THREADS](rows.matrix, out, *given, count)
+
+
+def parts(like: Any, operation: str, shape: tuple[int, ...], groups: int) -> tuple[Any, Any]:
+    """Return arrays for parts, and for how many of each group have come."""
+    return empty(like, shape, combination(operation)[1].name), flags(like, groups)

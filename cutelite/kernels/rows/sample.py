@@ -51,7 +51,7 @@ class Chance(NamedTuple):
         """Return the column that is chosen from a row: as many passes as its keys have bits, halved."""
         least = u32(1)
         if k > 0 and k < r.n:
-            least = r.kth(k)
+            least, _ = r.kth(k)
         whole = self.masses(r, at_least(least))[0]
         if self.share < 1.0:
             enough = self.share * whole

@@ -5,30 +5,32 @@ A block has a tile of a row, and finds the sum before it by look-back (`cutelite
 
 import sys
 import warnings
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, result_like
-from cutelite.kernels.arrays import zeros
+from cutelite.kernels.arrays import flags, zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, countable, derived
 from cutelite.kernels.rows.plan import ACCESS, LEAD, pitches, sharing
+from cutelite.kernels.rows.reduce import last
 from cutelite.target.targets import WARP
 
-M, N, S = cl.dims("M N S")  # rows, columns, words of state
+M, N, S = cl.dims("M N S:2")  # rows, columns, halves of words of state
 TILE = 32 << 10  # bytes of a tile
 EACH = 32  # elements of a thread, whose sums registers hold
 HELD = 1024  # threads of a multiprocessor
+KEPT = 2048  # halves of words that are kept from launch to launch; more are cleared before
 
 
 @cache
-def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
+def build(dtype: Any, aligned: int, out_aligned: int, threads: int, kept: bool) -> Any:
     """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles.
 
     threads  of a tile; a block has several rows that are no longer, or a tile
+    kept     states are zeros at the end, too
     """
     (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
     vector, kind, block = ACCESS // dtype.bytes, i32 if dtype == i32 else f32, threads_of(dtype)
@@ -36,10 +38,12 @@ def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
 
     @cl.kernel(block=block, min_blocks=HELD // block)
     def cumulative(
-        x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)] | None
-    ) -> None:
+        x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)],
+        words: Tensor[i32, (S,), cl.align(8)] | None,
+    ) -> None:  # fmt: skip
         team = cl.Team.create(threads, reductions=2)
-        alone, share = states is None, cl.shared(kind, (1,))
+        alone, share = words is None, cl.shared(kind, (1,))
+        states = None if words is None else words.recast(i64)
         tiles = 1 if alone else cl.ceil_div(N, size)
         number = team.number() if alone else cl.next_tile(states)
         later = number + LEAD // TILE
@@ -71,6 +75,9 @@ def build(dtype: Any, aligned: int, out_aligned: int, threads: int) -> Any:
             upto[None, i].store(upto[None, i].load() + before)
         if team.teams == 1 or row < M:
             tile.store(upto.load().to(dtype), y[row, None])
+        if kept and last(words, S - 4, cl.grid_dim.x):
+            for i in range(cl.thread_idx.x, S // 2, block):
+                states[i] = i64(0)
 
     return cumulative
 
@@ -81,7 +88,26 @@ def threads_of(dtype: Any) -> int:
     return threads
 
 
+def in_order(function: Any) -> Any:
+    """Decorator of `cumsum`: refuse long rows where torch wants what is the same in every run, planned or not."""
+
+    @wraps(function)
+    def call(x: Any, *, out: Any = None) -> Any:
+        torch = sys.modules.get("torch")
+        strict = torch is not None and torch.are_deterministic_algorithms_enabled() and isinstance(x, torch.Tensor)
+        if strict and x.is_floating_point() and x.shape[-1:].numel() * x.element_size() > TILE:
+            text = "cumsum of rows of more than 32 KB adds up floats in an order that differs from run to run"
+            if not torch.is_deterministic_algorithms_warn_only_enabled():  # type: ignore[union-attr]
+                raise RuntimeError(text)
+            warnings.warn(text, stacklevel=2)
+        return function(x, out=out)
+
+    return call
+
+
 @in_words_of_caller
+@in_order
+@planned
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 
@@ -92,20 +118,6 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     """
     if (made := derived(x, out=out)) is not None:
         return made.cumsum(x)
-    torch = sys.modules.get("torch")
-    strict = torch is not None and torch.are_deterministic_algorithms_enabled() and isinstance(x, torch.Tensor)
-    if strict and x.is_floating_point() and x.shape[-1:].numel() * x.element_size() > TILE:
-        text = "cumsum of rows of more than 32 KB adds up floats in an order that differs from run to run"
-        if not torch.is_deterministic_algorithms_warn_only_enabled():  # type: ignore[union-attr]
-            raise RuntimeError(text)
-        warnings.warn(text, stacklevel=2)
-    return apply(x, out)
-
-
-@untraced
-@planned
-def apply(x: Any, out: Any) -> Any:
-    """Launch the kernel for x."""
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     block = threads_of(rows.dtype)
     threads = sharing(rows.n, EACH, block)
@@ -115,8 +127,9 @@ def apply(x: Any, out: Any) -> Any:
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     results.over("out", x=None if out is None else rows)
     if rows.m * tiles:
-        states = zeros(x, (rows.m * tiles + 1,), "i64") if tiles > 1 else None
-        build(rows.dtype, rows.vector, results.vector, threads)[-(-rows.m * tiles * threads // block), block](
-            rows.matrix, results.matrix, states
-        )
+        words = 2 * (rows.m * tiles + 2)  # of tiles, of those that have ended, and of those that have begun
+        kept = tiles > 1 and words <= KEPT
+        states = flags(x, words) if kept else zeros(x, (words,), "i32") if tiles > 1 else None
+        kernel = build(rows.dtype, rows.vector, results.vector, threads, kept)
+        kernel[-(-rows.m * tiles * threads // block), block](rows.matrix, results.matrix, states)
     return y

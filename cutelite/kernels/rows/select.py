@@ -6,17 +6,17 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import as_number, in_words_of_caller, results
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import empty, flags
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, ordered
 from cutelite.kernels.rows.plan import ACCESS, Plan, pitches
 from cutelite.kernels.rows.plans import plan_fold
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, rank
-from cutelite.kernels.rows.reduce import ACCESSES, BLOCKS, THREADS
+from cutelite.kernels.rows.reduce import ACCESSES, BLOCKS, THREADS, last
 from cutelite.tuples import NamedTuple
 
-M, N, S = cl.dims("M N S")  # rows, columns, parts of a row
+M, N, S, G = cl.dims("M N S G")  # rows, columns, parts of a row, rows or more
 MOST_K = 2048  # of the greatest elements, which are sorted in shared memory
 
 
@@ -65,13 +65,19 @@ def greatest(dtype: Any, n: int, p: Plan) -> Any:
 
 @cache
 def greatest_of_parts(dtype: Any, aligned: int) -> Any:
-    """Make the kernel that finds the greatest of each part of each row: its key, and below it ALL less its column."""
+    """Make the kernel that finds the greatest of each row in parts: of each its key, and below it ALL less its column.
+
+    Who is the last of a row to have its part finds the greatest of all.
+    """
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
     size = THREADS * ACCESSES * vector
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
-    def parts(x: Tensor[dtype, (M, N), (P, 1)], found: Tensor[u64, (M, S)]) -> None:
-        row, part = cl.block_idx.x // S, cl.block_idx.x % S
+    def argmax(
+        x: Tensor[dtype, (M, N), (P, 1)], values: Tensor[dtype, (M,)], columns: Tensor[i64, (M,)],
+        found: Tensor[u64, (M, S)], arrived: Tensor[i32, (G,)],
+    ) -> None:  # fmt: skip
+        team, row, part = cl.Team.create(reductions=2), cl.block_idx.x // S, cl.block_idx.x % S
         best = Best(u32(0), i32(0))
         for at in range(part, cl.ceil_div(N, size), S):
             tile = cl.RowTile(at * size, N, vector, ACCESSES)
@@ -81,32 +87,19 @@ def greatest_of_parts(dtype: Any, aligned: int) -> Any:
             top = keys.reduce("max")
             if top > best.key:
                 best = Best(top, cl.where(keys == top, tile.columns(), N).reduce("min").to(i32))
-        best = cl.block_reduce(best, better)
+        best = team.reduce(best, better)
         if cl.thread_idx.x == 0:
             found[row, part] = (best.key.to(u64) << 32) | (ALL - best.column.to(u64))
+        if last(arrived, row, S):
+            all = u64(0)
+            for i in range(cl.thread_idx.x, S, THREADS):
+                all = max(all, found[row, i])
+            all = team.reduce(all, "max")
+            if cl.thread_idx.x == 0:
+                column = (ALL - (all & ALL)).to(i64)
+                columns[row], values[row] = column, x[row, column]
 
-    return parts
-
-
-@cache
-def greatest_of_all(dtype: Any, aligned: int) -> Any:
-    """Make the kernel that finds the greatest of what `greatest_of_parts` found in each row."""
-    (P,) = pitches("P", aligned)
-
-    @cl.kernel(block=THREADS)
-    def all(
-        found: Tensor[u64, (M, S)], x: Tensor[dtype, (M, N), (P, 1)], values: Tensor[dtype, (M,)],
-        columns: Tensor[i64, (M,)],
-    ) -> None:  # fmt: skip
-        row, best = cl.block_idx.x, u64(0)
-        for i in range(cl.thread_idx.x, S, THREADS):
-            best = max(best, found[row, i])
-        best = cl.block_reduce(best, "max")
-        if cl.thread_idx.x == 0:
-            column = (ALL - (best & ALL)).to(i64)
-            columns[row], values[row] = column, x[row, column]
-
-    return all
+    return argmax
 
 
 class Found(NamedTuple):
@@ -134,9 +127,10 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     values, columns = results(out, {"value": (leading, rows.dtype.name), "column": (leading, "i64")}, x=x)
     size, made = THREADS * ACCESSES * ACCESS // rows.dtype.bytes, (flat(values, rows.m), flat(columns, rows.m))
     if how is None and rows.n > 2 * size and 0 < rows.m < rows.at_once(1):
-        found = empty(x, (rows.m, min(-(-rows.n // size), BLOCKS * rows.at_once(1) // rows.m)), "u64")
-        greatest_of_parts(rows.dtype, rows.vector)[rows.m * int(found.shape[1]), THREADS](rows.matrix, found)
-        greatest_of_all(rows.dtype, rows.vector)[rows.m, THREADS](found, rows.matrix, *made)
+        parts = min(-(-rows.n // size), BLOCKS * rows.at_once(1) // rows.m)
+        greatest_of_parts(rows.dtype, rows.vector)[rows.m * parts, THREADS](
+            rows.matrix, *made, empty(x, (rows.m, parts), "u64"), flags(x, rows.m)
+        )
         return Found(values, columns)
     p = Access.of([rows]).plan(how, plan_fold).only()
     greatest(rows.dtype, rows.n, p)[p.launch(rows)](rows.matrix, *made)
@@ -160,7 +154,8 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
         if k <= bounded(p):
             count = r.collect(room, at_least(r.bound(k)))
         if count > size:
-            count = r.collect(room, r.exactly(k))
+            r.collect_exactly(room, k)
+            count = i32(k)
         for i in range(team.lane, count, p.threads):
             mine = room[i]
             place = rank(room, count, mine)
