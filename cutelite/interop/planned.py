@@ -355,7 +355,7 @@ def _without_tensors(x: Any, tensors: list[Tensor], within: tuple[FunctionType, 
         return kind, x.hex()
     if kind is dict:
         return kind, *x, *[_without_tensors(each, tensors, within) for each in x.values()]
-    if isinstance(x, tuple | list):
+    if isinstance(x, (tuple, list)):
         return kind, *[_without_tensors(each, tensors, within) for each in x]
     if kind is FunctionType:
         return within.index(x) if x in within else _of_function(x, tensors, (*within, x))

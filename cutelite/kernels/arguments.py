@@ -324,7 +324,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
             torch = sys.modules.get("torch")
             if torch is not None and torch.is_grad_enabled():
                 for name, x in (*zip(names, args, strict=False), *kwargs.items()):
-                    for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,)):
+                    for i, each in enumerate(as_list(x)):
                         if isinstance(each, torch.Tensor) and each.requires_grad and name in apart:
                             by, one = f" by {name}" if only else "", name if each is x else f"{name}[{i}]"
                             raise Misfit(
@@ -360,7 +360,7 @@ def with_words_of_caller(function: F) -> F:
             if name in kwargs and type(kwargs[name]) is not bool:
                 kwargs[name] = as_flag(name, kwargs[name])
         out = kwargs.get("out", args[at] if 0 <= at < len(args) else None)
-        if out is not None and needs_gradient(*(out if isinstance(out, (list, tuple)) else (out,))):
+        if out is not None and needs_gradient(*as_list(out)):
             raise Misfit("out needs a gradient, and has none of what is written to it: detach it, or leave it out")
         try:
             found = function(*args, **kwargs)
@@ -428,17 +428,20 @@ def tell_written(arrays: Any) -> None:
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling() or left_out():
         return  # where an operator is traced that writes, torch knows
-    if isinstance(arrays, torch.Tensor):
-        torch.autograd.graph.increment_version(arrays)
-    elif isinstance(arrays, (list, tuple)):
-        for each in arrays:
-            tell_written(each)
+    for each in (x for group in as_list(arrays) for x in as_list(group)):
+        if isinstance(each, torch.Tensor):
+            torch.autograd.graph.increment_version(each)
+
+
+def as_list(x: Any) -> Sequence[Any]:
+    """Return a list or tuple itself, and a list of anything else."""
+    return x if isinstance(x, (list, tuple)) else [x]
 
 
 def of_unreadable(error: E, given: Iterable[tuple[str, Any]]) -> E | ArrayError:
     """Return the error of an array that cannot be read as one of the caller's argument, or itself if it is of none."""
     for name, x in given:
-        for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,)):
+        for i, each in enumerate(as_list(x)):
             try:
                 if hasattr(each, "shape") and hasattr(each, "dtype"):
                     rt.read(each)
@@ -458,11 +461,7 @@ def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl
     place = start_of(argument_of(error))
     if place is None and f"argument `{error.name}` cannot be read: " in str(error):
         return of_unreadable(error, given)
-    parts = [
-        (name if each is x else f"{name}[{i}]", each)
-        for name, x in given
-        for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,))
-    ]
+    parts = [(name if each is x else f"{name}[{i}]", each) for name, x in given for i, each in enumerate(as_list(x))]
     same = [name for name, x in parts if place is not None and start_of(x) == place]
     text = str(error).partition(f"argument `{error.name}` ")[2]
     text = re.sub(r"\b\w+ is declared divisible by", "must be a multiple of", text)  # a dim of the kernel's
@@ -526,7 +525,7 @@ def check_levels(*arrays: Any) -> None:
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling():
         return
-    flat = [x for each in arrays for x in (each if isinstance(each, tuple | list) else (each,))]
+    flat = [x for each in arrays for x in as_list(each)]
     if any(isinstance(x, torch.Tensor) for x in flat):
         from cutelite.interop.torch import in_transform  # late: it imports torch
 
