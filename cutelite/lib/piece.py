@@ -82,12 +82,98 @@ def at_once(most: int, tensor: Any, column: Any) -> int:
     return 1
 
 
+def place_of(thread: Any) -> tuple[Any, Any]:
+    """Return row and column of a thread's first number in wgmma's accumulators, and in its A in registers."""
+    lane = thread % 32
+    return thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
+
+
+class Part:
+    """64 rows by some columns of a matrix in registers of one warpgroup: what a `Piece` and a `Chunk` are.
+
+    A thread's numbers are a vector in the order of wgmma: two neighbours of a row, two of the row eight below, the same
+    eight columns further, and so on.
+
+    row, column  of the matrix, at which it begins
+    shape        rows and columns of the matrix
+    """
+
+    row: Any
+    column: Any
+    shape: tuple[Any, Any]
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+        raise NotImplementedError
+
+    @property
+    def place(self) -> tuple[Any, Any]:
+        """Row and column of this thread's first number, from those at which this begins."""
+        raise NotImplementedError
+
+    def by_row(self, tensor: Any, every: int | None = None) -> Any:
+        """Return, for each of this thread's numbers, the one that `tensor` has for its row, f32.
+
+        tensor  (rows,); with `every`, (rows, ceil(columns / every)): a number for each run of `every` columns
+        every   a multiple of `columns`
+        Errors  `part-rows` for another `every`
+        """
+        held = make_rmem_tensor(self.of_rows_in(tensor, every).dtype, (2,))
+        for i in static_range(2):
+            row = min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)
+            held[i] = tensor[row] if every is None else tensor[row, self.run(every)]
+        return self.spread(held, (0, 1, 0))
+
+    def of_rows_in(self, tensor: Any, every: int | None) -> Any:
+        """Return the tensor that `by_row` gets, checked."""
+        if every is not None and every % self.columns:
+            text = f"with a number for each {every} columns, {self.columns} columns may need several a row"
+            raise mistake("part-rows", text, help=f"let `every` be a multiple of {self.columns}")
+        return tensor_of("by_row", tensor, 1 if every is None else 2)
+
+    def run(self, every: int) -> Any:
+        """Return the index of this run of `every` columns; of one behind the matrix the last one."""
+        return min(self.column, self.shape[1] - 1) // every
+
+    def by_column(self, tensor: Any) -> Any:
+        """Return, for each of this thread's numbers, the one that a tensor (columns,) has for its column, f32."""
+        right, groups = self.place[1], self.columns // 8
+        held = make_rmem_tensor(tensor_of("by_column", tensor, 1).dtype, make_layout((2, groups)))
+        for j in static_range(groups):
+            column = min(self.column + 8 * j + right, self.shape[1] - 2)
+            held[None, j].store(local_tile(tensor, (2,), (column // 2,)).load())
+        return self.spread(held, (1, 0, 2))
+
+    def by_element(self, tensor: Any, column: Any = None) -> Any:
+        """Return, for each of this thread's numbers, the element of a tensor (rows, columns) at the same place, f32.
+
+        column  the tensor's column that belongs to the first one; default: the same number as in the matrix. Neighbours
+                are loaded together if it is known to be even, as `cl.dim(at, 8)` is
+        """
+        (down, right), groups, tensor = self.place, self.columns // 8, tensor_of("by_element", tensor, 2)
+        start, unit = self.column if column is None else column, at_once(2, tensor, column)
+        held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
+        units = held.view(make_layout((unit, 2 // unit, 2, groups)))
+        for j in static_range(groups):
+            for i in static_range(2):
+                row = min(self.row + down + 8 * i, self.shape[0] - 1)
+                for k in static_range(0, 2, unit):
+                    across = min(start + 8 * j + right + k, tensor.shape[1] - unit)
+                    units[None, k // unit, i, j].store(local_tile(tensor[row, None], (unit,), (across // unit,)).load())
+        return self.spread(held, (1, 2, 4))
+
+    def spread(self, held: Any, stride: tuple[int, ...], dtype: Any = f32) -> Any:
+        """Return a vector in this order of `held`, with these strides for pairs, rows and eights of columns."""
+        whole = held.view(make_layout((2, 2, self.columns // 8), stride=stride)).load()
+        return whole.reshape((self.columns // 2,)).to(dtype)
+
+
 @dataclass(frozen=True)
-class Piece:
+class Piece(Part):
     """64 rows by some columns of sums, held by one warpgroup. All of its 128 threads call the function.
 
-    sums     this thread's sums, a vector of f32 in the order of wgmma's accumulator: two neighbours of a row, two of
-             the row eight below, the same eight columns further, and so on
+    sums     this thread's sums, a vector of f32 in the order of a `Part`
     row      row in the product of the piece's first element; `column` and `batch` likewise
     shape    rows and columns of the product, or of its halves. Sums outside have no meaning, and are never stored
     ring     a `ResultRing`, in the results' dtype
@@ -123,9 +209,7 @@ class Piece:
 
     @property
     def place(self) -> tuple[Any, Any]:
-        """Row and column in the piece of this thread's first element."""
-        lane = self.ring.thread % 32
-        return self.ring.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
+        return place_of(self.ring.thread)
 
     @property
     def own_column(self) -> Any:
@@ -136,40 +220,6 @@ class Piece:
     def left(self) -> Any:
         """The number of columns of results from the piece's first one on that the product has: a multiple of 8."""
         return (self.shape[1] // 2 if self.paired else self.shape[1]) - self.own_column
-
-    def by_column(self, tensor: Any) -> Any:
-        """Return, for each of this thread's sums, the number that a tensor (columns,) has for its column, f32."""
-        right, groups, tensor = self.place[1], self.columns // 8, tensor_of("by_column", tensor, 1)
-        held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
-        for j in static_range(groups):
-            column = min(self.column + 8 * j + right, self.shape[1] - 2)
-            held[None, j].store(local_tile(tensor, (2,), (column // 2,)).load())
-        return held.view(make_layout((2, 2, groups), stride=(1, 0, 2))).load().to(f32)
-
-    def by_row(self, tensor: Any) -> Any:
-        """Return, for each of this thread's sums, the number that a tensor (rows,) has for its row, f32."""
-        held = make_rmem_tensor(tensor_of("by_row", tensor, 1).dtype, (2,))
-        for i in static_range(2):
-            held[i] = tensor[min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)]
-        return held.view(make_layout((2, 2, self.columns // 8), stride=(0, 1, 0))).load().to(f32)
-
-    def by_element(self, tensor: Any, column: Any = None) -> Any:
-        """Return, for each of this thread's sums, the element of a tensor (rows, columns) at the same place, f32.
-
-        column  the tensor's column that belongs to the piece's first one; default: the same number as in the product.
-                Neighbours are loaded together if it is known to be even, as `cl.dim(at, 8)` is
-        """
-        (down, right), groups, tensor = self.place, self.columns // 8, tensor_of("by_element", tensor, 2)
-        start, unit = self.column if column is None else column, at_once(2, tensor, column)
-        held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
-        units = held.view(make_layout((unit, 2 // unit, 2, groups)))
-        for j in static_range(groups):
-            for i in static_range(2):
-                row = min(self.row + down + 8 * i, self.shape[0] - 1)
-                for k in static_range(0, 2, unit):
-                    across = min(start + 8 * j + right + k, tensor.shape[1] - unit)
-                    units[None, k // unit, i, j].store(local_tile(tensor[row, None], (unit,), (across // unit,)).load())
-        return held.load().to(f32)
 
     def pairs(self, x: Any) -> tuple[Any, Any]:
         """Split `x` into its even and its odd columns: two vectors of half the length."""
@@ -218,7 +268,7 @@ class Piece:
                     inside = one
                 total = max(total, inside) if combine == "max" else total + inside
             found[i] = warp_reduce(total, combine, width=QUAD)
-        return found.view(make_layout((2, 2, groups), stride=(0, 1, 0))).load()
+        return self.spread(found, (0, 1, 0))
 
     def put_rows(self, tensor: Any, x: Any) -> None:
         """Store a number for each row, from `of_rows`, to a tensor (rows, ceil(columns / columns of a piece))."""
@@ -331,9 +381,10 @@ class RowPiece(Piece):
     def by_column(self, tensor: Any) -> Any:
         return self._row(tensor_of("by_column", tensor, 1), self.column, WIDE).to(f32)
 
-    def by_row(self, tensor: Any) -> Any:
-        one = tensor_of("by_row", tensor, 1)[min(self.row + self.ring.thread, self.shape[0] - 1)].to(f32)
-        return full((self.columns,), one, f32)
+    def by_row(self, tensor: Any, every: int | None = None) -> Any:
+        tensor, row = self.of_rows_in(tensor, every), min(self.row + self.ring.thread, self.shape[0] - 1)
+        one = tensor[row] if every is None else tensor[row, self.run(every)]
+        return full((self.columns,), one.to(f32), f32)
 
     def by_element(self, tensor: Any, column: Any = None) -> Any:
         row = min(self.row + self.ring.thread, self.shape[0] - 1)

@@ -237,8 +237,10 @@ def crossed(piece: Any) -> None:
     piece.result(piece.joined(odd, even))
 
 
-def with_sums(piece: Any, bias: Any, factors: Any, sums: Any, tops: Any, other: Any, rows: Any) -> None:
-    x = piece.sums + piece.by_column(bias)
+def with_sums(
+    piece: Any, bias: Any, factors: Any, sums: Any, tops: Any, other: Any, rows: Any, blocks: Any
+) -> None:  # fmt: skip
+    x = piece.sums + piece.by_column(bias) + piece.by_row(blocks, every=64)
     piece.put_rows(sums, piece.of_rows(x))
     piece.put_rows(tops, piece.of_rows(abs(x), "max"))
     piece.result(x * piece.by_row(factors))
@@ -263,6 +265,7 @@ def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytes
             rows = draw.permutation(150)[:140].astype(np.int32) - 3
             factors = whole(draw, 140, dtype=np.float32)
             given = whole(draw, 144), factors, sums, tops, np.zeros((150, 72), np.float32), rows
+            given = *given, whole(draw, 140, 3, dtype=np.float32)
         out = np.full((140, 72 if name == "swiglu" else 208), 77.0, np.float32)
         columns = 64 if name == "swiglu" else 32
         multiply(a, b, out, finish=cl.Finish(globals()[name], given, columns, name == "swiglu"))

@@ -30,8 +30,9 @@ def operands(m: int, n: int, k: int) -> tuple[Any, Any, Any]:
     return a, b.T, to_numpy(a).astype(np.float64) @ to_numpy(b).T.astype(np.float64)
 
 
-def everything(piece: Any, bias: Any, factor: Any, other: Any, most: Any) -> None:
+def everything(piece: Any, bias: Any, factor: Any, other: Any, most: Any, blocks: Any) -> None:
     x = piece.sums * piece.by_row(factor) + piece.by_column(bias) + piece.by_element(other)
+    x = x * piece.by_row(blocks, every=128)
     piece.result(x)
     piece.put_rows(most, piece.of_rows(abs(x), "max"))
 
@@ -42,8 +43,10 @@ def test_tensors_by_row_column_and_element_and_maxima_of_rows(config: Config) ->
     a, b, right = operands(m, n, k)
     bias, factor = array(rng.standard_normal(n), "float32"), array(rng.standard_normal(m), "bfloat16")
     other, most = operand(rng, m, n, dtype="bfloat16", transposed=False), poisoned(m, 4, dtype="float32")
-    d = gemm(a, b, alpha=0.5, finish=Finish(everything, (bias, factor, other, most)), config=config)
+    blocks = array(rng.standard_normal((m, 2)), "float32")
+    d = gemm(a, b, alpha=0.5, finish=Finish(everything, (bias, factor, other, most, blocks)), config=config)
     right = 0.5 * right * to_numpy(factor)[:, None] + to_numpy(bias) + to_numpy(other)
+    right = right * to_numpy(blocks).repeat(128, 1)[:, :n]
     assert close(d, right)
     parts = np.pad(np.abs(right), ((0, 0), (0, 56))).reshape(m, 4, 64).max(2)
     assert close(most, parts, 1e-4)

@@ -131,5 +131,5 @@ def test_what_does_not_fit_is_refused() -> None:
     for method, given in ("by_row", b[0]), ("by_column", b[0]), ("by_element", b[0, 0]):
         with pytest.raises(cl.CompileError, match=f"`{method}` takes a tensor of rank [12], not one of rank [21]"):
             gemm(a[0], b[0], prepare=Prepare(lambda c, t, name=method: getattr(c, name)(t), (given,)))
-    with pytest.raises(cl.CompileError, match="for each 96 columns, a chunk of 64 columns may need several a row"):
+    with pytest.raises(cl.CompileError, match="for each 96 columns, 64 columns may need several a row"):
         gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (array(np.zeros((16, 1)), "float32"),)))

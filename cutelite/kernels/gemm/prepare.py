@@ -36,11 +36,11 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
         row, column = cl.block_idx.x // across * ROWS, cl.block_idx.x % across * COLUMNS
         nothing = cl.full((ROWS * COLUMNS // THREADS,), 0.0, cl.f32)
         chunk = Chunk(nothing, row, column, (M, K), cl.thread_idx.x)
-        found = cl.make_rmem_tensor(made, cl.make_layout((2, 2, 2 * chunk.steps)))
+        (down, right), groups = chunk.place, COLUMNS // 8
+        found = cl.make_rmem_tensor(made, cl.make_layout((2, 2, groups)))
         known = Chunk(chunk.inside(chunk.by_element(source)), row, column, (M, K), cl.thread_idx.x)
         values = prepare.function(known, *(tensors or ()))
         found.store(given_by("prepare", values, known.values, prepare.function).to(made))
-        (down, right), groups = chunk.place, 2 * chunk.steps
         for i in cl.static_range(2):
             for j in cl.static_range(groups):
                 if row + down + 8 * i < M and column + 8 * j + right < K:
