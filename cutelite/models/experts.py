@@ -84,7 +84,7 @@ def fits(layer: Any, x: Tensor) -> bool:
 
 def fills_units(x: Tensor) -> bool:
     """Tell whether rows are a multiple of 16 bytes."""
-    return x.shape[-1] * x.element_size() % 16 == 0
+    return bool(x.shape[-1] * x.element_size() % 16 == 0)
 
 
 def is_plain(layer: Any) -> bool:
