@@ -447,7 +447,7 @@ def _check_extents(what: str, extents: Any, least: int | None, of: str = "Tensor
         for extent in extents:
             _check_extents(what, extent, least, of)
     elif isinstance(extents, bool) or not (extents is None or extents is Ellipsis or isinstance(extents, DimExpr)):
-        if isinstance(extents, bool) or not hasattr(extents, "__index__"):
+        if isinstance(extents, bool) or not hasattr(type(extents), "__index__"):
             raise _wrong(of, f"has the {what} {_said(extents)}", "write an int, a dim, or None for any")
         if (least is not None and extents < least) or abs(int(extents)) >= 1 << 63:
             raise _wrong(of, f"has the {what} {extents}", "extents are 1 to 2**63 - 1; dims may be 0")

@@ -179,7 +179,7 @@ class Scheduler:
         calm = self._spins.calm(self.launch.changes + self.launch.writes.count, before)
         if calm > self._calm:
             budget = min(budget, PAUSE)
-            if before - self._watched >= PAUSE:
+            if before - self._watched >= PAUSE or self._spins.lacks(strand):
                 self._watched = before
                 self._watch(strand, calm)
                 if strand.state != RUNNABLE:

@@ -82,6 +82,10 @@ class Spins:
                 return False
         return True
 
+    def lacks(self, strand: Strand) -> bool:
+        """Tell whether others are known to spin, and this one is not: turns in a rhythm must not leave it out."""
+        return bool(self._spinning) and not self.all((strand,))
+
 
 def looks(op: Op) -> bool:
     """Tell whether an op reads memory or barriers that other threads may change."""

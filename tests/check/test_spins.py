@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, i32
+from cutelite import Constexpr, Tensor, i32, sim
 from cutelite.sim import SimError
 from tests.check.slips import assert_caught, report
 from tests.pieces import barriers
@@ -108,6 +108,26 @@ def chained(out: Tensor[i32, (N,)], turn: Tensor[i32, (1,)], slip: Constexpr[str
 def test_a_block_may_wait_for_later_ones() -> None:
     arrays = (np.zeros(5 * 32, np.int32), np.zeros(1, np.int32))
     assert report(chained, 5, arrays, ""), report(chained, 5, arrays, "")
+
+
+@cl.kernel(block=64)
+def in_turn(turn: Tensor[i32, (1,)], out: Tensor[i32, (N,)]) -> None:
+    """Blocks wait for their turn, which nobody passes on."""
+    if cl.thread_idx.x == 0:
+        while cl.load_acquire(turn, 0) != cl.block_idx.x:
+            pass
+    cl.syncthreads()
+    out[cl.block_idx.x] = 1
+
+
+@pytest.mark.parametrize("blocks", [3, 9, 17, 24])
+def test_any_number_of_blocks_that_spin_is_told_soon(blocks: int) -> None:
+    """Whatever the rhythm of their turns: with 8 and 16, half of them were never looked at."""
+    function = in_turn.compile((1,), (blocks,), arch="sm_90a").build.front
+    with pytest.raises(SimError, match="the threads that can go on spin"):
+        sim.run(
+            function, blocks, [np.zeros(1, np.int32), np.zeros(blocks, np.int32)], dims={"N": blocks}, max_ops=50_000
+        )
 
 
 @cl.kernel(block=64)

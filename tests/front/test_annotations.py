@@ -24,6 +24,7 @@ M, N, K = cl.dims("M, N, K")
 """
 WRONG = """\
 "Tensor[f32, (N,)" | "nope" | "Tensor[f32]" | Tensor | Tensor[f32] | Tensor[f32, N] | Tensor[(N,), f32]
+Tensor[f32, (int,)] | Tensor[f32, (N,), (np.int64,)]
 Tensor[f32, [N]] | Tensor[f32, (N,), [1]] | Tensor[f32, (-1,)] | Tensor[f32, (0,)] | Tensor[f32, (2.5,)]
 Tensor[f32, ("N",)] | Tensor[float, (N,)] | Tensor["f32", (N,)] | Tensor[np.float32, (N,)] | Tensor[f32, (N,), (1, 2)]
 Tensor[f32, (N,), (2.5,)] | Tensor[f32, (N,), 4] | Tensor[f32, None]
