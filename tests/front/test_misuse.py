@@ -49,6 +49,8 @@ MISTAKES = [
     ("print(x, sep=n)", "`sep` of print() is a text, not a run-time i32"),
     ("print(x, end=3)", "`end` of print() is a text, not 3"),
     ("import sys; print(x, file=sys.stderr)", "help: leave out `file=`"),
+    ("go = True\nwhile go: n += 1", "this loop never ends: nothing that decides about it changes"),
+    ("while True:\n    if n > 3: continue\n    n += 1", "this loop never ends: nothing that decides about it changes"),
     ("o[0] = abs(a)", "abs() takes a number, not a run-time tensor"),
     ("o[0] = (o + 1)[n]", "`cl.domain_offset(n, t)` begins n elements further"),
     ("o[0] = o.ptr + n", "`cl.domain_offset(n, t)` begins n elements further"),

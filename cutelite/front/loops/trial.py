@@ -6,6 +6,8 @@ header, then it is a loop on the GPU: the iteration is undone, and `run_time` ta
 
 from __future__ import annotations
 
+from typing import Any
+
 from cutelite.front import tree
 from cutelite.front.cfg import Loop
 from cutelite.front.loops.run_time import Known, RunTimeLoop
@@ -14,6 +16,7 @@ from cutelite.front.merge import merge
 from cutelite.front.regions import Regions, Running
 from cutelite.front.state import State, slots_of
 from cutelite.lang.emit import mistake
+from cutelite.lang.values import Scalar
 
 
 class _DecidedAtRunTime(Exception):
@@ -80,7 +83,23 @@ def tried(regions: Regions, loop: Loop, state: State) -> None:
 
 
 def _same(regions: Regions, loop: Loop, before: State, after: State) -> bool:
+    """Tell whether all is the same that was known while compiling: then the next iteration will leave as little."""
     slots = slots_of([before, after], regions.cfg.live_in[loop.header])
-    return all(
-        slot.read(before) is slot.read(after) or tree.same(slot.read(before), slot.read(after)) for slot in slots
-    )
+    return all(_alike(slot.read(before), slot.read(after)) for slot in slots)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if a is b or tree.same(a, b):
+        return True
+    of_a: list[Any] = []
+    of_b: list[Any] = []
+    return tree.same_structure(tree.flatten(a, of_a), tree.flatten(b, of_b)) and all(map(_alike_leaf, of_a, of_b))
+
+
+def _alike_leaf(a: Any, b: Any) -> bool:
+    """Tell whether two leaves are the same, or two numbers of one type, of which nothing is known before run time."""
+    return tree.same_leaf(a, b) or (_unknown(a) and _unknown(b) and a.type == b.type)
+
+
+def _unknown(x: Any) -> bool:
+    return isinstance(x, Scalar) and not (x.value.op and x.value.op.name == "const")
