@@ -123,7 +123,8 @@ def rights() -> dict[str, Call]:
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "gemm_pointers": (pointers.gemm, {"a": nowhere, "b": nowhere, "out": nowhere,
             "sizes": np.zeros((2, 3), np.int32)}),
-        "grouped.gemm of rows": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends, "rows": places(8)}),
+        "grouped.gemm of rows": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends,
+            "rows": places(8, below=7)}),  # also where `a` has a row less
         "grouped.padded": (grouped.padded, {"a": some(2, 8, 16), "b": some(2, 8, 16), "counts": ends,
             "out": some(2, 8, 8)}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
