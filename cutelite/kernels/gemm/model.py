@@ -405,7 +405,8 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
     memory = moved * rates.DRAM * (1.0 + v.apart / t.blocks)
     beside, tile = rates.beside(of.rounds * of.each * step, loaded * v.l2 * load, memory), t.tile + work.functions
-    burst = beside + np.maximum(of.rounds - 1, 0) * (tile * t.shown) + tile
+    turn = tile * t.shown + v.turn * (of.each == 1)
+    burst = beside + np.maximum(of.rounds - 1, 0) * turn + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)

@@ -20,6 +20,7 @@ class Numbers(NamedTuple):
                           beyond the result
     l2                    a byte that blocks load from L2
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
+    turn                  a further tile of one step, whose results wait for those of the tile before
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
     second, second_byte   a second kernel that adds up sums, and a byte of these
@@ -43,6 +44,7 @@ class Numbers(NamedTuple):
     beyond: float = 0.15
     l2: float = 2.249e-08
     hidden: float = 0.176
+    turn: float = 0.05
     partial: float = 0.5
     shallow: float = 0.3151
     second: float = 1.6
