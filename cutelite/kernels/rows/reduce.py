@@ -21,8 +21,8 @@ from cutelite.target.targets import WARP
 
 M, N, S, G = cl.dims("M N S G")  # rows, columns, parts, groups of blocks
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
-DEEP, FEW = 8, 2  # rows that a thread of a block for columns loads together; such blocks of a multiprocessor
-ROUNDS = 4  # such blocks for each that runs at once: multiprocessors have different shares of the bandwidth
+DEEP = 4  # rows that a thread of a block for columns loads together
+ROUNDS = 3  # of as many blocks as run at once: as few threads, down to a warp, share a row as make so many
 OPERATIONS = ("sum", "mean", "max", "min")
 
 
@@ -147,7 +147,7 @@ def of_columns(dtype: Any, operation: str, aligned: int, across: int) -> Any:
                 found = both(found, sums[i, t, None].load())
         return found
 
-    @cl.kernel(block=THREADS, min_blocks=FEW)
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[dtype, (N,)], parts: Tensor[kind, (S, W)] | None,
         arrived: Tensor[i32, (G,)] | None, total: i64,
@@ -229,10 +229,10 @@ def whole(rows: Rows) -> Rows:
 
 
 def by_rows(rows: Rows, out: Any, operation: str, count: int, kept: int = 1) -> None:
-    """Combine each row, in parts where there are few rows; kept: as for `of_rows`."""
-    each = ACCESSES * ACCESS // rows.dtype.bytes
-    threads = sharing(rows.n, each, THREADS)
-    several = max(1, min(-(-rows.n // (THREADS * each)), BLOCKS * rows.at_once(1) // rows.m))
+    """Combine each row: few ones in parts, many by a warp or less each; kept: as for `of_rows`."""
+    each, at_once = ACCESSES * ACCESS // rows.dtype.bytes, BLOCKS * rows.at_once(1)
+    threads = sharing(rows.n, each, max(WARP, sharing(ROUNDS * at_once * THREADS, rows.m, THREADS)))
+    several = max(1, min(-(-rows.n // (THREADS * each)), at_once // rows.m))
     given = parts(out, operation, (rows.m, several, kept), rows.m) if several > 1 else (None, None)
     kernel = of_rows(rows.dtype, operation, rows.vector, threads, kept)
     grid, made = -(-rows.m * several * threads // THREADS), out.reshape((rows.m, kept))
@@ -244,7 +244,7 @@ def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
     vector = ACCESS // rows.dtype.bytes
     across = sharing(rows.n, vector, WARP)
     wide, high = -(-rows.n // (across * vector)), THREADS // across * DEEP
-    several = max(1, min(-(-rows.m // high), ROUNDS * FEW * rows.at_once(1) // wide))
+    several = max(1, min(-(-rows.m // high), BLOCKS * rows.at_once(1) // wide))
     given = parts(out, operation, (several, wide * across * vector), wide) if several > 1 else (None, None)
     kernel = of_columns(rows.dtype, operation, rows.vector, across)
     kernel[(wide, several), THREADS](rows.matrix, out, *given, count)
