@@ -23,8 +23,7 @@ SHARED = 220_000  # bytes of shared memory for rows
 ALL_SHARED, OWN_SHARED = 227_000, 1100  # bytes of a multiprocessor, and what each block has besides rows
 MOST_STAGES = 4  # rows that are copied ahead
 RESIDENT = 2048  # threads that a multiprocessor holds
-LIGHT_WAYS = ((3, 1, 12, 2), (4, 2, 6, 3), (6, 2, 6, 2), (8, 2, 6, 3), (12, 4, 3, 2))
-"""For one sum over rows: the most vectors of a lane, if a warp had the row; then a team's warps, blocks, and stages."""
+BY_MORE = (2304, 1), (3072, 1), (2048, 2)  # elements of a row, and sums: more warps are faster than 12
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
 FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
 MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
@@ -488,27 +487,25 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
 def plan_ends_sums(vector: int, sums: int, whole: int) -> Plan | None:
     """Return `plan_odd_sums` for rows whose ends go to threads one by one, of a few warps; None for others.
 
-    Registers keep sums. Of LayerNorm's two, three vectors of a thread are all that 12 warps have registers for, which
-    wait for memory best with two rows on their way.
+    Registers keep sums. Of LayerNorm's two, three vectors of a thread are all that 12 warps have registers for.
     """
     lanes = -(-whole // (vector * WARP))  # vectors of a lane, if a warp had the row
-    if sums > 1 and lanes > 6:
+    if lanes > 6:
         p = plan_three(whole, vector)
         return p and replace(p, ends=1)
-    ways = ((3, 1, 12, 2), (4, 2, 8, 2), (6, 2, 6, 2)) if sums > 1 else LIGHT_WAYS
-    for most, warps, blocks, stages in ways:
+    for most, warps, blocks, stages in (3, 1, 12, 2), (4, 2, 8, 2) if sums > 1 else (4, 2, 6, 3), (6, 2, 6, 2):
         if 0 < lanes <= most:
             return Plan(warps * WARP, 1, 1, vector, blocks, stages=stages, ends=1)
     return None
 
 
 def plan_three(n: int, vector: int) -> Plan | None:
-    """Return the plan for two sums over rows that registers keep, of three vectors a thread; None for other rows."""
+    """Return the plan for sums over rows that registers keep, of three vectors a thread; None for other rows."""
     warps = -(-n // (3 * vector * WARP))
-    if not 3 <= warps <= 5:
+    if not 3 <= warps <= 6:
         return None
-    blocks = 12 // warps
-    return Plan(warps * WARP, 1, 1, vector, blocks, stages=2 if blocks * warps == 12 else 3)
+    few = warps == 5 and n < 3840  # two rows of each block are not enough on their way
+    return Plan(warps * WARP, 1, 1, vector, 12 // warps, stages=3 if few else 2)
 
 
 def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
@@ -517,13 +514,19 @@ def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
     One sum is in shared memory for long rows.
     """
     each, own = vector * WARP, 4 * vector
-    if vector * 2 != ACCESS or n % vector or n == power_of_two(n):
+    if vector * 2 != ACCESS or n % vector:
         return None
-    if (n < 2048 or sums == 2) and (p := plan_three(n, vector)):
+    if 256 < n <= 512:
+        return Plan(WARP, 1, 1, vector, 12, stages=3)
+    if sums == 1 and 1024 < n <= 1536:
+        return Plan(2 * WARP, 1, 1, vector, 6, stages=2)
+    if n <= 15 * each and (n, sums) not in BY_MORE and (p := plan_three(n, vector)):
         return p
+    if n == power_of_two(n):
+        return None
     if sums == 2:
         return Plan(7 * WARP, 1, 1, vector, 2, stages=2) if 18 * each < n <= 21 * each else None
-    if not 9216 < n < 16_384 or n % 1024 == 0:
+    if not 9216 < n < 16_384:
         return None
     pieces = -(-n // (14 * each))
     warps = -(-n // (pieces * each))
@@ -539,12 +542,8 @@ def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> P
     """
     cluster = max(2, min(most, power_of_two((n if sums == 1 or n <= 32_768 else covered) / 16_384)))
     part = -(-n // cluster)
-    pieces, before = (-(-each // (vector * SMALL_BLOCK)) for each in (part, -(-covered // cluster)))
     threads = SMALL_BLOCK
-    if sums == 1 and cluster > 2:
-        if pieces == before:  # then ends apart spare no vector
-            return None
-    elif sums == 1 and pieces > 5:
+    if sums == 1 and cluster == 2 and part > 5 * vector * SMALL_BLOCK:
         threads = 512
     elif 6 * SMALL_BLOCK < part // vector <= 7 * SEVEN_WARPS:  # the seventh vector few would have
         threads = SEVEN_WARPS
@@ -600,7 +599,9 @@ def plan_sums(
                 small = replace(small, threads=SEVEN_WARPS)
             p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:  # of four stages, two rows' exchange has two on their way
-                return replace(p, shared_sums=1, pairs=sums == 2 and fit == MOST_STAGES and p.cluster > 2)
+                enough = 2 if sums == 1 and 20_000 <= n < 27_000 else fit  # with more on their way these are slower
+                pairs = sums == 2 and fit == MOST_STAGES and p.cluster > 2
+                return replace(p, stages=enough, shared_sums=1, pairs=pairs)
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
         for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
