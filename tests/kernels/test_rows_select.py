@@ -115,3 +115,12 @@ def test_what_is_refused() -> None:
         top_k(x, 10)
     with pytest.raises(cl.ArgumentError, match="temperature is 0"):
         sample(x, np.zeros(2, np.float32), temperature=0)
+
+
+@pytest.mark.parametrize("n", [1, 9, 100, 256])
+def test_short_rows_share_a_warp(n: int, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x = np.round(random((130, n), BF16).astype(np.float32) * 3).astype(BF16)
+    found = argmax(x)
+    np.testing.assert_array_equal(found.column, x.astype(np.float32).argmax(-1))
+    np.testing.assert_array_equal(found.value.astype(np.float32), x.astype(np.float32).max(-1))

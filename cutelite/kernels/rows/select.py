@@ -1,5 +1,6 @@
 """The greatest elements of rows: argmax and top-k. Rows may have any length (`ranked.py`)."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,10 +11,11 @@ from cutelite.kernels.arrays import empty, flags
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, ordered
-from cutelite.kernels.rows.plan import ACCESS, Plan, pitches
+from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, sharing
 from cutelite.kernels.rows.plans import plan_fold
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, rank
 from cutelite.kernels.rows.reduce import ACCESSES, BLOCKS, THREADS, last
+from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 
 M, N, S, G = cl.dims("M N S G")  # rows, columns, parts of a row, rows or more
@@ -42,7 +44,8 @@ def greatest(dtype: Any, n: int, p: Plan) -> Any:
     @cl.kernel(**p.options)
     def argmax(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M,)], columns: Tensor[i64, (M,)]) -> None:
         team, part = p.team(n)
-        row = team.number()
+        number = team.number()
+        row = min(number, M - 1)  # teams of a warp reduce together
 
         def step(best: Best, v: Any, some: Any) -> Best:
             keys = some.keep(ordered(v.to(f32)), u32(0))
@@ -51,14 +54,13 @@ def greatest(dtype: Any, n: int, p: Plan) -> Any:
                 return Best(top, cl.where(keys == top, some.columns(), i32(n)).reduce("min"))
             return best
 
-        if team.teams == 1 or row < M:
-            part.turn_to(x[row, None], row == 0, row == M - 1)
-            best = part.fold(x[row, None], Best(u32(0), i32(n)), step)
-            team.ready()
-            best = team.reduce(best, better)
-            if team.lane == 0 and team.rank == 0:
-                columns[row] = best.column.to(i64)
-                values[row] = x[row, best.column]
+        part.turn_to(x[row, None], row == 0, row == M - 1)
+        best = part.fold(x[row, None], Best(u32(0), i32(n)), step)
+        team.ready()
+        best = team.reduce(best, better)
+        if number < M and team.lane == 0 and team.rank == 0:
+            columns[row] = best.column.to(i64)
+            values[row] = x[row, best.column]
 
     return argmax
 
@@ -102,6 +104,12 @@ def greatest_of_parts(dtype: Any, aligned: int) -> Any:
     return argmax
 
 
+def plan_short(n: int, vector: int) -> Plan:
+    """Return `plan_fold`, where rows that are no longer than a warp's vectors share warps: each thread has two."""
+    p, threads = plan_fold(n, vector), sharing(n, 2 * vector, WARP)
+    return replace(p, threads=threads, teams=p.block // threads) if n <= WARP * vector else p
+
+
 class Found(NamedTuple):
     """Elements of each row, of its dtype, and their columns, int64."""
 
@@ -132,7 +140,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
             rows.matrix, *made, empty(x, (rows.m, parts), "u64"), flags(x, rows.m)
         )
         return Found(values, columns)
-    p = Access.of([rows]).plan(how, plan_fold).only()
+    p = Access.of([rows]).plan(how, plan_short).only()
     greatest(rows.dtype, rows.n, p)[p.launch(rows)](rows.matrix, *made)
     return Found(values, columns)
 
