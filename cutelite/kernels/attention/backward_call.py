@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
-import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, Misfit, check_apart, contiguous, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, Misfit, contiguous, instance, results, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
@@ -107,15 +106,8 @@ def checked(
         if x is not None or name == "lse":
             given.array(name, x, "f32", of_sums)
             read[name] = x
-    if out is None:
-        return given, [*arrays, *(empty(x, tuple(x.shape)) for x in arrays[:3])]
-    if not isinstance(out, list | tuple) or len(out) != 3:
-        raise Misfit(f"out is {out!r}, but must be the arrays (dq, dk, dv), or None")
-    for name, x, mode in zip("qkv", out, modes, strict=False):
-        given.array(f"d{name} of out", x, "q", mode, written=True)
-        check_apart(f"d{name} of out", rt.read(x), {other: rt.read(each) for other, each in read.items()})
-        read[f"d{name}"] = x
-    return given, [*arrays, *out]
+    wanted = {f"d{name}": (tuple(read[name].shape), code_of(read["q"])) for name in "qkv"}
+    return given, [*arrays, *results(out, wanted, tuple(wanted), **read)]
 
 
 def differentiate(

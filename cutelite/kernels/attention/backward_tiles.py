@@ -94,14 +94,11 @@ class Tiles(Sequences):
 
     def seeing(self, tile: Any, given: Given) -> tuple[Any, Any]:
         """Return the range of the blocks of queries that see some of a tile's keys."""
-        BM, own = self.rows, tile.row - self.offset(tile, given)
-        end: Any = (self.sequence(tile).queries + BM - 1) // BM
-        start: Any = i32(0)
-        if self.problem.right:
-            start = min(end, max(0, own - given.right) // BM)
-        if self.problem.left:
-            end = max(start, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
-        return start, end
+        own = tile.row - self.offset(tile, given)
+        first = own - given.right if self.problem.right else None
+        last = own + (self.keys - 1) + given.left if self.problem.left else None
+        start, end = self.between(first, last, self.rows, self.sequence(tile).queries)
+        return min(end, start), end
 
     def block(self, sequence: Sequence) -> Any:
         """Return a sequence's first block of queries among those of a head, as in the sums of dq."""

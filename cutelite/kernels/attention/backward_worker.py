@@ -13,7 +13,7 @@ import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
 from cutelite.kernels.attention.capped import tanh_of_scores
-from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, roughly
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, offsets, roughly
 from cutelite.kernels.attention.tiles import SK, Given, Sequence
 from cutelite.lang.biased import biased
 from cutelite.lang.given import given_by
@@ -38,7 +38,7 @@ ROWS_OF_THREAD = (0, 8), (1, 2, 1)
 
 def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return the same of the columns of an accumulator with `n` of them."""
-    return tuple(c // 2 * 8 + c % 2 for c in range(n // 4)), (2, 1, n // 8)
+    return offsets(2, n // 2), (2, 1, n // 8)
 
 
 class Pipes(NamedTuple):
@@ -215,9 +215,9 @@ class Worker(Block):
         if self.plan.extended:
             return None
         base, spot = self.storage.base[which, None, state.index], cl.wgmma.coordinates(8)[0]
-        offsets, shape = ROWS_OF_THREAD if self.plan.wide else columns(self.plan.config.rows)
-        held = cl.make_rmem_tensor(f32, (len(offsets),))
-        for i, offset in enumerate(offsets):
+        of_thread, shape = ROWS_OF_THREAD if self.plan.wide else columns(self.plan.config.rows)
+        held = cl.make_rmem_tensor(f32, (len(of_thread),))
+        for i, offset in enumerate(of_thread):
             held[i] = base[spot[0 if self.plan.wide else 1] + offset]
         return held.load().reshape(shape)
 

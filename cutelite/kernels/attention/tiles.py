@@ -139,6 +139,17 @@ class Sequences:
         """Return the offset from a query's index to its own place, in the sequence of a tile."""
         return given.offset * (tile.keys - tile.queries) if self.problem.ragged else given.offset
 
+    @staticmethod
+    def between(first: Any, last: Any, size: int, total: Any) -> tuple[Any, Any]:
+        """Return the first and the end of the blocks of `size` of `total` rows that have one from `first` to `last`.
+
+        Both may be beyond these, or None: there is no such limit.
+        """
+        end: Any = (total + (size - 1)) // size
+        if last is not None:
+            end = min(end, max(0, last + size) // size)
+        return i32(0) if first is None else max(0, first) // size, end
+
 
 @dataclass(frozen=True)
 class Tiles(Sequences):
@@ -222,15 +233,12 @@ class Tiles(Sequences):
 
     def seen(self, tile: Any, given: Given) -> tuple[Any, Any]:
         """Return the first and the end of the blocks of keys that a tile sees: one at least, maybe all masked."""
-        BN, place = self.columns, tile.row + self.offset(tile, given)
-        start: Any = i32(0)
-        end: Any = (self.sequence(tile).keys + (BN - 1)) // BN
-        if self.problem.right:
-            end = min(end, max(0, place + self.rows + given.right + BN - 1) // BN)
+        place = tile.row + self.offset(tile, given)
+        first = place - given.left if self.problem.left else None
+        last = place + (self.rows - 1) + given.right if self.problem.right else None
+        start, end = self.between(first, last, self.columns, self.sequence(tile).keys)
         end = max(end, 1)
-        if self.problem.left:
-            start = min(end - 1, max(0, place - given.left) // BN)
-        return start, end
+        return min(end - 1, start), end
 
     @fact
     def masks(self) -> bool:
