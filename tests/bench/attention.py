@@ -11,7 +11,8 @@ masks     the same, of what is seen of 16384 keys, by block masks of torch: docu
 mods      the same, of functions that are compiled in, beside none
 picks     us, of the model's configurations for sizes that it was not fitted to; the one it picks is named
 made      us, of scores made against the guess (docs/how-attention-is-computed.md), causal and not
-decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
+decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64; and of these,
+          in parts of what a copy moves
 latents   us, of DeepSeek's absorbed form, one query for each of so many heads (no rival here has it on this GPU)
 
 ``--cells`` takes a part of them, by a regular expression that their names are searched for.
@@ -252,9 +253,14 @@ def decoded() -> Iterator[Cell]:
             calls["FA4"] = of_sets(sets, flash, causal=False)  # which splits no keys on Hopper
             calls["FA4, paged"] = of_sets(pages, flash_varlen, page_table=table, seqused_k=told)
         yield Cell(f"{batch} x {keys}", bytes, "GB/s", calls)
-    a = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+
+
+def copied() -> float:
+    """GB/s of torch's fastest copy, read and written."""
+    a = torch.zeros(1 << 28, device="cuda")
     b = torch.empty_like(a)
-    yield Cell("copy", 2 * a.numel(), "GB/s", {"torch": lambda i: b.copy_(a)})
+    calls = {"copy": lambda i: b.copy_(a), "add": lambda i: torch.add(a, 1.0, out=b)}
+    return max(measured(Cell("copy", 8 * a.numel(), "GB/s", calls)).values())
 
 
 def latents() -> Iterator[Cell]:
@@ -336,7 +342,9 @@ def main() -> None:
         bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
         print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
     for kind in given.only:
-        groups, missed = [], []
+        groups, missed, copy = [], [], copied() if kind == "decode" else 0.0
+        if copy:
+            print(f"a copy moves {copy:.0f} GB/s", flush=True)
         for cell in KINDS[kind]():
             if time.perf_counter() - start > given.seconds:
                 print("out of time")
@@ -348,6 +356,7 @@ def main() -> None:
             missed += [rate / min(rates.values()) for name, rate in rates.items() if name.endswith(" picked")]
             print(
                 f"{cell.name}: {', '.join(f'{name} {rate:.0f}' for name, rate in rates.items())} {cell.unit}",
+                *(f"{name} {rate / copy:.2f} of a copy" for name, rate in rates.items() if copy and "cutelite" in name),
                 flush=True,
             )
         if missed:
