@@ -50,7 +50,7 @@ def test_the_fastest_config_is_used(on_gpu: GpuArray, cuda: FakeCuda, fastest_la
 
 
 def test_the_function_keeps_its_name_and_result(fastest_last: Stopwatch, on_gpu: GpuArray) -> None:
-    @autotune("abc", timer=fastest_last)
+    @autotune(list("abc"), timer=fastest_last)
     def named(config: str, x: Any, *more: int, sep: str = "-") -> str:
         """What it does."""
         return sep.join([config, *map(str, more)])
