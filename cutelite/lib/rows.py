@@ -236,6 +236,7 @@ class RowPartition:
     def ends_behind(self, piece: int) -> bool:
         """Return whether the row and every block's part of it go on to the end of vector `piece` of every thread."""
         end = self.least if self.shift is None or self.ends else self.n - 1  # `neighbours` may read one more
+        end -= int(self.ends > 0 and (self.n + 1) % self.between == 0)  # vectors may end with the row
         last = end - (self.team.cluster - 1) * self.chunk  # elements of the block that has the fewest
         return (piece + 1) * self.team.threads * self.vector <= min(self.chunk, last)
 
@@ -383,8 +384,8 @@ class RowPartition:
             number = some.start + i
             first, step = self.first(number), number * self.team.threads * vector
             whole = some.whole or self.inside(number)
-            if self.ends:  # the first and the last vector may be as far as the row goes
-                whole = number > 0 and self.inside(number + 1)
+            if self.ends and not wide:  # words reach further, and the first vector may begin with the row
+                whole = whole and number > 0
             if wide and (whole or (first > 0) & (first + vector <= end) & (first + 2 * vector <= self.n)):
                 held[None, i].store(between(memory, at, vector, step))
             elif whole or (first > 0) & (first + vector <= end) & (first + vector < self.n):  # words reach further
