@@ -130,6 +130,7 @@ REFUSED: dict[str, Any] = {
     "prepare is 3, but must be a function of (chunk)": lambda q: gemm(q[0, 0], q[0, 0].T, prepare=cl.Prepare(3)),  # type: ignore[arg-type]
     "function is 3, but must be a function of (a)": lambda q: elementwise(3, (q,)),  # type: ignore[arg-type]
     "inputs must be a tuple of one to 4, not Tensor": lambda q: elementwise(lambda a: a, q),
+    "out must be a tuple of one to 3, not Tensor": lambda q: elementwise(lambda a: a, (q,), out=torch.empty_like(q)),
 }
 """Calls that Python refuses, and at the end those that the operator does."""
 

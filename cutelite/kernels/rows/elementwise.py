@@ -173,6 +173,8 @@ def in_graph(given: dict[str, Any]) -> bool:
     """Tell, where it is traced, whether an operator takes a call of `elementwise`, of its arguments by name."""
     inputs, out = given["inputs"], given.get("out")
     check_count("inputs", inputs, MOST_INPUTS)
+    if out is not None:
+        check_count("out", out, MOST_OUTPUTS)
     if not all(map(is_torch, (*inputs, *(out or ())))):
         return False
     if needs_gradient(*inputs) and not derivable(inputs, out, given.get("dtypes", ())):
