@@ -127,7 +127,7 @@ class Part:
 
     def of_rows_in(self, tensor: Any, every: int | None) -> Any:
         """Return the tensor that `by_row` gets, checked."""
-        if every is not None and every % self.columns:
+        if every is not None and (every < 1 or every % self.columns):
             text = f"with a number for each {every} columns, {self.columns} columns may need several a row"
             raise mistake("part-rows", text, help=f"let `every` be a multiple of {self.columns}")
         return tensor_of("by_row", tensor, 1 if every is None else 2)

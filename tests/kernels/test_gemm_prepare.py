@@ -131,5 +131,8 @@ def test_what_does_not_fit_is_refused() -> None:
     for method, given in ("by_row", b[0]), ("by_column", b[0]), ("by_element", b[0, 0]):
         with pytest.raises(cl.CompileError, match=f"`{method}` takes a tensor of rank [12], not one of rank [21]"):
             gemm(a[0], b[0], prepare=Prepare(lambda c, t, name=method: getattr(c, name)(t), (given,)))
-    with pytest.raises(cl.CompileError, match="for each 96 columns, 64 columns may need several a row"):
-        gemm(a[0], b[0], prepare=Prepare(lambda c, t: c.by_row(t, every=96), (array(np.zeros((16, 1)), "float32"),)))
+    one = array(np.zeros((16, 1)), "float32")
+    for every in 96, 0, -64:
+        by_row = Prepare(lambda c, t, n=every: c.by_row(t, every=n), (one,))
+        with pytest.raises(cl.CompileError, match=f"for each {every} columns, 64 columns may need several a row"):
+            gemm(a[0], b[0], prepare=by_row)
