@@ -222,7 +222,7 @@ def notes(model: nn.Module, report: Report) -> Iterator[str]:
     other = sorted({str(x.dtype) for x in mixed if x.dtype != torch.bfloat16})
     if other:
         yield f"experts of {' and '.join(other)} are torch's: the kernels take bfloat16"
-    odd = sorted({n for x in mixed for n in (x.shape[2], x.shape[1] // 2) if n % 8})
+    odd = sorted({n for x in mixed for n in (x.shape[2], x.shape[1] // 2) if n * x.element_size() % 16})
     if odd:
         yield f"experts of {' and '.join(map(str, odd))} columns are the model's own: the kernels take multiples of 8"
 
