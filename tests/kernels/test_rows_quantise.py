@@ -273,3 +273,5 @@ def test_casts(checked: Callable[[int], None]) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(cl.ArgumentError, match="e5m2, in blocks of 128 or by row"):
         Narrow(block=64)
+    with pytest.raises(cl.ArgumentError, match=r"block is 128\.0, but must be a whole number"):
+        Narrow(cl.e4m3, 128.0)  # type: ignore[arg-type]

@@ -26,7 +26,8 @@ class Narrow:
     block: int = 1
 
     def __post_init__(self) -> None:
-        if getattr(self.dtype, "name", None) not in LARGEST or as_number("block", self.block) not in (1, 128):
+        block = as_number("block", self.block, whole=True)
+        if getattr(self.dtype, "name", None) not in LARGEST or block not in (1, 128):
             raise cl.ArgumentError(f"results are cl.e4m3 or cl.e5m2, in blocks of 128 or by row (1); not {self!r}")
 
     def count(self, n: Any) -> Any:
