@@ -13,7 +13,7 @@ import math as python_math
 import operator
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import index
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from cutelite.front.iterators import (
     Range,
     StaticIter,
     exhaust,
+    is_foreign,
     items_of,
     iterate_static,
     make_range,
@@ -472,7 +473,9 @@ def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
 @own_method("copy")
 def _copy(frame: Frame, x: Any) -> Any:
     """Return a copy, which is the kernel's own; of an iterator the items that are left."""
-    result = exhaust(copy.copy(x)) if isinstance(x, Iterator) else copy.copy(x)
+    if not hasattr(type(x), "__length_hint__"):
+        refuse_foreign(x)  # a copy of zip, map and the like takes its items from the same iterators
+    result = exhaust(copy.copy(x)) if is_foreign(x) else copy.copy(x)
     return result if result is x else frame.evaluation.mutables.made(result, frame.share)
 
 

@@ -23,7 +23,7 @@ from cutelite.front.containers import take
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.instructions import Bytecode, Instr
-from cutelite.front.iterators import StaticIter, exhaust, iterate_static, refuse_foreign
+from cutelite.front.iterators import StaticIter, exhaust, is_foreign, iterate_static, refuse_foreign
 from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
 from cutelite.front.regions import Returned
@@ -597,7 +597,7 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if key not in known:
         with Builder.inactive():
             result = frame.native(cached.__wrapped__, *args, **kwargs)
-            once = isinstance(result, Iterator)
+            once = is_foreign(result)
             known[key] = frame.evaluation.mutables.made(exhaust(result), frame.share) if once else result
     return known[key]
 

@@ -94,13 +94,18 @@ class Numbered(Sequence[Any]):
         return key + self._start, self._items[key]
 
 
-def refuse_foreign(x: Any) -> None:
-    """Refuse to use up an iterator from outside, which would be empty in the kernel's next compile.
+def is_foreign(x: Any) -> bool:
+    """Tell whether `x` is an iterator from outside.
 
     The kernel's own are `StaticIter`, or of the user's classes; those that have a length are sequences as well.
     """
     kind = type(x)
-    if hasattr(kind, "__next__") and not (hasattr(kind, "__len__") or isinstance(kind.__next__, FunctionType)):
+    return hasattr(kind, "__next__") and not (hasattr(kind, "__len__") or isinstance(kind.__next__, FunctionType))
+
+
+def refuse_foreign(x: Any) -> None:
+    """Refuse to use up an iterator from outside, which would be empty in the kernel's next compile."""
+    if is_foreign(x):
         help = "make a tuple of it there, `tuple(...)`, which can be iterated over each time the kernel is compiled"
         raise mistake("mutation", f"this would use up {describe(x)} that this kernel did not make", help=help)
 

@@ -462,6 +462,7 @@ DRAWS = random.Random(5)
 REMEMBERS = Remembers(7)
 SLOTTED = type("Slotted", (), {"__slots__": ("x",)})()
 TAKEN = iter([1, 2])
+PAIRED = zip((1, 2), (3, 4), strict=True)
 YIELDS = (x for x in (1, 2))
 THING = type("Thing", (), {})()
 
@@ -518,6 +519,7 @@ THING = type("Thing", (), {})()
         ("xs = []\nxs.extend(TAKEN)", "would use up a list_iterator"),
         ("out[0] = next(TAKEN)", "would use up a list_iterator"),
         ("out[0] = TAKEN.__next__()", "would use up a list_iterator"),
+        ("xs = tuple(copy.copy(PAIRED))", "this would use up a zip that this kernel did not make"),
         ("for x in YIELDS: out[0] = x", "this would use up a generator that this kernel did not make"),
         ("REMEMBERS.put(1)", "setting `.x` would change a Remembers that this kernel did not make"),
         (
@@ -552,6 +554,32 @@ def test_mistakes(body, message):
     assert OUTSIDE == [1, 2]
     assert SETTINGS == {"x": 1}
     assert list(copy.copy(TAKEN)) == [1, 2]
+
+
+class Counting:
+    def __init__(self):
+        self.n = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n += 1
+        return self.n
+
+
+@cache
+def counting():
+    return Counting()
+
+
+def test_copies_of_iterators_of_the_users_classes_are_of_these_classes():
+    def kernel(out, a):
+        copied = copy.copy(Counting())
+        copied.n = 3
+        out[0] = a + copied.n + counting().n
+
+    assert compiled(kernel, out=array(i32, 1), a=i32)
 
 
 @cache
