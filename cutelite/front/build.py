@@ -27,7 +27,7 @@ from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Ret
 from cutelite.target import FEATURES, compiling_for, first_with
 
-_OF_LOWERING = re.compile(r"smem|(text|array)\d+|vprintf|__assertfail|cutelite_\w+")
+_OF_LOWERING = re.compile(r"smem|(text|array)\d+|vprintf|__assertfail|cutelite_(records|profile)")
 """Symbols of other things in the modules that kernels are lowered to."""
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)

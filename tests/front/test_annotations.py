@@ -133,7 +133,7 @@ def test_names_that_ptx_does_not_know() -> None:
     assert scope["cl"].kernel(scope["f"]).compile(block=32).cubin
 
 
-@pytest.mark.parametrize("name", ["smem", "text0", "text1", "array0", "vprintf", "__assertfail"])
+@pytest.mark.parametrize("name", ["smem", "text0", "text1", "array0", "vprintf", "__assertfail", "cutelite_records"])
 def test_names_that_modules_of_kernels_have_for_other_things(name: str) -> None:
     def body(o: cl.Tensor[cl.f32, (32,)]) -> None:
         shared = cl.shared(cl.f32, 32)
@@ -144,6 +144,11 @@ def test_names_that_modules_of_kernels_have_for_other_things(name: str) -> None:
 
     body.__name__ = name
     assert f".entry {name}_(" in cl.kernel(block=32, assertions=True)(body).compile(arch="sm_90a").ptx
+
+
+def test_names_that_begin_with_our_own() -> None:
+    made = defined(kernel("f32 | None", name="cutelite_gemm"))["cutelite_gemm"]
+    assert ".entry cutelite_gemm(" in made.compile(block=32).ptx
 
 
 @pytest.mark.parametrize(
