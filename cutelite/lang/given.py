@@ -6,7 +6,6 @@ Out   a vector like that, or an error that names the argument
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from cutelite.diag import CompileError, Span
@@ -14,6 +13,7 @@ from cutelite.ir.types import boolean
 from cutelite.lang.emit import describe, mistake
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import full
+from cutelite.layout import size
 
 
 def given_by(name: str, x: Any, like: Any, function: Any) -> Any:
@@ -26,7 +26,7 @@ def given_by(name: str, x: Any, like: Any, function: Any) -> Any:
     literal = isinstance(x, bool if asked is boolean else int | float)
     fits = literal or (dtype is boolean if asked is boolean else dtype is not None and dtype.is_float)
     if not fits or not stretches(getattr(x, "shape", ()), like.shape):
-        many = f"{prod(like.shape)} " if fits else ""
+        many = f"{size(like.shape)} " if fits else ""
         wanted = "bools: compare, and combine with & and |" if asked is boolean else f"{many}numbers of {asked}"
         raise mistake_of(function, "given", f"`{name}` gives {describe(x)}, but must give {wanted}")
     if asked is boolean:
@@ -39,7 +39,7 @@ def stretches(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     """Tell whether numbers of a shape are broadcast to another one."""
     pairs = zip(reversed(shape), reversed(wanted), strict=False)
     smaller = len(shape) <= len(wanted) and all(have in (1, want) for have, want in pairs)
-    return smaller or prod(shape) == prod(wanted)
+    return smaller or size(shape) == size(wanted)
 
 
 def tensor_of(method: str, x: Any, rank: int) -> Any:
