@@ -69,5 +69,5 @@ def exported(
 
 def _row(name: str, view: rt.ArrayView, aligned: int) -> kinds.Array:
     """Return what is required of an argument: the shape of its example, and the alignment that the kernels expect."""
-    align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
+    align = next((n for n in (aligned, 16) if n >= 16 and view.place % n == 0), DTYPES[view.dtype].bytes)
     return kinds.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)

@@ -484,6 +484,20 @@ def test_arrays_within_arguments_are_planned(cuda: FakeCuda, on_gpu: GpuArray) -
     assert len(seen.new()) == 4
 
 
+def test_exported_programs_require_what_kernels_do_wherever_examples_of_the_host_lie() -> None:
+    @cl.kernel(block=32)
+    def fill(x: Tensor[f32, (64,), cl.align(128)]) -> None:
+        x[cl.thread_idx.x] = 1.0
+
+    @cl.program
+    def filled(x: Any) -> None:
+        fill[1](x)
+
+    memory = bytearray(512)
+    examples = [np.frombuffer(memoryview(memory)[start:], np.float32, 64) for start in range(0, 128, 4)]
+    assert len({filled.export(None, x).source for x in examples}) == 1
+
+
 def test_arrays_within_arguments_are_exported() -> None:
     held, _ = layers(lambda: np.ones(64, np.float32))
     x = np.zeros(64, np.float32)
