@@ -431,9 +431,9 @@ class _Reader:
             self.names[id(namespace), name] = (namespace, name, held)
 
     def _watch_class(self, cls: type) -> None:
-        """Watch those attributes of a class that code may take, and those that would hide inherited ones."""
+        """Watch those attributes of a class that code may take, also if not there yet or hiding inherited ones."""
         (namespace,) = gc.get_referents(vars(cls))  # the dict, which changes with the class
-        for name in self._named & set().union(*map(vars, cls.__mro__[:-1])):
+        for name in self._by_string | (self._named & set().union(*map(vars, cls.__mro__[:-1]))):
             self._watch(namespace, name)
 
     def _code(self, code: types.CodeType) -> bytes:

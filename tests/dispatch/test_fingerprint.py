@@ -450,6 +450,16 @@ def test_setting_an_attribute_of_a_class_is_noticed(monkeypatch: pytest.MonkeyPa
     assert before.is_current()
 
 
+@pytest.mark.parametrize("cls", [Settings, Own])
+def test_an_attribute_of_a_class_that_comes_later_is_noticed(monkeypatch: pytest.MonkeyPatch, cls: type) -> None:
+    def function() -> Any:
+        return hasattr(Own, "later")
+
+    before = source(function)
+    monkeypatch.setattr(cls, "later", 1, raising=False)
+    assert not before.is_current()
+
+
 def test_rebinding_an_enclosing_variable_is_noticed() -> None:
     def make() -> tuple[Any, Any]:
         n = 1
