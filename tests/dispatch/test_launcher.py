@@ -259,13 +259,15 @@ def test_a_failing_driver_fails_launches_from_a_plan(cuda: FakeCuda, on_gpu: Gpu
     assert planned[0] is rt.CudaError
 
 
-@pytest.mark.parametrize("counted", [True, False])
-def test_a_global_bound_to_another_object(
-    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch, counted: bool
-) -> None:
-    """Whether or not Python tells of changes."""
-    if not counted:
+@pytest.fixture(params=[True, False])
+def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test where Python tells of changes, and once more where it does not."""
+    if not request.param:
         monkeypatch.setattr(watching, "watcher", lambda: None)
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_global_bound_to_another_object(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, a = made(_add), on_gpu((8,))
     handles = []
     for factor in (2, 2, 3, 3, 2):
@@ -287,12 +289,8 @@ def _scaled(x: Tensor[f32, (N,)]) -> None:
     x[0] = x[0] * Special.by
 
 
-@pytest.mark.parametrize("counted", [True, False])
-def test_an_attribute_of_a_class_that_is_set(
-    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch, counted: bool
-) -> None:
-    if not counted:
-        monkeypatch.setattr(watching, "watcher", lambda: None)
+@pytest.mark.usefixtures("counted")
+def test_an_attribute_of_a_class_that_is_set(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, a = made(_scaled), on_gpu((8,))
     handles = []
     for cls, by in ((Settings, 2), (Settings, 3), (Special, 5), (Special, 2), (Settings, 7)):
