@@ -39,21 +39,30 @@ def build(dtype: Any, bins: int) -> Any:
             v = tile.load(x)
             for i in cl.static_range(ACCESSES):
                 placed = [bin_of(v[j, i], bins, low, high, scale) for j in cl.static_range(vector)]
-                alike, first = tile.first(i) + vector <= N, placed[0][0]
-                for bin, inside in placed:
-                    alike &= inside & (bin == first)
-                if alike:  # neighbours are counted at once: many additions to one place wait for each other
-                    cl.atomic_add(found, first, vector, scope=scope)
-                else:
-                    for j, (bin, inside) in enumerate(placed):
-                        if inside & (tile.first(i) + j < N):
-                            cl.atomic_add(found, bin, 1, scope=scope)
+                count_together(found, placed, N - tile.first(i), scope)
         cl.syncthreads()
         for i in range(cl.thread_idx.x, bins if own else 0, THREADS):
             if found[i] != 0:
                 cl.atomic_add(counts, i, found[i])
 
     return histogram
+
+
+def count_together(counts: Any, placed: list[tuple[Any, Any]], left: Any, scope: Any) -> None:
+    """Count a thread's neighbours, at once where they have one place: many additions to one wait for each other.
+
+    placed  of each its place in `counts`, and whether it is counted
+    left    how many of them there are
+    """
+    first, alike = placed[0][0], left >= len(placed)
+    for place, inside in placed:
+        alike &= inside & (place == first)
+    if alike:
+        cl.atomic_add(counts, first, len(placed), scope=scope)
+    else:
+        for j, (place, inside) in enumerate(placed):
+            if inside & (j < left):
+                cl.atomic_add(counts, place, 1, scope=scope)
 
 
 @cl.kernel(block=THREADS)

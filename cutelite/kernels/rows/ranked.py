@@ -12,6 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import bf16, f32, i32, u32, u64
+from cutelite.kernels.rows.histogram import count_together
 from cutelite.kernels.rows.keys import ALL, ordered
 from cutelite.kernels.rows.plan import Plan
 from cutelite.target.targets import MOST_THREADS, WARP
@@ -75,7 +76,8 @@ class Row(NamedTuple):
 
             def step(state: Any, v: Any, some: Any, shift: int = shift, key: Any = key) -> Any:
                 keys = self.keys(v, some)
-                count_digits(counts, keys, key, shift)
+                placed = [(((x >> shift) & (DIGITS - 1)).to(i32), (x ^ key) >> shift < DIGITS) for x in keys]
+                count_together(counts, placed, len(placed), "cta")
                 return state
 
             self.part.fold(self.x, i32(0), step, pieces=2)
@@ -154,21 +156,6 @@ class Row(NamedTuple):
 
         self.part.fold(self.x, above, step, pieces=2)
         self.team.sync()
-
-
-def count_digits(counts: Any, keys: Any, key: Any, shift: int) -> None:
-    """Count the eight bits from `shift` on of keys whose higher bits are those of `key`; equal ones at once."""
-    digits = [((each >> shift) & (DIGITS - 1)).to(i32) for each in keys]
-    inside = [(each ^ key) >> shift < DIGITS for each in keys]
-    alike = inside[0]
-    for number, there in zip(digits, inside, strict=True):
-        alike &= there & (number == digits[0])
-    if alike:
-        cl.atomic_add(counts, digits[0], len(digits), scope="cta")
-    else:
-        for number, there in zip(digits, inside, strict=True):
-            if there:
-                cl.atomic_add(counts, number, 1, scope="cta")
 
 
 def at_least(key: Any) -> Any:
