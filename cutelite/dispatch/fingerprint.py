@@ -548,6 +548,8 @@ class _Reader:
                 return self._fail(f"a {_class_name(type(x))} is among its constants, and is not {home}.{made}")
             return self._all("named", (type(x), made, home, _version(_root(home))))
         function, args, state, items, pairs = (*made, None, None, None)[:5]
+        if isinstance(state, dict):  # of ours too, of which some facts may have been asked for
+            state = _without_results(x, state)
         more = {} if _is_library(_home(type(x))) else _state(x)  # of a user's class, whose base may leave it out
         return self._all("reduced", (function, args, state, items and list(items), pairs and list(pairs), more))
 
@@ -637,8 +639,12 @@ def _state(x: Any) -> dict[str, Any]:
     state = {name: getattr(x, name) for name in slots}
     held = getattr(x, "__dict__", None)  # an object with `__getattr__` may return anything
     state |= held if isinstance(held, dict) else {}
-    # Results of a `cached_property` are there only after somebody asked for them.
-    members = {name: next((vars(c)[name] for c in type(x).__mro__ if name in vars(c)), None) for name in sorted(state)}
+    return _without_results(x, {name: state[name] for name in sorted(state)})
+
+
+def _without_results(x: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes without results of a `cached_property`, which are there only after somebody asked for them."""
+    members = {name: next((vars(c)[name] for c in type(x).__mro__ if name in vars(c)), None) for name in state}
     return {name: state[name] for name, of in members.items() if not isinstance(of, functools.cached_property)}
 
 

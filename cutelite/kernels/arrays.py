@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
@@ -154,7 +155,8 @@ def zeros_of(like: Any, count: int) -> Any:
     if not fresh and not capturing:
         apart = -(-count // 4) * 4
         made = max(16, COUNTERS * 4 // apart)
-        numbers = module.zeros(made * apart, dtype=module.int32, **place)
+        make = lambda: module.zeros(made * apart, dtype=module.int32, **place)  # noqa: E731
+        numbers = lasting(make, like.device) if library == "torch" else make()
         kept.append(numbers)  # graphs know addresses alone: without this the last counter taken would free them all
         fresh.extend(numbers[apart * i : apart * i + count] for i in range(made))
     if capturing:  # where there is none, the graph itself clears some
@@ -163,6 +165,18 @@ def zeros_of(like: Any, count: int) -> Any:
     if stream not in used:
         used[stream] = fresh.pop()
     return used[stream]
+
+
+def lasting(make: Callable[[], Any], device: Any) -> Any:
+    """Return a tensor that `make` makes, in no graph's memory: what torch's compiler runs before it captures it takes
+    all memory of this thread from its graph's, in which nothing may be left."""
+    from concurrent.futures import ThreadPoolExecutor  # imported here: it takes 10 ms
+
+    cuda = sys.modules["torch"].cuda
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(make).result()
+    cuda.current_stream(device).wait_stream(cuda.default_stream(device))
+    return made
 
 
 COUNTERS = 1024

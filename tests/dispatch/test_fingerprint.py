@@ -19,6 +19,7 @@ import pytest
 import cutelite as cl
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.fingerprint import Source, constant_key, source
+from cutelite.kernels.gemm import Config
 from tests.processes import ROOT, printed
 
 PROGRAM = """
@@ -764,6 +765,19 @@ class Plain:
     @__import__("functools").cached_property  # type: ignore[untyped-decorator]
     def twice(self) -> int:
         return 2 * self.n
+
+
+def test_facts_of_our_objects_that_were_asked_for_change_no_key() -> None:
+    """Kernels of the library have such in their closures, and are made before and after somebody asks."""
+
+    def made() -> Any:
+        config = Config((128, 64))
+        return config, lambda: config.tile
+
+    (asked, one), (_, other) = made(), made()
+    assert asked.across is False and "across" in vars(asked)
+    assert source(one).digest == source(other).digest is not None
+    assert constant_key(asked) == constant_key(Config((128, 64)))
 
 
 class Slotted:

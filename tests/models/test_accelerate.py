@@ -35,6 +35,7 @@ from cutelite.models import accelerate, attention, dense, experts, masks, mlps, 
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
+from tests.processes import printed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZES: dict[str, Any] = {
@@ -395,6 +396,22 @@ def test_a_warm_model_compiles_no_more(tmp_path: Path, monkeypatch: pytest.Monke
         first, again = (cl.warm(model, **how) for _ in range(2))
         assert first.kernels == again.kernels > 10 and again.compiled == 0
     assert model.training and all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_another_process_finds_what_a_warm_model_compiled(tmp_path: Path) -> None:
+    """Of all that a step of training launches: what a kernel's key holds does not depend on what ran before."""
+    variables = {"CUTELITE_CACHE_DIR": str(tmp_path), "CUTELITE_DRYRUN": "1", "CUTELITE_ARCH": "sm_90a"}
+    model = """
+import cutelite as cl
+from cutelite.models import accelerate
+from tests.models.test_accelerate import made, tokens
+
+model = made("Qwen3")
+accelerate(model)
+"""
+    warmed = printed(model + "print(cl.warm(model, shapes=[(2, 17)], train=True).compiled)", **variables)
+    step = model + "model(tokens(), labels=tokens(), use_cache=False).loss.backward()"
+    assert int(warmed) > 10 and printed(step, CUTELITE_COMPILE="error", **variables) == ""
 
 
 def test_experts_in_f32_are_asked_nothing_while_they_decode() -> None:
