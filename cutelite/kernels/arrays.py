@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cutelite as cl
@@ -155,7 +156,7 @@ def zeros_of(like: Any, count: int) -> Any:
     if not fresh and not capturing:
         apart = -(-count // 4) * 4
         made = max(16, COUNTERS * 4 // apart)
-        make = lambda: module.zeros(made * apart, dtype=module.int32, **place)  # noqa: E731
+        make = partial(module.zeros, made * apart, dtype=module.int32, **place)
         numbers = lasting(make, like.device) if library == "torch" else make()
         kept.append(numbers)  # graphs know addresses alone: without this the last counter taken would free them all
         fresh.extend(numbers[apart * i : apart * i + count] for i in range(made))
