@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from copy import deepcopy
 from functools import partial
 from types import FunctionType, MethodType
@@ -129,25 +130,27 @@ def fit_graph(*functions: tuple[str, Any, tuple[str, ...]]) -> bool:
     return all(readable(each, len(takes)) for _, each, takes in functions) and not exporting()
 
 
-def by_number(functions: tuple[Any, ...]) -> tuple[int, list[Any]]:
+def by_number(functions: tuple[Any, ...], learned: bool = False) -> tuple[int, list[Any]]:
     """Return what operators of torch get of functions: `torch_functions.numbered`.
 
-    Errors  ValueError for a tensor in them that needs a gradient
+    learned  tensors in them may need gradients
+    Errors   ValueError for one that does and may not
     """
     from cutelite.interop.torch_functions import numbered  # late: it imports torch
 
     number, captured = numbered(functions)
-    for x in captured:
+    for x in () if learned else captured:
         detached(x)
     return number, captured
 
 
-def lifted(function: Any, arrays: list[Any]) -> Any:
+def lifted(function: Any, arrays: list[Any], learned: tuple[Any, ...] = ()) -> Any:
     """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
 
     Functions that it captured are lifted too. `arrays` gets the arrays, each once; those without modes as arrays of one
     element, and those with gaps as copies.
 
+    learned  those by which the function is to be differentiated, with which `arrays` begins (`plain`)
     Errors   ValueError for an array of a dtype that kernels do not have, and for one that needs a gradient
     """
     if not isinstance(function, FunctionType | partial):
@@ -159,20 +162,41 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
         if not code_of(x):
             raise Misfit(f"a function captured an array of {x.dtype}, which kernels cannot index")
         detached(x)
-        index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
+        given = *learned, *arrays[len(learned) :]
+        index = next((i for i, known in enumerate(given) if known is x), len(arrays))
         if index == len(arrays):
-            arrays.append(x.reshape(1) if not x.ndim else x if is_jax(x) else contiguous(x))
-        return Captured(index, code_of(x), x.ndim)
+            arrays.append(plain(x))
+        return Captured(index, code_of(x), x.ndim, index < len(learned))
 
     made = replaced(function, place)
     key = None if isinstance(made, FunctionType) else key_of(made)
     return made if key is None else first(_partials, key, made)
 
 
+def plain(x: Any) -> Any:
+    """Return an array that a function captured as kernels take it."""
+    return x.reshape(1) if not x.ndim else x if is_jax(x) else contiguous(x)
+
+
 def check_detached(function: Any) -> None:
     """Check that no array that a function captured needs a gradient. Errors: ValueError."""
     if isinstance(function, FunctionType | partial):
         replaced(function, detached)
+
+
+def learned_by(function: Any) -> tuple[Any, ...]:
+    """Return the tensors that a function captured and that need a gradient, each once."""
+    found = dict[int, Any]()
+
+    def place(x: Any) -> Any:
+        if needs_gradient(x):
+            found[id(x)] = x
+        return x
+
+    torch = sys.modules.get("torch")
+    if isinstance(function, FunctionType | partial) and torch is not None and torch.is_grad_enabled():
+        replaced(function, place)
+    return tuple(found.values())
 
 
 def detached(x: Any) -> Any:
@@ -192,7 +216,7 @@ def captured_types(*functions: Any) -> tuple[Captured, ...]:
 
     def place(x: Any) -> Any:
         if isinstance(x, Captured):
-            found[x.index] = x
+            found.setdefault(x.index, x)
         return x
 
     for function in functions:

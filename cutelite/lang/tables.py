@@ -77,31 +77,43 @@ class Table:
         if len(coord) > self.tensor.ndim:
             raise mistake("rank", f"{len(coord)} indices into an array of {self.tensor.ndim} modes")
         if len(coord) < self.tensor.ndim:
-            return Table(self.tensor, coord, self.ends)
-        vectors = [x for x in coord if isinstance(x, Vector)]
+            return self.part(coord)
         coord = tuple(
             x if isinstance(x, Vector) else _from_end(x, x, extent)
             for x, extent in zip(coord, self.tensor.shape, strict=True)
         )
+        vectors = [x for x in coord if isinstance(x, Vector)]
         if not vectors:
-            return self.tensor[coord if len(coord) > 1 else coord[0]]
+            return self.read(coord, None)
         whole = vectors[0].value
         for x in vectors[1:]:
             whole, _ = fragments.together(whole, x.value)
-        shape, loaded, items = fragments.shape_of(whole), {}, []
-        spread = [_places(x, shape) if isinstance(x, Vector) else None for x in coord]
-        for i in range(fragments.count(whole)):
-            picks = tuple(None if places is None else places[i] for places in spread)
+        return self.read(coord, fragments.shape_of(whole))
+
+    def part(self, coord: tuple[Any, ...]) -> Table:
+        """Return the table of the modes behind those of some indices."""
+        return Table(self.tensor, coord, self.ends)
+
+    def read(self, coord: tuple[Any, ...], shape: tuple[Any, ...] | None) -> Any:
+        """Return the elements at indices that broadcast to `shape`; with None, where no index is a vector, the one."""
+        if shape is None:
+            return self.tensor[self.at(coord, (None,) * len(coord))]
+        loaded, items = {}, []
+        for picks in spread(coord, shape):
             if picks not in loaded:
-                at = tuple(
-                    x if pick is None else self._place(x, x[pick], extent)
-                    for x, pick, extent in zip(coord, picks, self.tensor.shape, strict=True)
-                )
-                loaded[picks] = self.tensor[at if len(at) > 1 else at[0]]
+                loaded[picks] = self.tensor[self.at(coord, picks)]
             items.append(loaded[picks])
         found = vector(*items, dtype=self.tensor.dtype)
         found.value.shape = shape
         return found
+
+    def at(self, coord: tuple[Any, ...], picks: tuple[int | None, ...]) -> Any:
+        """Return the index of one element, for whose vectors of indices `picks` says which elements these are."""
+        found = tuple(
+            x if pick is None else self._place(x, x[pick], extent)
+            for x, pick, extent in zip(coord, picks, self.tensor.shape, strict=True)
+        )
+        return found if len(found) > 1 else found[0]
 
     def _place(self, x: Vector, index: Any, extent: Any) -> Any:
         """Return an element of the vector `x` as an index from the start, with `ends` of an element that is there."""
@@ -126,6 +138,12 @@ def _from_end(x: Any, index: Any, extent: Any) -> Any:
     return to_dtype(minimum(to_dtype(index, wide), to_dtype(index + extent, wide)), index.dtype)  # one instruction
 
 
+def spread(coord: tuple[Any, ...], shape: tuple[Any, ...]) -> list[tuple[int | None, ...]]:
+    """Return, for each element of `shape`, which element of each vector of indices is its own; None for a number."""
+    places = [_places(x, shape) if isinstance(x, Vector) else None for x in coord]
+    return [tuple(None if x is None else x[i] for x in places) for i in range(fragments.extent(shape))]
+
+
 def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
     """Return, for each element of `shape`, the index of the element of `x` that broadcasting puts there.
 
@@ -145,13 +163,15 @@ def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
 class Captured:
     """A stand-in for an array that a function captured: kernels are compiled for its dtype and rank.
 
-    index   the number of the array among those that the kernel is given
-    ndim    0: a number, given as an array of one element
+    index    the number of the array among those that the kernel is given
+    ndim     0: a number, given as an array of one element
+    learned  functions are differentiated by its elements (`lang.learned`)
     """
 
     index: int
     dtype: str
     ndim: int
+    learned: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,13 +181,19 @@ class Holder:
     function: Any
 
 
-def bound(holder: Any, tensors: tuple[Tensor, ...], ends: bool = False) -> Any:
-    """Return a dataclass whose functions have a `Table` of the tensor in place of each `Captured`, or its number."""
+def bound(
+    holder: Any, tensors: tuple[Tensor, ...], ends: bool = False, table: Callable[[Captured], Table] | None = None
+) -> Any:  # fmt: skip
+    """Return a dataclass whose functions have a `Table` of the tensor in place of each `Captured`, or its number.
+
+    table   makes another one than `Table`
+    """
 
     def place(x: Any) -> Any:
         if not isinstance(x, Captured):
             return x
-        return Table(tensors[x.index], ends=ends) if x.ndim else tensors[x.index][0]
+        made = Table(tensors[x.index], ends=ends) if table is None else table(x)
+        return made if x.ndim else made[0]
 
     held = {field.name: getattr(holder, field.name) for field in fields(holder)}
     return replace(holder, **{name: replaced(x, place) for name, x in held.items() if callable(x)})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cutelite import CompileError
-from cutelite.kernels.attention import attention
+from cutelite.kernels.attention import attention, attention_backward, decode
 from cutelite.kernels.attention.blocks import block_mask_of
 
 torch = pytest.importorskip("torch")
@@ -264,11 +264,13 @@ def test_functions_and_their_derivatives_are_torchs(
 ) -> None:
     """Beside torch on a CPU: on a GPU `logsigmoid` cannot be mapped four times."""
     given = [torch.randn(1, 40, 2, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3)]
+    for name in ("BIAS", "SLOPES"):
+        monkeypatch.setitem(globals(), name, globals()[name].clone().requires_grad_())
     o = attention(*given, score_mod=score_mod)
     do = torch.randn_like(o)
-    found = o, *torch.autograd.grad(o, given, do)
+    found = o, *torch.autograd.grad(o, (*given, BIAS, SLOPES), do, materialize_grads=True)
     for name in ("BIAS", "SLOPES"):
-        monkeypatch.setitem(globals(), name, globals()[name].cpu())
+        monkeypatch.setitem(globals(), name, globals()[name].detach().cpu().requires_grad_())
     q, k, v = (x.detach().cpu().float().requires_grad_() for x in given)
     each: Any = score_mod
     for at in (4, 3, 2, 1):
@@ -276,16 +278,105 @@ def test_functions_and_their_derivatives_are_torchs(
     places = [torch.arange(n, dtype=torch.int32) for n in (1, 2, 40, 40)]
     scores = each(torch.einsum("bqhd,bkhd->bhqk", q, k) / 8, *places)
     want = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
-    wanted = want, *torch.autograd.grad(want, (q, k, v), do.cpu().float(), materialize_grads=True)
-    for name, a, b in zip(("o", "dq", "dk", "dv"), found, wanted, strict=True):
-        assert (a.cpu() - b).abs().max() <= 0.02 * b.abs().max(), name
+    wanted = want, *torch.autograd.grad(want, (q, k, v, BIAS, SLOPES), do.cpu().float(), materialize_grads=True)
+    for name, a, b in zip(("o", "dq", "dk", "dv", "of BIAS", "of SLOPES"), found, wanted, strict=True):
+        rounded = 0.1 if name.startswith("of") else 0.0  # of sums that cancel: softmax takes no notice of `SLOPES[h]`
+        assert (a.cpu() - b).abs().max() <= 0.02 * b.abs().max() + rounded, name
 
 
-def test_a_captured_tensor_that_would_get_no_gradient() -> None:
+def by_distance(table: Any) -> Callable[..., Any]:
+    return lambda score, b, h, q_idx, kv_idx: score + table[h, kv_idx - q_idx + 60]
+
+
+def by_place(table: Any) -> Callable[..., Any]:
+    """Each element is read alone; what is not seen has derivatives that are not finite."""
+
+    def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score * table[b, h, 0, 0] + table[b, h, q_idx, kv_idx] * torch.log2(q_idx - kv_idx + 1.0)
+
+    return mod
+
+
+def by_number(table: Any) -> Callable[..., Any]:
+    return lambda score, b, h, q_idx, kv_idx: score * table + torch.tanh(table) * kv_idx / 60
+
+
+LEARNED = [
+    (by_distance, (2, 120), 64, {}), (by_distance, (2, 120), 192, {"causal": True}),
+    (by_number, (), 128, {"softcap": 5.0}), (by_number, (), 256, {}),
+    (by_place, (2, 2, 60, 60), 64, {"causal": True, "window": (13, None)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("mod_of", "shape", "dim", "how"), LEARNED)
+def test_gradients_of_tensors_that_functions_captured(
+    mod_of: Callable[..., Any], shape: tuple[int, ...], dim: int, how: Any, compiled: bool
+) -> None:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    q, k, v = (torch.randn(2, 60, n, dim, dtype=torch.float16, device=DEVICE, requires_grad=True) for n in (2, 1, 1))
+    table = (torch.rand(shape, device=DEVICE) / 2).to(torch.bfloat16).requires_grad_()
+    mod = mod_of(table)
+    call = torch.compile(attention, backend="aot_eager", fullgraph=True) if compiled else attention
+    o = call(q, k, v, score_mod=mod, **how)
+    do = torch.randn_like(o)
+    found = torch.autograd.grad(o, (q, k, v, table), do)
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v, table)]
+    places = [torch.arange(n, device=DEVICE).reshape(-1, *[1] * more) for n, more in ((2, 3), (2, 2), (60, 1), (60, 0))]
+    scores = torch.einsum("bqhd,bkhd->bhqk", wide[0], wide[1].expand(-1, -1, 2, -1)) * dim**-0.5
+    cap, sees = how.get("softcap"), torch.ones(60, 60, dtype=torch.bool, device=DEVICE)
+    sees = sees.tril().triu(-13) if "window" in how else sees.tril() if how.get("causal") else sees
+    places[2:] = (torch.where(sees, x, 1 - i) for i, x in enumerate(places[2:]))  # of finite derivatives
+    scores = mod_of(wide[3])(scores if cap is None else cap * torch.tanh(scores / cap), *places)
+    p = torch.where(sees, scores, -math.inf).softmax(-1)
+    want = torch.einsum("bhqk,bkhd->bqhd", p, wide[2].expand(-1, -1, 2, -1))
+    for x, y in zip(found, torch.autograd.grad(want, wide, do.double()), strict=True):
+        assert (x.double() - y).norm() < 0.01 * y.norm()
+
+
+def test_captured_tensors_that_get_no_gradient() -> None:
     bias = torch.zeros(2, device=DEVICE, requires_grad=True)
-    q = torch.zeros(1, 8, 2, 64, dtype=torch.bfloat16, device=DEVICE)
+    q, do = (torch.ones(1, 8, 2, 64, dtype=torch.bfloat16, device=DEVICE) for _ in range(2))
+
+    def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score + bias[h]
+
+    def branching(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        if h > 0:
+            score = score + bias[h]
+        return score
+
+    def behind_a_branch(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        if h > 0:
+            score = score * 2.0
+        return score + bias[h] * kv_idx
+
     with pytest.raises(ValueError, match="needs a gradient, and would get none: detach it"):
-        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + bias[h])
+        attention(q, q, q, mask_mod=lambda b, h, q_idx, kv_idx: bias[h] >= 0)
+    with pytest.raises(ValueError, match="needs a gradient, and would get none: detach it"):
+        decode(q, q, q, score_mod=mod)
+    with pytest.raises(ValueError, match="out= has no derivative, and score_mod needs a gradient"):
+        attention(q, q, q, torch.empty_like(q), score_mod=mod)
+    with pytest.raises(ValueError, match=r"captured\[0\] is no array that score_mod captured"):
+        attention_backward(do, q, q, q, do, torch.zeros(1, 2, 8, device=DEVICE), captured=(bias.detach(),))
+    with pytest.raises(ValueError, match=r"within torch\.vmap tensors that functions captured have no gradients"):
+        torch.vmap(lambda x: attention(x, x, x, score_mod=mod))(q[None])
+    with pytest.raises(CompileError, match="is read in a branch or loop that depends on a run-time number"):
+        attention(q, q, q, score_mod=branching).sum().backward()
+    attention(q, q, q, score_mod=behind_a_branch).sum().backward()
+    assert bias.grad is not None
+    o = attention(q, q, q, score_mod=mod)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(ValueError, match="are added up in any order"):
+            o.sum().backward()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with torch.no_grad():
+        bias += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        o.sum().backward()
 
 
 def test_functions_that_kernels_do_not_have() -> None:

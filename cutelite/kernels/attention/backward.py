@@ -36,12 +36,23 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, f16, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, MB, WORKERS, H, Plan
 from cutelite.kernels.attention.backward_tiles import HK, SPANS, Starts
 from cutelite.kernels.attention.backward_wide import Adder, Wide
-from cutelite.kernels.attention.backward_worker import ADDED, EVERYONE, TURN, Block, Pipes, Results, Worker, multiply
+from cutelite.kernels.attention.backward_worker import (
+    ADDED,
+    EVERYONE,
+    TURN,
+    Block,
+    Learned,
+    Pipes,
+    Results,
+    Worker,
+    multiply,
+)
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.relative import LANES, Terms
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given
+from cutelite.lang.tables import Holder
 
 
 def shared_memory(plan: Plan) -> Any:
@@ -90,27 +101,29 @@ def gradients(plan: Plan) -> Any:
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, leaves, of_v)
     BASE = TmaTensor[kind, (B, H, MB, of_base[1]), (1, 1, *of_base), (None, None, None, 1)]
     array_k, array_v = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e)
+    functions, held = (plan.problem.score_mod, plan.problem.mask_mod), Holder(plan.problem.score_mod)
 
     @cl.kernel(block=plan.threads)
     def gradients(
         q: Q, k: K, v: V, do: DO, base: BASE, sums: plan.sums, turns: plan.turns,
         counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
         arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
-        tables: tables_of(plan.problem.score_mod, plan.problem.mask_mod) = (), spans: SPANS = None,
+        tables: tables_of(*functions) = (), spans: SPANS = None, of_tables: tables_of(*functions, sums=True) = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do (`Plan.of_rows`)
         sums     dq without the scale, zero at the start
         counter  of `cl.TileQueue`
         grads    dk and dv; `arrays`: the same, for ragged sequences; `parts`: where heads of queries are split
-        tables   what functions captured; `spans`: of a block mask
+        tables   what functions captured; `spans`: of a block mask; `of_tables`: sums of gradients (`Learned`)
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
         storage, pipes, threads = Storage.allocate(), pipelines(plan), WORKERS * GROUP
         own, adding = plan.with_arrays(tables, ends=True), 0 if turns is None else 32 * plan.adders
-        terms = None if plan.wide else Terms.of(own.problem, plan.keys, plan.config.rows, 2, False, LANES - adding)
+        of, lanes = (own.problem, plan.keys, plan.config.rows), LANES - adding
+        terms = None if plan.wide or plan.curved else Terms.of(*of, 2, False, lanes)
         tiles = cl.TileQueue.create(
             plan.tiles.kind, lambda index: plan.tiles.place(index, given, starts, turns is not None, spans),
             plan.tiles.count(), counter, plan.threads - GROUP + (adding if terms is None else LANES),
@@ -118,7 +131,8 @@ def gradients(plan: Plan) -> Any:
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
-        results = Results(by_block(sums), by_block(turns), grads, arrays, parts)
+        learned = Learned(held, tables, of_tables) if of_tables else None
+        results = Results(by_block(sums), by_block(turns), grads, arrays, parts, learned)
         shared = own, storage, pipes, given, results, terms
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(32 if plan.wide else 24)
@@ -345,7 +359,7 @@ class Apart(Narrow):
         s = cl.wgmma.wait_group(0, self.product(0, q, state, begun))
         scores = self.at_block(place)
         p, rates = scores.powers(s, lambda: self.of_rows(state, 0))
-        held = cl.wgmma.fence_operand(p.to(f16 if isinstance(rates, float) else dtype), held=False)
+        held = cl.wgmma.fence_operand(p.to(f16 if rates.literal else dtype), held=False)
         dp = cl.wgmma.wait_group(0, self.product(1, do, state))
         ds = scores.gradients(held, dp, rates, self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)

@@ -9,7 +9,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, Misfit, contiguous, instance, results, underived
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, zeros
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, parted
@@ -19,7 +19,7 @@ from cutelite.kernels.attention.call import Mod, Window, check_heads, modes_of, 
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
-from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.functions import captured_types, lifted, plain, settled
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.planning import planned, planned_alone
 
@@ -33,7 +33,7 @@ def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, block_mask: Any = None, layout: str = "bshd",
-    deterministic: bool = False, config: Config | None = None,
+    deterministic: bool = False, captured: tuple[Any, ...] = (), config: Config | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return dq, dk and dv, the gradients of q, k and v, from the gradient of ``attention(q, k, v, ...)``.
 
@@ -41,11 +41,11 @@ def attention_backward(
     lse, dlse       (B, H, SQ) f32: the logsumexp from ``return_lse=True``, and its gradient if it was used
     out             three arrays for the results; made where they are not given
     causal ...      the same arguments as of `attention`
-    score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute); captured
-                    arrays get no gradient
+    score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute)
     block_mask      of `create_block_mask`, ours or torch's: its `mask_mod` is applied to all blocks of queries between
                     the first and the last that see a tile's keys; if `deterministic`, to all blocks
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
+    captured        arrays that `score_mod` captured, whose gradients follow dk and dv: f32, added up in any order
     config          None: the one that was measured best for such a problem
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
     Memory          while it runs, 4 bytes for each element of q and up to 64 for each of its rows, padded to blocks;
@@ -62,8 +62,8 @@ def attention_backward(
         mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
         mask_mod, spans = mask.mask_mod, None if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, spans=spans)
-    return tuple(arrays[5:])
+    how = causal, window, scale, mods, deterministic, captured, config
+    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, spans=spans)
 
 
 @planned_alone()
@@ -71,7 +71,7 @@ def attention_varlen_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,
     scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None, deterministic: bool = False,
-    config: Config | None = None,
+    captured: tuple[Any, ...] = (), config: Config | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return dq, dk and dv from the gradient of ``attention_varlen(q, k, v, ...)``: see `attention_backward`.
 
@@ -86,9 +86,8 @@ def attention_varlen_backward(
     check_starts(given, *starts)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in arrays]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    how = causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config
-    differentiate(by_head, lse, dlse, *how, starts)
-    return tuple(arrays[5:])
+    how = causal, window, scale, (softcap, score_mod, mask_mod), deterministic, captured, config
+    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, starts)
 
 
 def checked(
@@ -112,18 +111,20 @@ def checked(
 
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
-    mods: tuple[Any, ...], deterministic: bool, config: Config | None, starts: tuple[Any, Any] | None = None,
-    spans: tuple[tuple[int, int], Any] | None = None,
-) -> None:  # fmt: skip
+    mods: tuple[Any, ...], deterministic: bool, learned: tuple[Any, ...], config: Config | None,
+    starts: tuple[Any, Any] | None = None, spans: tuple[tuple[int, int], Any] | None = None,
+) -> list[Any]:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
+
+    Return the gradients of `learned`, arrays that `score_mod` captured.
 
     mods    softcap, `score_mod` and `mask_mod`
     starts  of ragged sequences: of their queries and keys
     spans   of a block mask, and the sizes of its blocks
     """
-    captured: list[Any] = []
+    captured = [plain(x) for x in learned]
     softcap, score_mod, mask_mod = mods
-    score_mod = settled(lifted(score_mod, captured), "score_mod", SCORE_MOD)
+    score_mod = settled(lifted(score_mod, captured, learned), "score_mod", SCORE_MOD)
     mask_mod = settled(lifted(mask_mod, captured), "mask_mod", MASK_MOD)
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
@@ -135,30 +136,50 @@ def differentiate(
         spans and spans[0], softcap,
     )  # fmt: skip
     config = instance("config", config, Config)
+    sums = summed(score_mod, learned, captured, deterministic)
+    found = [x if of.ndim else x.reshape(()) for x, of in zip(sums, learned, strict=False)]
     if left_out():
-        return
+        return found
     if 0 in (batch, heads, sq, sk):
         for x in by_head[5:]:
             x[...] = 0
-        return
+        return found
     plan, parts, group = Plan.of(problem, config), 1, heads // kv_heads
     if not starts:
         tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // plan.config.rows) * group
         parts = parted(tiles, group, steps, clusters_at_once(1, by_head[0]), problem.causal)
     given = Given(scale, *sees.far, banded(dim, sq, group // parts, batch * kv_heads * parts))
     launch(
-        replace(plan, split=parts > 1), by_head, lse, dlse, given, captured, bool(deterministic),
+        replace(plan, split=parts > 1), by_head, lse, dlse, given, (captured, sums), bool(deterministic),
         Starts(*starts or (None, None)), parts, spans and spans[1],
     )  # fmt: skip
+    return found
+
+
+def summed(score_mod: Any, learned: tuple[Any, ...], captured: list[Any], deterministic: bool) -> tuple[Any, ...]:
+    """Return zeros for the gradients of `learned`, and None for the rest of what functions captured.
+
+    Errors  `Misfit` for what `score_mod` did not capture, and for results that are to be the same bits each time
+    """
+    if not learned:
+        return ()
+    if deterministic:
+        raise Misfit("gradients of arrays that functions captured are added up in any order: none are deterministic")
+    known = {x.index for x in captured_types(score_mod) if x.learned}
+    for i in range(len(learned)):
+        if i not in known:
+            raise Misfit(f"captured[{i}] is no array that score_mod captured")
+    made = [zeros(x, tuple(x.shape), "f32") for x in captured[: len(learned)]]
+    return *made, *[None] * (len(captured) - len(learned))
 
 
 def launch(
-    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, given: Given, captured: list[Any], deterministic: bool,
-    starts: Starts, parts: int, spans: Any,
+    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, given: Given, captured: tuple[list[Any], tuple[Any, ...]],
+    deterministic: bool, starts: Starts, parts: int, spans: Any,
 ) -> None:  # fmt: skip
     """Launch the kernels.
 
-    captured  the arrays that functions captured
+    captured  the arrays that functions captured, and the sums of their gradients
     parts     of the heads of queries of each head of keys
     """
     q, k, v, do, o, dq, dk, dv = by_head
@@ -178,8 +199,8 @@ def launch(
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
     own = (
-        q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured),
-        spans,
+        q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured[0]),
+        spans, captured[1],
     )  # fmt: skip
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
     gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)

@@ -60,6 +60,8 @@ def added_by(problem: Problem) -> Addend | None:
     """Return what is known of a `score_mod` that adds to scores; None if it does more."""
     if problem.score_mod is None or problem.softcap is not None:
         return None
+    if any(x.learned for x in captured_types(problem.score_mod)):
+        return None
 
     @cl.kernel(block=GROUP)
     def probe(tables: tables_of(problem.score_mod)) -> Any:

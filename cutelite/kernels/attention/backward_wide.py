@@ -62,7 +62,7 @@ class Wide(Worker):
         p, rates = scores.powers(s, lambda: lse)
         total = self.of_rows(state, 1)
         held = cl.wgmma.fence_operand(p.to(f16), held=False)
-        at_once = isinstance(rates, float)  # else dP has registers only when P is stored
+        at_once = rates.literal  # else dP has registers only when P is stored
         dp = multiply(do, self.own(1)) if at_once else None
         p_pipe.producer_acquire(p_state)
         plan.put(held.to(f32), of_p, self.group)

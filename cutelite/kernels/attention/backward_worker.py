@@ -16,7 +16,10 @@ from cutelite.kernels.attention.capped import tanh_of_scores
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, offsets, roughly
 from cutelite.kernels.attention.tiles import SK, Given, Sequence
 from cutelite.lang.biased import biased
+from cutelite.lang.dual import Dual
+from cutelite.lang.emit import builder_here
 from cutelite.lang.given import given_by
+from cutelite.lang.learned import slope, watched
 from cutelite.lang.places import Places, places
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
@@ -51,6 +54,29 @@ class Pipes(NamedTuple):
     ds: Any
 
 
+class Learned(NamedTuple):
+    """A `score_mod` as it was before it got its arrays, these, and for each the sums of its gradient, or None."""
+
+    score_mod: Any
+    tables: Any
+    sums: Any
+
+
+class Rates(NamedTuple):
+    """The derivatives of `score_mod`.
+
+    score   by the score, times probabilities unless it is a literal
+    reads   accesses to arrays that need a gradient, and the derivative by what each read
+    """
+
+    score: Any
+    reads: Any = ()
+
+    @property
+    def literal(self) -> bool:
+        return isinstance(self.score, float)
+
+
 class Results(NamedTuple):
     """The arrays that warpgroups write.
 
@@ -58,6 +84,7 @@ class Results(NamedTuple):
     turns    for each part of these the number of the tile that adds next; None: they add in any order
     tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence
     parts    of dk and dv (`Plan.parts`), which take their places where heads of queries are split
+    learned  what `score_mod` captured that needs a gradient; None: nothing does
     """
 
     sums: Any
@@ -65,6 +92,7 @@ class Results(NamedTuple):
     tensors: tuple[Any, Any]
     arrays: tuple[Any, Any]
     parts: tuple[Any, Any]
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True)
@@ -298,15 +326,15 @@ class Worker(Block):
         return called(self.plan.problem, biased(like, 1.0), *self.places, like)
 
     def powers(self, s: Any, lse: Callable[[], Any]) -> tuple[Any, Any]:
-        """Return probabilities, 0 where a query does not see a key, and what `gradients` needs beside them.
+        """Return probabilities, 0 where a query does not see a key, and `Rates`, which `gradients` needs beside them.
 
-        That is the derivative of `score_mod` where it is a literal (without one 1.0), else probabilities times it.
         Probabilities are 2 to the power `Plan.lift` times as large.
 
         lse   returns logsumexps in powers of 2; or None, where products subtract them
         """
         plan, given, problem, n = self.plan, self.given, self.plan.problem, self.n
         rates: Any = plan.factor
+        reads: Any = ()
         unit: Any = given.scale * (rates * LOG2E)
         s, cap = s.reshape((2, 2, n // 8)), problem.softcap
         if cap is not None:
@@ -318,7 +346,7 @@ class Worker(Block):
             score = s * (given.scale if cap is None else cap)
             s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *self.places)
             s = given_by("score_mod", s, score, problem.score_mod)  # also of a function that leaves scores out
-            rates, unit = rates * more, LOG2E
+            rates, unit, reads = rates * more, LOG2E, self.reads(score)
         known = lse()
         s = s * unit if known is None else s * unit - known
         if plan.added is not None and not plan.begins:
@@ -331,10 +359,24 @@ class Worker(Block):
             rates = p * rates  # two numbers for a score wait for dP, not three
             if plan.curved:
                 p, rates = self.seen(plan.wide, 0.0, p, rates)  # a branch would hold all of both in registers
-        return p.reshape((n // 2,)), rates
+        return p.reshape((n // 2,)), Rates(rates, reads)
 
-    def gradients(self, p: Any, dp: Any, rates: Any, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale.
+    def reads(self, score: Any) -> tuple[tuple[Any, Any], ...]:
+        """Return each access to an array that needs a gradient, and the derivative of `score_mod` by what it read."""
+        learned, found, begin = self.results.learned, (), builder_here().block
+        if learned is None:
+            return found
+        function, reads = watched(learned.score_mod, learned.tables, 0, ends=True)
+        roughly(function, Dual(score, 0.0), *self.places)
+        for which in cl.static_range(len(reads)):
+            begin = builder_here().block
+            function, reads = watched(learned.score_mod, learned.tables, which, ends=True)
+            y = roughly(function, Dual(score, 0.0), *self.places)
+            found = (*found, (reads[which], slope(y, reads[which], begin)))
+        return found
+
+    def gradients(self, p: Any, dp: Any, rates: Rates, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale. Add up those of arrays.
 
         p, rates   of `powers`
         total      sums of rows; or None, where products subtract them
@@ -342,8 +384,19 @@ class Worker(Block):
         n = p.n
         p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
         dp = dp if total is None else dp - total
-        ds = p.to(f32) * dp * rates if isinstance(rates, float) else rates * dp
+        self.add_learned(p.to(f32) * dp * 2.0**-self.plan.lift, rates.reads)
+        ds = p.to(f32) * dp * rates.score if rates.literal else rates.score * dp
         return ds.reshape((n,)).to(self.plan.problem.dtype)
+
+    def add_learned(self, ds: Any, reads: tuple[tuple[Any, Any], ...]) -> None:
+        """Add gradients of arrays up, of those of what `score_mod` gave."""
+        for read, rate in reads:
+            sums = self.results.learned.sums[read.index]  # type: ignore[union-attr]
+            for at, total in read.sums(cl.where(ds == 0.0, 0.0, ds * rate)):  # what is not seen has any rate
+                if read.alike:
+                    total = cl.warp_reduce(total)
+                if not read.alike or cl.lane_idx() == 0:
+                    cl.red(sums, at, "add", total)
 
     def seen(self, always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
         """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import cutelite as cl
-from cutelite import Tensor, i32
+from cutelite import Tensor, f32, i32
 from cutelite.dispatch.device import has_gpu
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Misfit, as_number, is_torch
@@ -323,10 +323,15 @@ def of_kinds(mask_mod: Any, block: tuple[int, int]) -> Any:
     return kinds
 
 
-def tables_of(*functions: Any) -> Any:
-    """Return the annotation of the parameter that has the arrays which functions captured."""
-    kinds = []
-    for captured in captured_types(*functions):
+def tables_of(*functions: Any, sums: bool = False) -> Any:
+    """Return the annotation of the parameter that has the arrays which functions captured.
+
+    sums   f32 of the shapes of those that are learned, None for others, and nothing if none is
+    """
+    kinds, known = list[Any](), captured_types(*functions)
+    for captured in known:
         names = (f"T{captured.index}_{i}" for i in range(captured.ndim or 1))
-        kinds.append(Tensor[dtype_of(captured.dtype), tuple(map(cl.dims, names))])
+        kinds.append(Tensor[f32 if sums else dtype_of(captured.dtype), tuple(map(cl.dims, names))])
+    if sums:
+        kinds = [kind | None for kind in kinds] if any(x.learned for x in known) else []
     return tuple[tuple(kinds)] if kinds else tuple[()]  # type: ignore[misc]

@@ -29,10 +29,10 @@ from cutelite.interop.torch_functions import restored
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
 from cutelite.interop.torch_transforms import under_autocast as under_autocast
-from cutelite.kernels.arguments import Misfit, wants_operator
+from cutelite.kernels.arguments import Misfit, check_underived, wants_operator
 from cutelite.kernels.attention import backward_call, call, decoding_call, flops, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import BlockMask, block_mask_of, by_function, in_graph_of_torch, is_of_torch
-from cutelite.kernels.functions import by_number, check_detached
+from cutelite.kernels.functions import by_number, check_detached, learned_by
 from cutelite.tuples import NamedTuple
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
@@ -79,7 +79,7 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, mods: Mods, block_mask: Any = None, 
     plain = mods == (None, None) and block_mask is None
     if not plain and traced(q, k, v) and not in_levels():
         raise Misfit("attention with functions is no operator: it cannot be traced, exported or run without data")
-    return wants_operator(q, k, v, sinks)
+    return wants_operator(q, k, v, sinks, *learned_by(mods[0]))
 
 
 def fits_operator(out: Tensor | None, return_lse: bool, *tensors: Any) -> bool:
@@ -103,7 +103,8 @@ def attend(
     elif torch.compiler.is_dynamo_compiling():
         if is_of_torch(block_mask):
             block_mask = in_graph_of_torch(block_mask, q.shape[along], k.shape[along])
-        number, captured = by_number((*mods, block_mask))
+        by_number((mods[1], block_mask))  # refuses what needs a gradient there, and would get none
+        number, captured = by_number((*mods, block_mask), learned=True)
         operator, given = attention_with, (q, k, v, sinks, starts, captured, number, *how)
     if operator is not None:
         if out is None:
@@ -113,9 +114,11 @@ def attend(
     if block_mask is not None:
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
         mods = mods[0], by_function(block_mask_of(block_mask, shape)).mask_mod
-    for mod in mods:
-        check_detached(mod)
-    return Modified.apply(how, mods, block_mask, sinks, *tensors)
+    check_detached(mods[1])
+    learned = learned_by(mods[0])
+    if out is not None:
+        check_underived(score_mod=next(iter(learned), None))
+    return Modified.apply(how, mods, block_mask, learned, sinks, *tensors, *learned)
 
 
 def attended(q: Tensor, v: Tensor | int, layout: str = "bshd", dtype: Any = None) -> tuple[Tensor, Tensor]:
@@ -144,7 +147,7 @@ def attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_backward`."""
     how = How(causal, left, right, softcap, scale, layout)
-    return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
+    return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)  # type: ignore[return-value]
 
 
 @library_op(
@@ -167,7 +170,7 @@ def attention_varlen_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_varlen_backward`."""
     saved, how = (q, k, v, o, lse, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale)
-    return backward(do, dlse, saved, how, (None, None), deterministic)
+    return backward(do, dlse, saved, how, (None, None), deterministic)  # type: ignore[return-value]
 
 
 @library_op("cutelite::decode", results=lambda q, k, v, *_: attended(q, v), out=("out",), flops=flops.of_decode)
@@ -225,16 +228,24 @@ def attention_with(
     return forward((q, k, v, *starts), how, mods, out, sinks, mask)
 
 
-@library_op("cutelite::attention_with_backward", results=("q", "k", "v"))
+def without_contents(
+    do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, starts: Sequence[Tensor],
+    captured: Sequence[Tensor], learned: Sequence[int], *_: Any,
+) -> list[Tensor]:  # fmt: skip
+    """Return the results of `attention_with_backward` without contents."""
+    return [torch.empty_like(x) for x in (q, k, v, *(captured[i] for i in learned))]
+
+
+@library_op("cutelite::attention_with_backward", results=without_contents)
 def attention_with_backward(
     do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, starts: Sequence[Tensor],
-    captured: Sequence[Tensor], functions: int, causal: str, left: int | None, right: int | None,
-    softcap: float | None, scale: float | None, layout: str, deterministic: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of q, k and v of `attention_with`."""
+    captured: Sequence[Tensor], learned: Sequence[int], functions: int, causal: str, left: int | None,
+    right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
+) -> list[Tensor]:  # fmt: skip
+    """The gradients of q, k and v of `attention_with`, and of those of `captured` with the numbers `learned`."""
     mods, mask = functions_of(functions, captured)
-    how = How(causal, left, right, softcap, scale, layout)
-    return backward(do, dlse, (q, k, v, o, lse, *starts), how, mods, deterministic, mask)
+    how, saved = How(causal, left, right, softcap, scale, layout), (q, k, v, o, lse, *starts)
+    return list(backward(do, dlse, saved, how, mods, deterministic, mask, tuple(captured[i] for i in learned)))
 
 
 def functions_of(number: int, captured: Sequence[Tensor]) -> tuple[Mods, BlockMask | None]:
@@ -257,16 +268,20 @@ def forward(
 
 def backward(
     do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool,
-    block_mask: Any = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    block_mask: Any = None, learned: tuple[Tensor, ...] = (),
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Return the gradients of q, k and v, and those of `learned`, tensors that `score_mod` captured."""
     named = how.named(mods if block_mask is None else (mods[0], None))
+    named |= {"dlse": dlse, "deterministic": deterministic, "captured": learned}
     if not left_out() and not rt.tma_aligned(do.data_ptr(), 1, ()):
         do = do.clone()  # TMA cannot read where it begins
     if len(saved) == 5:
         named["block_mask"] = block_mask
-        return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
-    del named["layout"]
-    return backward_call.attention_varlen_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
+        found = backward_call.attention_backward(do, *saved, **named)
+    else:
+        del named["layout"]
+        found = backward_call.attention_varlen_backward(do, *saved, **named)
+    return *found[:3], *(x.to(of.dtype) for x, of in zip(found[3:], learned, strict=True))
 
 
 def dense(gradient: Tensor) -> Tensor:
@@ -324,11 +339,14 @@ def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tens
 
 def _differentiate_with(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
     strict, (sinks, *saved) = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
-    given, end = given_to(saved, do, dlse), 5 + ctx.counts[0]
-    found = attention_with_backward(*given, *saved[:5], saved[5:end], saved[end:], ctx.functions, *ctx.how, strict)
-    with_sinks = of_sinks(given, saved[:end], sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
-    none = tuple([None] * count for count in ctx.counts)
-    return *found, with_sinks, *none, None, *(None,) * len(ctx.how)
+    given, (starts, count) = given_to(saved, do, dlse), ctx.counts
+    saved, captured, needed = saved[: 5 + starts], saved[5 + starts :], ctx.needs_input_grad
+    learned = [i for i in range(count) if needed[5][i]]
+    found = attention_with_backward(*given, *saved[:5], saved[5:], captured, learned, ctx.functions, *ctx.how, strict)
+    with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if needed[3] else None
+    of_captured = dict(zip(learned, found[3:], strict=True))
+    none, of_functions = [None] * starts, [of_captured.get(i) for i in range(count)]
+    return *found[:3], with_sinks, none, of_functions, None, *(None,) * len(ctx.how)
 
 
 attention_with.register_autograd(_differentiate_with, setup_context=_remember_with)
@@ -346,13 +364,13 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(
-        how: How, mods: Mods, block_mask: Any, sinks: Tensor | None, *tensors: Tensor
+        how: How, mods: Mods, block_mask: Any, learned: tuple[Tensor, ...], sinks: Tensor | None, *tensors: Tensor
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        return forward(tensors, how, mods, None, sinks, block_mask)
+        return forward(tensors[: len(tensors) - len(learned)], how, mods, None, sinks, block_mask)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.how, sinks, tensors = inputs[:3], inputs[3], inputs[4:]
+        ctx.how, sinks, tensors = inputs[:4], inputs[4], inputs[5:]
         ctx.save_for_backward(sinks, *tensors[:3], *output, *tensors[3:])
         ctx.set_materialize_grads(False)
 
@@ -360,19 +378,22 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
         sinks, *saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
         given = given_to(saved, do, dlse)
-        how, mods, block_mask = ctx.how
+        how, mods, block_mask, learned = ctx.how
+        saved = saved[: len(saved) - len(learned)]  # functions have those
         strict = torch.are_deterministic_algorithms_enabled()
         if torch.is_grad_enabled() or is_transformed():  # of torch: a second derivative, or vmap
-            found = Gradients.apply(how, mods, block_mask, strict, *given, *saved)
+            found = Gradients.apply(how, mods, block_mask, learned, strict, *given, *saved)
         else:
-            found = backward(*given, tuple(saved), how, mods, strict, block_mask)
-        with_sinks = of_sinks(given, saved, sinks, how.layout) if ctx.needs_input_grad[3] else None
-        return None, None, None, with_sinks, *found, *(None,) * (len(saved) - 5)
+            found = backward(*given, tuple(saved), how, mods, strict, block_mask, learned)
+        with_sinks = of_sinks(given, saved, sinks, how.layout) if ctx.needs_input_grad[4] else None
+        return *(None,) * 4, with_sinks, *found[:3], *(None,) * (len(saved) - 5), *found[3:]
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
-        (how, mods, block_mask, *tensors), dims = given, in_dims[3:]
-        alone = partial(Modified.apply, how, mods, block_mask)
+        (how, mods, block_mask, learned, *tensors), dims = given, in_dims[4:]
+        if learned:
+            raise Misfit("within torch.vmap tensors that functions captured have no gradients: detach them")
+        alone = partial(Modified.apply, how, mods, block_mask, learned)
         return one_by_one(alone, info.batch_size, dims, tuple(tensors)), (0, 0)
 
 
@@ -383,13 +404,13 @@ class Gradients(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(
-        how: How, mods: Mods, block_mask: Any, deterministic: bool, *tensors: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        how: How, mods: Mods, block_mask: Any, learned: tuple[Tensor, ...], deterministic: bool, *tensors: Tensor
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         do, dlse, *saved = tensors
-        return backward(do, dlse, tuple(saved), how, mods, deterministic, block_mask)
+        return backward(do, dlse, tuple(saved), how, mods, deterministic, block_mask, learned)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         pass
 
     @staticmethod
@@ -398,8 +419,8 @@ class Gradients(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, Any]:
-        alone = partial(Gradients.apply, *given[:4])
-        return one_by_one(alone, info.batch_size, in_dims[4:], given[4:]), (0, 0, 0)
+        alone = partial(Gradients.apply, *given[:5])
+        return one_by_one(alone, info.batch_size, in_dims[5:], given[5:]), (0, 0, 0)
 
 
 def _with_signature(function: Any) -> None:
