@@ -11,8 +11,8 @@ masks     the same, of what is seen of 16384 keys, by block masks of torch: docu
 mods      the same, of functions that are compiled in, beside none
 picks     us, of the model's configurations for sizes that it was not fitted to; the one it picks is named
 made      us, of scores made against the guess (docs/how-attention-is-computed.md), causal and not
-decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64; and of these,
-          in parts of what a copy moves
+decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64; and in parts
+          of what torch's copy of the keys to the values moves, which are as many bytes
 latents   us, of DeepSeek's absorbed form, one query for each of so many heads (no rival here has it on this GPU)
 
 ``--cells`` takes a part of them, by a regular expression that their names are searched for.
@@ -248,19 +248,12 @@ def decoded() -> Iterator[Cell]:
             "cutelite": of_sets(sets, decode),
             "cutelite, paged": of_sets(pages, decode, table=table, lengths=told),
             "cuDNN": of_sets(sets, cudnn, enable_gqa=True),
+            "copy": of_sets(sets, lambda _, k, v: v.copy_(k)),
         }
         if flash is not None:
             calls["FA4"] = of_sets(sets, flash, causal=False)  # which splits no keys on Hopper
             calls["FA4, paged"] = of_sets(pages, flash_varlen, page_table=table, seqused_k=told)
         yield Cell(f"{batch} x {keys}", bytes, "GB/s", calls)
-
-
-def copied() -> float:
-    """GB/s of torch's fastest copy, read and written."""
-    a = torch.zeros(1 << 28, device="cuda")
-    b = torch.empty_like(a)
-    calls = {"copy": lambda i: b.copy_(a), "add": lambda i: torch.add(a, 1.0, out=b)}
-    return max(measured(Cell("copy", 8 * a.numel(), "GB/s", calls)).values())
 
 
 def latents() -> Iterator[Cell]:
@@ -342,9 +335,7 @@ def main() -> None:
         bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
         print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
     for kind in given.only:
-        groups, missed, copy = [], [], copied() if kind == "decode" else 0.0
-        if copy:
-            print(f"a copy moves {copy:.0f} GB/s", flush=True)
+        groups, missed = [], []
         for cell in KINDS[kind]():
             if time.perf_counter() - start > given.seconds:
                 print("out of time")
@@ -354,9 +345,10 @@ def main() -> None:
             rates = measured(cell)
             groups.append((cell.name.replace(" ", "\n"), rates))
             missed += [rate / min(rates.values()) for name, rate in rates.items() if name.endswith(" picked")]
+            ours = [name for name in rates if "copy" in rates and name.startswith("cutelite")]
             print(
                 f"{cell.name}: {', '.join(f'{name} {rate:.0f}' for name, rate in rates.items())} {cell.unit}",
-                *(f"{name} {rate / copy:.2f} of a copy" for name, rate in rates.items() if copy and "cutelite" in name),
+                *(f"{name} {rates[name] / rates['copy']:.2f} of the copy" for name in ours),
                 flush=True,
             )
         if missed:
