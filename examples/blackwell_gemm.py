@@ -66,11 +66,7 @@ def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any) -> None:
     while tiles.is_valid():
         m, n, _ = tiles.coordinate()
         for k in range(cl.ceil_div(K, BK)):
-            loads.producer_acquire(state)
-            s, full = state.index, loads.barrier(state)
-            cl.tma_load(a, storage.a[None, None, s], at=(m * BM, k * BK), barrier=full)
-            cl.tma_load(b, storage.b[None, None, s], at=(n * BN, k * BK), barrier=full)
-            state = state.advance()
+            state = loads.load(state, (a, storage.a, (m * BM, k * BK)), (b, storage.b, (n * BN, k * BK)))
         tiles = tiles.advance()
 
 

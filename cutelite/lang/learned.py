@@ -47,8 +47,8 @@ class Read:
 
         of   of the shape of what the function is called with
         """
-        numbers, sums, places = of.reshape((of.n,)), {}, spread(self.coord, fragments.shape_of(of.value))
-        for i, picks in enumerate(places):
+        numbers, sums = of.reshape((of.n,)), dict[tuple[int | None, ...], Any]()
+        for i, picks in enumerate(spread(self.coord, fragments.shape_of(of.value))):
             sums[picks] = sums[picks] + numbers[i] if picks in sums else numbers[i]
         return [(self.table.at(self.coord, picks), total) for picks, total in sums.items()]
 

@@ -8,7 +8,8 @@
         state = state.advance()                             pipe.consumer_release(state)
     pipe.producer_tail(state)                               state = state.advance()
 
-`make_participants` gives the same with the state inside: `lib.participants`.
+``state = pipe.load(state, (tensor, tiles, at), ...)`` is what this producer's loop does. `make_participants` gives the
+same with the state inside: `lib.participants`.
 
 `create` is called by all threads of the block. Every consumer thread calls `consumer_wait` and `consumer_release`; a
 warp of them arrives once, so consumers come in whole warps. A state is a frozen value: it says which buffer is next and
@@ -30,6 +31,7 @@ from cutelite.lang.pipeline_checks import WARP, WARPGROUP, arrivals_of, check_by
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
+from cutelite.lang.tma import tma_load
 from cutelite.lang.values import where
 from cutelite.lang.warp import syncwarp
 from cutelite.lib.participants import PipelineConsumer, PipelineProducer
@@ -293,6 +295,18 @@ class PipelineTmaAsync(Ring):
             if self.loaded is not None:
                 self.loaded[state.index].wait(state.phase)
         self.full[state.index].arrive_expect_tx(self.tx_bytes)
+
+    def load(self, state: PipelineState, *boxes: tuple[Any, Any, tuple[Any, ...]]) -> PipelineState:
+        """Acquire a buffer, load it as `tma_load` does, and return the next state. One thread.
+
+        boxes   the tensor, its tiles in shared memory (rows, columns, stages), and where to load from: of each that
+                belongs to a buffer
+        """
+        self.producer_acquire(state)
+        barrier = self.barrier(state)
+        for tensor, tiles, at in boxes:
+            tma_load(tensor, tiles[None, None, state.index], at=at, barrier=barrier)
+        return state.advance()
 
     def producer_tail(self, state: PipelineState) -> None:
         """As of any pipeline; loads of the buffers are done as well."""

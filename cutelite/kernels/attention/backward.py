@@ -48,7 +48,6 @@ from cutelite.kernels.attention.backward_worker import (
     multiply,
 )
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.relative import LANES, Terms
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given
@@ -177,15 +176,12 @@ class Loads(Block):
         rows, config, place = self.pipes.rows, self.plan.config, self.first
         for i in range(self.steps):
             m, head, _ = place
-            rows.producer_acquire(state)
-            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
-            cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
-            cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
+            at = sequence.batch, head, sequence.query + m * config.rows, 0
             of_rows = sequence.batch, head, (self.plan.tiles.block(sequence) + m) * self.plan.of_rows[1], 0
-            cl.tma_load(base, storage.base[None, None, state.index], at=of_rows, barrier=full)
+            state = rows.load(state, (q, storage.q, at), (do, storage.do, at), (base, storage.base, of_rows))
             if i == 0:
                 self.load_keys(k, v)
-            place, state = self.following(place), state.advance()
+            place = self.following(place)
         if self.plan.tiles.gaps and self.steps == 0:
             self.load_keys(k, v)
         return state
@@ -194,8 +190,8 @@ class Loads(Block):
         """Load values and keys, once the tile before has done with them: with values first."""
         head = self.tile.head // i32(self.plan.tiles.heads // HK)
         at = self.sequence.batch, head, self.sequence.key + self.tile.row, 0
-        bring(v, self.storage.v, self.pipes.values, self.kv_state, at)
-        bring(k, self.storage.k, self.pipes.keys, self.kv_state, at)
+        self.pipes.values.load(self.kv_state, (v, self.storage.v, at))
+        self.pipes.keys.load(self.kv_state, (k, self.storage.k, at))
 
 
 class Turns(Block):

@@ -363,7 +363,7 @@ class Worker(Block):
 
     def reads(self, score: Any) -> tuple[tuple[Any, Any], ...]:
         """Return each access to an array that needs a gradient, and the derivative of `score_mod` by what it read."""
-        learned, found, begin = self.results.learned, (), builder_here().block
+        learned, found = self.results.learned, tuple[tuple[Any, Any], ...]()
         if learned is None:
             return found
         function, reads = watched(learned.score_mod, learned.tables, 0, ends=True)

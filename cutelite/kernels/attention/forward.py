@@ -17,7 +17,6 @@ from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.gaps import clear_behind, idle
 from cutelite.kernels.attention.model import Config
-from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.powers import OfScores
 from cutelite.kernels.attention.relative import LANES, Terms, read_terms, release_terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
@@ -98,18 +97,18 @@ class Plan(OfScores):
             kv, row = tile.head // i32(H // HK), row + tile.row
             key = first + self.tiles.key(tile.end - 1, tile, here.listed)
             if not self.problem.ragged or tile.end > 0:
-                sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
+                sk = here.keys.load(sk, (k, storage.k, (batch, kv, key, 0)))
                 for g in cl.static_range(self.config.groups):
-                    bring(q, storage.q, here.queries, self.own(sq, g), (batch, tile.head, row + g * ROWS, 0))
+                    here.queries.load(self.own(sq, g), (q, storage.q, (batch, tile.head, row + g * ROWS, 0)))
                 sq = sq.advance()
                 for i in range(1, tile.end - tile.start):
                     following = first + self.tiles.key(tile.end - 1 - i, tile, here.listed)
-                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, following, 0))
-                    bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key, 0))
+                    sk = here.keys.load(sk, (k, storage.k, (batch, kv, following, 0)))
+                    here.values.load(sk.advance(-2), (v, storage.v, (batch, kv, key, 0)))
                     key = following
             ticket = tiles.take()  # not earlier: the next tile would wait for this one while other blocks are free
             if not self.problem.ragged or tile.end > 0:
-                bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
+                here.values.load(sk.advance(-1), (v, storage.v, (batch, kv, key, 0)))
             tiles = tiles.tell(ticket)
 
     def own(self, state: Any, group: Any) -> Any:

@@ -147,7 +147,7 @@ def attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_backward`."""
     how = How(causal, left, right, softcap, scale, layout)
-    return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)  # type: ignore[return-value]
+    return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
 
 
 @library_op(
@@ -170,7 +170,7 @@ def attention_varlen_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention_varlen_backward`."""
     saved, how = (q, k, v, o, lse, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale)
-    return backward(do, dlse, saved, how, (None, None), deterministic)  # type: ignore[return-value]
+    return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
 @library_op("cutelite::decode", results=lambda q, k, v, *_: attended(q, v), out=("out",), flops=flops.of_decode)

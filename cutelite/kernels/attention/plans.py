@@ -1,9 +1,8 @@
-"""The base class of attention's plans (sizes of a problem, arrays of its functions), and loads by TMA."""
+"""The base class of attention's plans: sizes of a problem, and arrays of its functions."""
 
 from dataclasses import replace
 from typing import Any
 
-import cutelite as cl
 from cutelite import TmaTensor
 from cutelite.kernels.attention.scores import BOX, Problem
 from cutelite.kernels.attention.tiles import B
@@ -33,10 +32,3 @@ class OfProblem:
     def box(self, heads: Any, length: Any, dim: int, rows: int, columns: int = BOX) -> Any:
         """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes (rows, columns)."""
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, columns), (None, None, None, 1)]
-
-
-def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
-    """Load a box into the next buffer of a ring. Who: one thread."""
-    pipe.producer_acquire(state)
-    cl.tma_load(tensor, ring[None, None, state.index], at=at, barrier=pipe.barrier(state))
-    return state.advance()

@@ -18,7 +18,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.plans import OfProblem, bring
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
 from cutelite.lib.pipelines import barriers, warp_arrives
@@ -102,8 +102,8 @@ class Plan(OfProblem):
             signals.queries.start(t, [(q, storage.q[None, None, t], (tile.batch, tile.head, tile.row + t * ROWS, 0))])
         for i in range(count):
             at = tile.batch, kv, (tile.end - 1 - i) * COLUMNS, 0
-            of_keys = bring(k, storage.k, signals.keys, of_keys, at)
-            of_values = bring(v, storage.v, signals.values, of_values, at)
+            of_keys = signals.keys.load(of_keys, (k, storage.k, at))
+            of_values = signals.values.load(of_values, (v, storage.v, at))
 
     def multiply(self, tmem: Any, storage: Any, signals: Signals, tile: Tile) -> None:
         """Start all products, of both tiles in turn. Who: one thread."""

@@ -33,8 +33,7 @@ class BlockWork(Work):
     def bring_scales(self, left: Any, right: Any, i: Any, state: Any, full: Any) -> None:
         """Load the scales of block `i` of K, of this block's rows of A."""
         (scales, held, row), (_, pipe, _) = left, right
-        pipe.producer_acquire(state)
-        cl.tma_load(scales, held[None, None, state.index], at=(i, row), barrier=pipe.barrier(state))
+        pipe.load(state, (scales, held, (i, row)))
 
     def multiply(self, tmem: Any, acc: Any, held: Any, loads: Any, sums: Any, tiles: Any) -> None:
         """One thread: start the products of each block of K, into one accumulator after the other."""

@@ -192,12 +192,9 @@ class Plan:
             for pair in range(begin, end):
                 for i in cl.static_range(2):
                     k, state = 2 * pair + i, self.stage(ring, i)
-                    pipe.producer_acquire(state)
-                    full = pipe.barrier(state)
-                    cl.tma_load(a, storage.a[None, None, state.index], at=(row, k * BLOCK), barrier=full)
-                    cl.tma_load(b, storage.b[None, None, state.index], at=(column, k * BLOCK), barrier=full)
-                    if scale_a is not None:
-                        cl.tma_load(scale_a, storage.scale_a[None, None, state.index], at=(k, row), barrier=full)
+                    scales = () if scale_a is None else ((scale_a, storage.scale_a, (k, row)),)
+                    operands = (a, storage.a, (row, k * BLOCK)), (b, storage.b, (column, k * BLOCK))
+                    pipe.load(state, *operands, *scales)
                 ring = ring.advance()
             tiles = tiles.advance()
 

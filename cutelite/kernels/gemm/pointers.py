@@ -117,10 +117,8 @@ class Plan:
                     described = group
                 for step in range(cl.ceil_div(depth, BK)):
                     if cl.elect_one():
-                        pipe.producer_acquire(ring)
-                        full, k = pipe.barrier(ring), step * BK
-                        cl.tma_load(of_a.tensor, storage.a[None, None, ring.index], at=(down, k), barrier=full)
-                        cl.tma_load(of_b.tensor, storage.b[None, None, ring.index], at=(across, k), barrier=full)
+                        k = step * BK
+                        pipe.load(ring, (of_a.tensor, storage.a, (down, k)), (of_b.tensor, storage.b, (across, k)))
                     ring = ring.advance()
             tiles = tiles.advance()
 
