@@ -17,7 +17,7 @@ from cutelite.kernels.attention import attention, attention_varlen
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.backward_plan import Config
 from tests.bench.attention_exact import gradients
-from tests.bench.attention_functions import flex, functions
+from tests.bench.attention_functions import flex, functions, learned_by
 from tests.bench.given import parser
 from tests.bench.timing import machine, off
 
@@ -190,7 +190,10 @@ def ragged(dim: int, causal: bool, rivals: Rivals) -> str:
 
 
 def functional(dim: int, causal: bool, length: int, names: list[str], rivals: Rivals) -> str:
-    """Times with each of `functions`, and their rates: of no function's, of FlexAttention's with the same function."""
+    """Times with each of `functions`, and their rates: of no function's, of FlexAttention's with the same function.
+
+    "learned": with gradients of the arrays that it captured, too.
+    """
     batch, heads = max(1, 16384 // length), 2048 // dim
     q, k, v, do = made(batch, length, length, heads, heads, dim)
     calls: dict[str, Callable[[], Any]] = {}
@@ -198,6 +201,8 @@ def functional(dim: int, causal: bool, length: int, names: list[str], rivals: Ri
     for name, how in asked.items():
         o, lse = attention(q, k, v, causal=causal, return_lse=True, **how)
         calls[name] = partial(attention_backward, do, q, k, v, o, lse, causal=causal, **how)
+        if learned := learned_by(how.get("score_mod")):
+            calls[f"{name}, learned"] = partial(calls[name], captured=learned)
         if "FlexAttention" in rivals.others:
             theirs = partial(by_autograd, flex(length, causal, **how), q, k, v, do)
             calls["FlexAttention, " + name] = theirs()
@@ -209,6 +214,8 @@ def functional(dim: int, causal: bool, length: int, names: list[str], rivals: Ri
     for name in asked:
         flexed = us.get("FlexAttention, " + name)
         beside = "" if flexed is None else f", {flexed / us[name]:.2f} of FlexAttention"
+        learned = us.get(f"{name}, learned")
+        beside += "" if learned is None else f"; learned {learned:.0f} us"
         told.append(f"  {name}: {us[name]:.0f} us, {us['none'] / us[name]:.3f} of none{beside}")
     return "\n".join(told)
 

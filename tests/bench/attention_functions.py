@@ -53,6 +53,12 @@ def functions(heads: int, length: int) -> dict[str, dict[str, Any]]:
     }
 
 
+def learned_by(function: Any) -> tuple[torch.Tensor, ...]:
+    """The tensors of floats that a function captured, which may be learned."""
+    cells = (x.cell_contents for x in getattr(function, "__closure__", None) or ())
+    return tuple(x for x in cells if isinstance(x, torch.Tensor) and x.is_floating_point())
+
+
 def blocks(mask_mod: Any, length: int) -> Any:
     """A block mask of torch's."""
     return create_block_mask(mask_mod, None, None, length, length, device="cuda")

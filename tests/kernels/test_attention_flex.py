@@ -308,14 +308,15 @@ LEARNED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("compiled", "dtype", "most"), [(False, "bfloat16", 0.03), (True, "float16", 0.01)])
 @pytest.mark.parametrize(("mod_of", "shape", "dim", "how"), LEARNED)
 def test_gradients_of_tensors_that_functions_captured(
-    mod_of: Callable[..., Any], shape: tuple[int, ...], dim: int, how: Any, compiled: bool
+    mod_of: Callable[..., Any], shape: tuple[int, ...], dim: int, how: Any, compiled: bool, dtype: str, most: float
 ) -> None:
     torch.manual_seed(0)
     torch._dynamo.reset()
-    q, k, v = (torch.randn(2, 60, n, dim, dtype=torch.float16, device=DEVICE, requires_grad=True) for n in (2, 1, 1))
+    made = {"dtype": getattr(torch, dtype), "device": DEVICE, "requires_grad": True}
+    q, k, v = (torch.randn(2, 60, n, dim, **made) for n in (2, 1, 1))
     table = (torch.rand(shape, device=DEVICE) / 2).to(torch.bfloat16).requires_grad_()
     mod = mod_of(table)
     call = torch.compile(attention, backend="aot_eager", fullgraph=True) if compiled else attention
@@ -332,7 +333,7 @@ def test_gradients_of_tensors_that_functions_captured(
     p = torch.where(sees, scores, -math.inf).softmax(-1)
     want = torch.einsum("bhqk,bkhd->bqhd", p, wide[2].expand(-1, -1, 2, -1))
     for x, y in zip(found, torch.autograd.grad(want, wide, do.double()), strict=True):
-        assert (x.double() - y).norm() < 0.01 * y.norm()
+        assert (x.double() - y).norm() < most * y.norm()
 
 
 def test_captured_tensors_that_get_no_gradient() -> None:

@@ -60,8 +60,6 @@ def added_by(problem: Problem) -> Addend | None:
     """Return what is known of a `score_mod` that adds to scores; None if it does more."""
     if problem.score_mod is None or problem.softcap is not None:
         return None
-    if any(x.learned for x in captured_types(problem.score_mod)):
-        return None
 
     @cl.kernel(block=GROUP)
     def probe(tables: tables_of(problem.score_mod)) -> Any:
@@ -115,6 +113,7 @@ class Plan(OfProblem):
             kernel adds up: where there are few tiles (`parted`)
     arrays  functions captured some
     added   what is known of a `score_mod` that adds to scores; None: it does more
+    learned  some of those arrays need a gradient
     """
 
     config: Config
@@ -122,11 +121,14 @@ class Plan(OfProblem):
     split: bool = False
     arrays: bool = False
     added: Addend | None = None
+    learned: bool = False
 
     @classmethod
     def of(cls, problem: Problem, config: Config | None = None) -> Any:
         """Return the plan in the configuration measured best, if none is given."""
-        plan = cls(config or Config(held=2), problem, added=added_by(problem))
+        learned = any(x.learned for x in captured_types(problem.score_mod))
+        added = None if learned else added_by(problem)
+        plan = cls(config or Config(held=2), problem, added=added, learned=learned)
         if config or problem.dim > 128:
             return plan
         if problem.dim <= 64 and not plan.curved:  # derivatives of 128 queries' scores would not fit registers
@@ -155,7 +157,8 @@ class Plan(OfProblem):
 
         Those are beside a wide dk, and of 128 queries beside a `mask_mod`.
         """
-        return self.problem.dim > 128 or (self.by_rows and self.problem.mask_mod is not None)
+        most = 64 if self.learned else 128
+        return self.problem.dim > most or (self.by_rows and self.problem.mask_mod is not None)
 
     @fact
     def begins(self) -> bool:
@@ -172,7 +175,7 @@ class Plan(OfProblem):
         """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
         if not self.wide:
             return ROWS
-        return 48 if self.problem.dim <= 192 else 32
+        return 48 if self.problem.dim <= 192 and not self.learned else 32
 
     @fact
     def keys(self) -> int:
