@@ -200,9 +200,10 @@ def functional(dim: int, causal: bool, length: int, names: list[str], rivals: Ri
     asked = {name: how for name, how in functions(heads, length).items() if name in [*(names or [name]), "none"]}
     for name, how in asked.items():
         o, lse = attention(q, k, v, causal=causal, return_lse=True, **how)
-        calls[name] = partial(attention_backward, do, q, k, v, o, lse, causal=causal, **how)
-        if learned := learned_by(how.get("score_mod")):
-            calls[f"{name}, learned"] = partial(calls[name], captured=learned)
+        ours = partial(attention_backward, do, q, k, v, o, lse, causal=causal, **how)
+        calls[name] = ours
+        if captured := learned_by(how.get("score_mod")):
+            calls[f"{name}, learned"] = partial(ours, captured=captured)
         if "FlexAttention" in rivals.others:
             theirs = partial(by_autograd, flex(length, causal, **how), q, k, v, do)
             calls["FlexAttention, " + name] = theirs()
