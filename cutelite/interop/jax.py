@@ -121,10 +121,14 @@ def derived(*constants: int, keep: Callable[..., Any] | None = None) -> Callable
     """
 
     def decorated(function: Callable[..., Any]) -> Any:
-        names, run = list(inspect.signature(function).parameters), jax.custom_vjp(function, nondiff_argnums=constants)
+        taken, run = inspect.signature(function), jax.custom_vjp(function, nondiff_argnums=constants)
+        names = list(taken.parameters)
 
         @functools.wraps(function)
-        def call(*args: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            bound = taken.bind(*given, **named)
+            bound.apply_defaults()
+            args = bound.args
             for at in constants:
                 check_untraced(args[at]._asdict() if hasattr(args[at], "_asdict") else {names[at]: args[at]})
             return run(*args)
@@ -145,32 +149,6 @@ def check_untraced(constants: Mapping[str, Any]) -> None:
         if isinstance(value, jax.core.Tracer):
             text = "is traced, and kernels are made for its value: pass a number, as by static_argnames"
             raise rt.ArgumentError(f"{name} {text}")
-
-
-@functools.cache
-def into(function: Callable[..., Any]) -> Callable[..., None]:
-    """Return for `host_call` what calls ``function(*inputs, out=out, **options)``; `out`: the output, or a tuple."""
-
-    def run(inputs: list[Any], outputs: list[Any], **options: Any) -> None:
-        function(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs), **options)
-
-    return run
-
-
-@functools.cache
-def copied(function: Callable[..., Any]) -> Callable[..., None]:
-    """Return for `host_call` what copies to outputs what ``function(*inputs, **options)`` gives: an array, or a tuple.
-
-    Results are left where their output is None.
-    """
-
-    def run(inputs: list[Any], outputs: list[Any], **options: Any) -> None:
-        found = function(*inputs, **options)
-        for each, out in zip(found if isinstance(found, tuple) else (found,), outputs, strict=True):
-            if out is not None and np.prod(out.shape):
-                out[...] = each
-
-    return run
 
 
 @dataclass(frozen=True)

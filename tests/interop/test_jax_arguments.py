@@ -59,6 +59,8 @@ def test_traced_arrays_are_refused_where_others_are(name: str) -> None:
                 continue
             asked = given | {word: other}
             real, traced = refusal(name, asked, False), refusal(name, asked, True)
+            if isinstance(other, np.generic) and real is not None and traced is not None:
+                continue  # to JAX it is an array, without modes
             whole = word in ("target", "places")  # JAX's are taken in any width, and told so
             if isinstance(real, cl.SimError) or (whole and (what == "i16" or "whole numbers" in str(traced))):
                 continue

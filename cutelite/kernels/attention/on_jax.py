@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from cutelite.interop.jax import derived, host_call
+from cutelite.interop.jax import derived
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import lifted, settled
-from cutelite.kernels.lent import check_call
+from cutelite.kernels.jax_calls import computed, like, shaped
 from cutelite.tuples import NamedTuple
 
 
@@ -46,33 +43,29 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
         raise Misfit("for arrays of JAX functions capture no arrays: XLA would not know of them")
     left, right = how.window
     how = how._replace(window=(left, right), score_mod=mods[0], mask_mod=mods[1])
-    check_call(call.attend, how._asdict(), q=q, k=k, v=v)
     return _attention(q, k, v, how)  # type: ignore[no-any-return]
 
 
 @derived(3, keep=lambda made, q, k, v, _: (q, k, v, *made))
 def _attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
-    heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
-    out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
-    lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[heads], q.shape[length]), jnp.float32)
-    return tuple(host_call(_run, [out, lse], vmap_method="sequential", how=how)(q, k, v))
+    def results() -> list[Any]:
+        heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
+        return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[heads], q.shape[length]))]
+
+    return computed(_with_lse, results, {"q": q, "k": k, "v": v}, function=call.attend, **how._asdict())  # type: ignore[no-any-return]
 
 
-def _run(inputs: list[Any], outputs: list[Any], how: How) -> None:
-    (q, k, v), (out, sums) = inputs, outputs
-    _, lse = call.attend(q, k, v, out, return_lse=True, **how._asdict())
-    sums[...] = lse
-
-
-def _run_backward(inputs: list[Any], outputs: list[Any], how: How) -> None:
-    do, q, k, v, out, lse, dlse = inputs
-    backward_call.attention_backward(do, q, k, v, out, lse, tuple(outputs), dlse=dlse, **how._asdict())
+def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
+    """Call a function that writes its result to `out`, and gives the logsumexp, which is copied to the second."""
+    _, lse = function(**given, out=None if out is None else out[0], return_lse=True)
+    if out is not None:
+        out[1][...] = lse
 
 
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
-    results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept[:3]]
-    run = host_call(_run_backward, results, vmap_method="sequential", how=how)
-    return tuple(run(gradients[0], *kept, gradients[1]))
+    names = "q", "k", "v", "o", "lse", "do", "dlse"
+    named = dict(zip(names, (*kept, *gradients), strict=True))
+    return computed(backward_call.attention_backward, [*map(like, kept[:3])], named, **how._asdict())  # type: ignore[no-any-return]
 
 
 _attention.derive(_differentiate)
@@ -84,15 +77,11 @@ def decode(
     return_lse: bool = False,
 ) -> Any:  # fmt: skip
     """`decode` of traced arrays; there is no derivative."""
-    options = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
-    check_call(decoding_call.decode, options, q=q, k=k, v=v, lengths=lengths, table=table)
-    out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
-    lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[2], q.shape[1]), jnp.float32)
-    found = host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, lengths, table)
-    return tuple(found) if return_lse else found[0]
 
+    def results() -> list[Any]:
+        return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[2], q.shape[1]))]
 
-def _run_decode(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
-    q, k, v, lengths, table = inputs
-    _, lse = decoding_call.decode(q, k, v, outputs[0], lengths=lengths, table=table, return_lse=True, **how)
-    outputs[1][...] = lse
+    named = {"q": q, "k": k, "v": v, "lengths": lengths, "table": table}
+    how: dict[str, Any] = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
+    found = computed(_with_lse, results, named, function=decoding_call.decode, **how)
+    return found if return_lse else found[0]

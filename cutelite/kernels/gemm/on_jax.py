@@ -13,11 +13,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import derived, host_call
+from cutelite.interop.jax import derived
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
-from cutelite.kernels.lent import check_call, is_jax
+from cutelite.kernels.jax_calls import BROADCAST, IN_ORDER, computed, shaped
+from cutelite.kernels.lent import is_jax
 from cutelite.tuples import NamedTuple
 
 
@@ -41,28 +42,25 @@ def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
 
     Errors  ValueError for shapes that do not fit, and for a gradient through an activation other than 'relu'
     """
-    constants = {name: each for name, each in how._asdict().items() if name != "turned"}
-    check_call(call.gemm, constants, a=a, b=b, c=c, bias=bias)
     return _multiply(a, b, c, bias, how._replace(activation=call.function_of("activation", how.activation)))
 
 
-def run(inputs: list[Any], outputs: list[Any], how: How) -> None:
-    """Multiply arrays of NumPy, torch or CuPy."""
-    a, b, c, bias = inputs
-    a, b = (x.swapaxes(-1, -2) if turned else x for x, turned in zip((a, b), how.turned, strict=True))
-    fused = call.fused_of(c, bias, None, None, how.alpha, how.beta, how.activation)
-    call.multiply(a, b, outputs[0], fused, how.precision)
-
-
 def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
-    left, right = (
-        jax.ShapeDtypeStruct((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
-        for x, turned in zip((a, b), how.turned, strict=True)
-    )
-    dtype = {"bf16": jnp.bfloat16, "i32": jnp.int32}.get(arrays.DEFAULTS.get(code_of(a), ""), a.dtype)
-    out = jax.ShapeDtypeStruct(arrays.result_shape(left, right), dtype)
-    method = "broadcast_all" if a.ndim == b.ndim == 2 and bias is None else "sequential"
-    return host_call(run, out, vmap_method=method, how=how)(a, b, c, bias)
+    def result() -> Any:
+        left, right = (
+            shaped((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
+            for x, turned in zip((a, b), how.turned, strict=True)
+        )
+        return shaped(arrays.result_shape(left, right), arrays.DEFAULTS.get(code_of(a)) or a.dtype)
+
+    method = BROADCAST if all(getattr(x, "ndim", 0) == 2 for x in (a, b)) and bias is None else IN_ORDER
+    named = {"a": a, "b": b, "c": c, "bias": bias}
+    return computed(_gemm, result, named, method=method, **how._asdict())
+
+
+def _gemm(a: Any, b: Any, turned: tuple[bool, bool], **given: Any) -> None:
+    a, b = (x.swapaxes(-1, -2) if turned else x for x, turned in zip((a, b), turned, strict=True))
+    call.gemm(a, b, **given)
 
 
 _multiply = derived(4)(_product)

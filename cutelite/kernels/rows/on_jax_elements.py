@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cutelite.interop.jax import check_untraced, derived, host_call, into
+from cutelite.interop.jax import check_untraced, derived
 from cutelite.kernels.arguments import Misfit, as_number, one_of
 from cutelite.kernels.arrays import code_of
-from cutelite.kernels.lent import check_call, widened
+from cutelite.kernels.jax_calls import BROADCAST, computed, like, no_gradient, shaped
 from cutelite.kernels.rows import adamw as optimiser
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import linear_cross_entropy as linear
@@ -26,7 +26,7 @@ from cutelite.kernels.rows import rope_tables as angles
 from cutelite.kernels.rows import transpose as transposes
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax import BROADCAST, IN_ORDER, check_whole, like, named, no_gradient
+from cutelite.kernels.rows.on_jax_numbers import quantised
 
 # Functions of elements.
 
@@ -37,51 +37,41 @@ def elementwise(function: Callable[..., Any], inputs: Sequence[Any], *, dtypes: 
     That is of up to three inputs, with the results up to four, none of them of 8 bits.
     """
     elements.check_count("inputs", inputs, elements.MOST_INPUTS)
-    names = tuple(f"inputs[{i}]" for i in range(len(inputs)))
-    check_call(
-        _checked_elements, {"function": function, "dtypes": tuple(dtypes)}, **dict(zip(names, inputs, strict=True))
-    )
-    return _computed(tuple(inputs), function, tuple(dtypes) or (code_of(inputs[0]),))  # type: ignore[no-any-return]
-
-
-def _checked_elements(function: Any, dtypes: Any, **inputs: Any) -> None:
-    elements.elementwise(function, tuple(inputs.values()), dtypes=dtypes)
+    return _elements(tuple(inputs), function, tuple(dtypes) or (code_of(inputs[0]),))  # type: ignore[no-any-return]
 
 
 @derived(1, 2, keep=lambda made, inputs, *_: inputs)
-def _computed(inputs: tuple[Any, ...], function: Any, dtypes: tuple[str, ...]) -> Any:
-    results = [jax.ShapeDtypeStruct(inputs[0].shape, named(kind)) for kind in dtypes]
-    return tuple(host_call(_run_elements, results, vmap_method=BROADCAST, function=function)(*inputs))
+def _elements(inputs: tuple[Any, ...], function: Any, dtypes: tuple[str, ...]) -> Any:
+    def results() -> list[Any]:
+        return [shaped(inputs[0].shape, kind) for kind in dtypes]
+
+    arrays = {f"inputs[{i}]": x for i, x in enumerate(inputs)}
+    return computed(_of_elements, results, arrays, method=BROADCAST, function=function, dtypes=dtypes)
 
 
-def _run_elements(inputs: list[Any], outputs: list[Any], function: Any) -> None:
-    elements.elementwise(function, inputs, out=outputs)
+def _of_elements(function: Any, dtypes: tuple[str, ...], out: Any = None, **inputs: Any) -> None:
+    into = out if out is None or len(dtypes) > 1 else (out,)
+    elements.elementwise(function, tuple(inputs.values()), out=into, dtypes=dtypes if out is None else ())
 
 
-def _differentiate_computed(function: Any, dtypes: tuple[str, ...], inputs: Any, gradients: Any) -> tuple[Any]:
+def _differentiate_elements(function: Any, dtypes: tuple[str, ...], inputs: Any, gradients: Any) -> tuple[Any]:
     if not elements.has_slopes(len(inputs), len(dtypes), dtypes):
         raise Misfit(f"a function of {len(inputs)} arrays with results of {', '.join(dtypes)} has no derivative here")
     kinds = tuple(code_of(x) for x in inputs)
-    return (_computed((*gradients, *inputs), elements.slopes(function, len(dtypes)), kinds),)
+    return (_elements((*gradients, *inputs), elements.slopes(function, len(dtypes)), kinds),)
 
 
-_computed.derive(_differentiate_computed)
+_elements.derive(_differentiate_elements)
 
 
 def scale(x: Any, by: Any) -> Any:
     """Return x times a number, an array of one element. (`scale` of this room is in place.)"""
-    by = jnp.asarray(by, jnp.float32).reshape((1,))
-    check_call(elements.scale, {}, x=x, by=by)
-    return _scaled(x, by)
+    return _scaled(x, jnp.asarray(by, jnp.float32).reshape((1,)))
 
 
 @derived(keep=lambda made, *given: given)
 def _scaled(x: Any, by: Any) -> Any:
-    return host_call(_run_scale, like(x), aliases={0: 0}, vmap_method=IN_ORDER)(x, by)
-
-
-def _run_scale(inputs: list[Any], outputs: list[Any]) -> None:
-    elements.scale(outputs[0], inputs[1])
+    return computed(elements.scale, [like(x)], {"x": x, "by": by}, changes=("x",))[0]
 
 
 def _differentiate_scale(kept: Any, dy: Any) -> tuple[Any, Any]:
@@ -100,18 +90,14 @@ def transposed(x: Any, to: str | Narrow) -> Any:
 
     It has a derivative where `to` has more than 8 bits.
     """
-    check_call(transposes.transposed, {"to": to}, x=x)
     if not isinstance(to, Narrow):
         return _transposed(x, to)
-    m, n = x.shape
-    results = [jax.ShapeDtypeStruct((n, m), named(to.dtype.name)), jax.ShapeDtypeStruct((n, to.count(m)), "f4")]
-    return tuple(host_call(into(transposes.transposed), results, vmap_method=IN_ORDER, to=to)(x))
+    return computed(transposes.transposed, lambda: quantised(shaped(x.shape[::-1], x.dtype), to), {"x": x}, to=to)
 
 
 @derived(1, keep=lambda made, x, _: jnp.zeros(0, x.dtype))
 def _transposed(x: Any, to: str) -> Any:
-    out = jax.ShapeDtypeStruct(x.shape[::-1], named(to))
-    return host_call(into(transposes.transposed), out, vmap_method=IN_ORDER, to=to)(x)
+    return computed(transposes.transposed, lambda: shaped(x.shape[::-1], to), {"x": x}, to=to)
 
 
 def _differentiate_transposed(to: str, like: Any, dy: Any) -> tuple[Any]:
@@ -128,16 +114,12 @@ _transposed.derive(_differentiate_transposed)
 
 def rope_tables(positions: Any, frequencies: Any, dtype: str = "f32", *, scale: float = 1.0) -> tuple[Any, Any]:
     """`rope_tables` of this room: cosines and sines, which have no derivative."""
-    options = {"dtype": dtype, "scale": scale}
-    check_call(angles.rope_tables, options, positions=positions, frequencies=frequencies)
-    made = jax.ShapeDtypeStruct((*positions.shape, 2 * frequencies.shape[0]), named(dtype))
-    run = host_call(_run_tables, [made, made], vmap_method=IN_ORDER, **options)
-    return tuple(run(positions, jax.lax.stop_gradient(frequencies)))
 
+    def tables() -> list[Any]:
+        return [shaped((*positions.shape, 2 * frequencies.shape[0]), dtype)] * 2
 
-@into
-def _run_tables(positions: Any, frequencies: Any, dtype: str, **how: Any) -> None:
-    angles.rope_tables(positions, frequencies, dtype, **how)
+    arrays = {"positions": positions, "frequencies": jax.lax.stop_gradient(frequencies)}
+    return computed(angles.rope_tables, tables, arrays, dtype=dtype, scale=scale)  # type: ignore[no-any-return]
 
 
 def rope_append(
@@ -149,18 +131,8 @@ def rope_append(
             otherwise XLA copies the cache. There is no derivative
     """
     arrays = {"q": q, "k": k, "v": v, "cosines": cosines, "sines": sines, "keys": keys, "values": values}
-    check_whole("length", rope_cache.rope_append, {}, **arrays, length=length)
-    results = [like(q), like(keys), like(values), like(length)]
-    run = host_call(_run_append, results, aliases={5: 1, 6: 2, 7: 3}, vmap_method=IN_ORDER)
-    return tuple(run(*arrays.values(), length))
-
-
-def _run_append(inputs: list[Any], outputs: list[Any]) -> None:
-    (out, keys, values, length), wide = outputs, widened(outputs[3])
-    q, k, v, cosines, sines, *_ = inputs
-    rope_cache.rope_append(q, k, v, cosines, sines, keys, values, wide, out=out)
-    if wide is not length:
-        length[...] = wide
+    results, changes = [like(q), like(keys), like(values), like(length)], ("keys", "values", "length")
+    return computed(rope_cache.rope_append, results, arrays | {"length": length}, whole="length", changes=changes)  # type: ignore[no-any-return]
 
 
 # Cross entropy of a linear layer.
@@ -179,22 +151,19 @@ def linear_cross_entropy(
     """
     one_of("reduction", reduction, linear.REDUCTIONS)
     how = {"smoothing": smoothing, "z": z, "ignore": ignore, "rows": rows}
-    check_whole("target", linear.linear_cross_entropy, how, x=x, weight=weight, target=target)
     return _linear(x, weight, target, reduction, tuple(how.items()))
 
 
 def made_with_gradients(x: Any, weight: Any, target: Any, gradient: Any, **how: Any) -> linear.Made:
     """`linear_cross_entropy` of this room itself: losses, sums of exponentials, and gradients with `gradient`."""
-    check_whole("target", linear.linear_cross_entropy, how, x=x, weight=weight, target=target, gradient=gradient)
-    each, wanted = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32), gradient is not None
+    each, wanted = shaped(x.shape[:-1]), gradient is not None
     results = [each, each, like(x) if wanted else None, like(weight) if wanted else None]
-    return linear.Made(*host_call(_run_linear, results, vmap_method=IN_ORDER, **how)(x, weight, target, gradient))
+    arrays = {"x": x, "weight": weight, "target": target, "gradient": gradient}
+    return linear.Made(*computed(_with_gradients, results, arrays, whole="target", **{"sums": code_of(x)} | how))
 
 
-def _run_linear(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
-    x, weight, target, gradient = inputs
-    into = [each for each in outputs if each is not None]
-    linear.linear_cross_entropy(x, weight, widened(target), gradient, out=into, **{"sums": code_of(x)} | how)
+def _with_gradients(out: Any = None, **given: Any) -> None:
+    linear.linear_cross_entropy(**given, out=None if out is None else [each for each in out if each is not None])
 
 
 @derived(3, 4)
@@ -222,7 +191,7 @@ def _differentiate_linear(reduction: str, how: tuple[Any, ...], kept: Any, gradi
     if reduction == "none":
         made = made_with_gradients(x, weight, target, gradient, **dict(how))
         return made.x, made.weight, no_gradient(target)
-    return *(_scaled(each, gradient.reshape((1,))) for each in (x, weight)), no_gradient(target)
+    return *(scale(each, gradient) for each in (x, weight)), no_gradient(target)
 
 
 _linear.defvjp(_keep_linear, _differentiate_linear)
@@ -252,14 +221,12 @@ def adamw(
     arrays = {
         f"{name}[{i}]": x for name, each in zip(optimiser.NAMES, leaves, strict=False) for i, x in enumerate(each)
     }
-    check_call(_checked_step, {"count": count}, **arrays)
     if not count:
         return tuple(trees[i] for i in changed)
-    numbers = step_numbers(step, lr, betas, eps, decay)
     results = [like(x) for i in changed for x in leaves[i]]
-    aliases = {i * count + j: at * count + j for at, i in enumerate(changed) for j in range(count)}
-    run = host_call(_run_step, results, aliases=aliases, vmap_method=IN_ORDER, count=count)
-    made = run(*arrays.values(), numbers)
+    changes = tuple(f"{optimiser.NAMES[i]}[{j}]" for i in changed for j in range(count))
+    arrays["numbers"] = step_numbers(step, lr, betas, eps, decay)
+    made = computed(_step, results, arrays, changes=changes, count=count)
     return tuple(jax.tree.unflatten(shapes[i], made[at * count : (at + 1) * count]) for at, i in enumerate(changed))
 
 
@@ -272,16 +239,7 @@ def step_numbers(step: Any, lr: Any, betas: tuple[float, float], eps: Any, decay
     return jnp.stack([jnp.asarray(x, jnp.float32).reshape(()) for x in found])
 
 
-def _lists(arrays: Sequence[Any], count: int) -> list[list[Any]]:
-    return [list(arrays[i : i + count]) for i in range(0, len(arrays), count)]
-
-
-def _checked_step(count: int, **arrays: Any) -> None:
-    p, g, m, v, *w = _lists(list(arrays.values()), count) if count else [[]] * 4
-    optimiser.adamw(p, g, m, v, 1, masters=w[0] if w else None)
-
-
-def _run_step(inputs: list[Any], outputs: list[Any], count: int) -> None:
-    *arrays, numbers = inputs
-    p, m, v, *w = _lists(outputs, count)
-    optimiser.adamw(p, _lists(arrays, count)[1], m, v, masters=w[0] if w else None, numbers=numbers)
+def _step(count: int, numbers: Any, **arrays: Any) -> None:
+    every = list(arrays.values())
+    p, g, m, v, *w = (every[i : i + count] for i in range(0, len(every), count))
+    optimiser.adamw(p, g, m, v, masters=w[0] if w else None, numbers=numbers)
