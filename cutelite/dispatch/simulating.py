@@ -17,6 +17,8 @@ from cutelite.dispatch.device import host_array
 from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.mirrors import Mirrors
 from cutelite.layout import dims_of
+from cutelite.passes.written import written_parameters
+from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.launcher import asked
 from cutelite_rt.signature.bind import simulable
 
@@ -35,11 +37,16 @@ def mirrored(launch: Launch, bound: Bound) -> Mirrors | None:
 def simulation(
     kernel: Kernel, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
 ) -> tuple[Function, list[Any], dict[str, int]]:
-    """Return the simulator's input: the IR, the arguments as NumPy arrays or mirrors, the extents of the dims."""
+    """Return the simulator's input: the IR, the arguments as NumPy arrays or mirrors, the extents of the dims.
+
+    Errors  `ArgumentError` for a read-only array that the kernel writes, as on a GPU
+    """
     host = host_array if mirrors is None else mirrors.array
     values = [simulable(kernel.__name__, value, host) for value in bound.values]
     count = len(values) - len(bound.dims)
     function = kernel._made.simulation(spec)
+    if any(view.readonly for _, view in bound.arrays):  # the simulator sees memory, of which another may be a view too
+        check_writable(kernel.__name__, bound.arrays, written_parameters(function))
     known = {dim.name: dim for p in function.params for dim in dims_of(getattr(p.type, "layout", ()))}
     dims = zip(bound.dims, values[count:], strict=True)
     return function, values[:count], {name: as_declared(known.get(name), value) for name, value in dims}
