@@ -21,10 +21,8 @@ powers_loss.py     the same, with powers in the place of logits
 operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
 rope_append.py     the same on the way into a cache       rope_tables.py   cosines and sines of positions
 operators_numbers.py      embeddings, top-k, sampling, sums, 8 bits as torch's operators
-on_jax.py          softmax, norms, cross entropy, gates and rope within JAX's transforms
-on_jax_numbers.py         embeddings, top-k, sampling, sums, 8 bits likewise
-on_jax_elements.py        functions of elements, transposes, caches, losses of a linear layer, AdamW
-operators_jax.py   where calls with JAX's arrays go, under the names of torch's operators
+on_jax.py          what calls with JAX's arrays go to, under the names of torch's operators
+on_jax_elements.py        functions of elements, transposes, caches, losses of a linear layer, AdamW likewise
 
 Each function takes arrays of torch, CuPy, JAX or NumPy (in the simulator); the last mode is a row, of 1 to 262,144
 elements of bf16, f16 or f32. Computations are in f32. A row is read once, into registers.

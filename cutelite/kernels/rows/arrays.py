@@ -45,7 +45,7 @@ def countable(name: str, rows: int) -> None:
 def derived(*operands: Any, out: Any = None) -> Any:
     """Return the operators of rows for a call that goes to one: torch's (`wants_operator`), or JAX's; else None.
 
-    Calls with arrays of JAX all go to those of `operators_jax`, which have the names of torch's.
+    Calls with arrays of JAX all go to those of `on_jax`, which have the names of torch's.
 
     out     where the call writes its results: such a call has no derivative, and is checked by `results`
     Errors  `cl.ArgumentError` for `out` within a transform of `torch.func`
@@ -58,9 +58,9 @@ def derived(*operands: Any, out: Any = None) -> Any:
 
         return operators
     if any(map(is_jax, operands)):
-        from cutelite.kernels.rows import operators_jax  # late: it imports JAX
+        from cutelite.kernels.rows import on_jax  # late: it imports JAX
 
-        return operators_jax
+        return on_jax
     return None
 
 

@@ -26,7 +26,6 @@ from cutelite.kernels.rows import rope_tables as angles
 from cutelite.kernels.rows import transpose as transposes
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.on_jax_numbers import quantised
 
 # Functions of elements.
 
@@ -107,6 +106,11 @@ def _differentiate_transposed(to: str, like: Any, dy: Any) -> tuple[Any]:
 
 
 _transposed.derive(_differentiate_transposed)
+
+
+def quantised(x: Any, narrow: Narrow) -> list[Any]:
+    """Describe the codes and scales of quantised rows."""
+    return [shaped(x.shape, narrow.dtype.name), shaped((*x.shape[:-1], narrow.count(x.shape[-1])))]
 
 
 # Rotary embedding.
