@@ -8,6 +8,7 @@ in the least. What cannot meet becomes a `Conflict`, an error only if it is used
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
 
 
 def can_meet(states: list[State], live: frozenset[str]) -> bool:
-    """Tell whether no slot of these states would become a `Conflict` where they meet.
+    """Tell whether no slot of these states would become a `Conflict` where they meet, or lose what it is.
 
     Names that are not bound do not count, nor the iterators of loops, which are dropped on the way out.
     """
@@ -63,7 +64,8 @@ def can_meet(states: list[State], live: frozenset[str]) -> bool:
             return False
         for column in zip(*leaves, strict=True):
             alike = all(tree.same_leaf(column[0], x) for x in column[1:]) or any(isinstance(x, Lazy) for x in column)
-            if not alike and join_types(column, promotes=isinstance(slot.key, int)) is NO_TYPE:
+            named = any(isinstance(x, enum.Enum) for x in column)  # as numbers they would lose their names
+            if not alike and (named or join_types(column, promotes=isinstance(slot.key, int)) is NO_TYPE):
                 return False
     return True
 
@@ -160,6 +162,8 @@ def _in_words(x: Any) -> str:
 def _how_to_meet(found: Sequence[Any]) -> str:
     """Return advice about structures that differ."""
     kind = type(found[0])
+    if isinstance(found[0], enum.Enum) and all(type(x) is kind for x in found):
+        return f"make {kind.__name__} an enum.IntEnum, whose members are numbers"
     library = kind.__module__ == "builtins" or kind.__module__.startswith("cutelite.")
     if not library and tree.take_apart(found[0]) is None and all(type(x) is kind for x in found):
         return f"make {kind.__name__} a frozen dataclass or a named tuple, whose fields meet one by one"

@@ -1,12 +1,14 @@
 """Compile-time structures that hold run-time values: taken apart into leaves, and put together again.
 
-A leaf is a run-time value or a number. Tuples, lists, dicts, slices, named tuples, frozen dataclasses and the
-kernel's own functions are looked into; any other object is part of the structure and must be the same on every path.
+A leaf is a run-time value or a number, members of an `IntEnum` included. Tuples, lists, dicts, slices, named tuples,
+frozen dataclasses and the kernel's own functions are looked into; any other object is part of the structure and must be
+the same on every path.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -38,7 +40,7 @@ class Node(NamedTuple):
 
 LEAF = Leaf()
 _NUMBERS = frozenset({int, float, bool})
-_LEAVES = Runtime, DimExpr
+_LEAVES = Runtime, DimExpr, enum.IntEnum, enum.IntFlag
 
 
 def is_leaf(x: Any) -> bool:

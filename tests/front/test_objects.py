@@ -544,6 +544,10 @@ THING = type("Thing", (), {})()
         ("d = {'x': a}\nout[0] = d['y']", "KeyError: 'y'"),
         ("out[0] = i32(COUNTS[a])", "a NumPy array that is no argument is looked into at compile time"),
         ("m = Mode.FAST if a > 1 else Mode.SLOW\nout[0] = m.value", "it may be Mode.FAST or Mode.SLOW"),
+        (
+            "m = Mode.FAST if a > 1 else Mode.SLOW\nout[0] = m.value",
+            "make Mode an enum.IntEnum, whose members are numbers",
+        ),
         ("xs = [a]\nout[0] = xs[1]", "IndexError: list index out of range"),
     ],
 )
@@ -651,6 +655,38 @@ def test_enums_and_numpy_tables_are_constants():
         return r + (Bits.A | Bits.B) + Mode(2).value + (a & Bits.B), s, int(COUNTS.sum()), mode is Mode.FAST
 
     same(f, *pairs())
+
+
+class Step(enum.IntEnum):
+    IDLE = 0
+    RUN = 1
+    DONE = 5
+
+
+def test_members_of_enums_of_numbers_meet_as_numbers():
+    def f(a, b):
+        step, n, seen = Step.IDLE, 0, Bits(0)
+        while step != Step.DONE and n < 20:
+            match step:
+                case Step.IDLE:
+                    if n >= a:
+                        step = Step.RUN
+                case Step.RUN:
+                    seen |= Bits.B if n > b else Bits.A
+                    if n > 5:
+                        step = Step.DONE
+            n += 1
+        pair = (Step.RUN, a + 1) if a > b else (Step.RUN, b)  # one of them on both paths keeps its name
+        return step, n, seen & Bits.B, [Step.RUN, Step.DONE][a & 1], len(pair[0].name) + pair[1]
+
+    def g(a, b):
+        for step in Step:
+            if a == step:
+                return len(step.name)  # known in each iteration
+        return b
+
+    same(f, *pairs(-3, 0, 1, 7))
+    same(g, *pairs(0, 1, 2, 5))
 
 
 @dataclass(frozen=True, slots=True)
