@@ -116,14 +116,16 @@ def has_redux(x: Any, operation: str) -> bool:
     return x.dtype in (i32, u32) and (target is None or target.has("redux"))
 
 
-def exchange(x: Any, mode: Literal["idx", "up", "down", "xor"], lane: Lane, width: int = 32) -> Any:
+def exchange(
+    x: Any, mode: Literal["idx", "up", "down", "xor"], lane: Lane, width: int = 32, members: Members = ALL
+) -> Any:
     """Return the structure `x` of another lane: numbers and vectors, and tuples and frozen dataclasses of them.
 
     mode, lane   'idx': that lane; 'up', 'down': that much lower or higher; 'xor': this lane's number XOR `lane`
-    Who          the whole warp, cut into segments of `width` lanes
+    Who          the `members` of the warp, cut into segments of `width` lanes
     """
     moved = {"idx": shuffle, "up": shuffle_up, "down": shuffle_down, "xor": shuffle_xor}[mode]
-    return map_values(lambda value: moved(value, lane, width=width), x)
+    return map_values(lambda value: moved(value, lane, width=width, members=members), x)
 
 
 def active_mask() -> Scalar:

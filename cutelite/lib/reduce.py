@@ -32,7 +32,7 @@ from cutelite.lang.promotion import is_number
 from cutelite.lang.sync import barrier_sync, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import RuntimeNumber, maximum, minimum
-from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
+from cutelite.lang.warp import ALL, Members, exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
 from cutelite.records import dataclass
 from cutelite.target.targets import WARP as WARP
@@ -77,7 +77,9 @@ def check_width(width: Any) -> None:
         raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
 
 
-def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered: bool = False) -> Any:
+def warp_reduce(
+    x: Any, combine: Combine = "add", *, width: int = WARP, ordered: bool = False, members: Members = ALL
+) -> Any:
     """Combine the `x` of all lanes of the warp, or of each segment of `width` lanes; every lane gets the result.
 
     x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
@@ -88,19 +90,19 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     ordered  combine values in the order of lanes: for functions that are not commutative
     Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`
     Result   sums of floats too have the same bits in all lanes
-    Who      the whole warp
+    Who      the whole warp, or `members`: the lanes of one or several segments, as a u32 with a bit for each
     Errors   `combine` for an unknown operation, `warp-reduce` for a width
     """
     check_combine(combine)
     check_width(width)
     combine = NAMES.get(combine, combine) if isinstance(combine, str) else combine
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
-        return redux(x, combine)  # type: ignore[arg-type]
+        return redux(x, combine, members=members)  # type: ignore[arg-type]
     if hasattr(combine, "together") and not ordered:
-        return combine.together(x, lambda part, how: warp_reduce(part, how, width=width))
+        return combine.together(x, lambda part, how: warp_reduce(part, how, width=width, members=members))
     step = 1 if ordered else width // 2
     while 0 < step < width:
-        other = exchange(x, "xor", step)
+        other = exchange(x, "xor", step, members=members)
         if ordered and (linear_thread_idx() & step) != 0:
             x = combined(other, x, combine)
         else:
@@ -109,18 +111,18 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     return x
 
 
-def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
+def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP, members: Members = ALL) -> Any:
     """Combine the `x` of this lane and all lower ones of the warp, or of its segment of `width` lanes.
 
     Arguments as for `warp_reduce`; `combine` need not be commutative.
 
-    Who   the whole warp
+    Who   the whole warp, or `members`
     """
     check_combine(combine)
     check_width(width)
     step, lane = 1, linear_thread_idx() % width
     while step < width:
-        other = exchange(x, "up", step, width)
+        other = exchange(x, "up", step, width, members)
         if lane >= step:
             x = combined(other, x, combine)
         step *= 2
@@ -258,6 +260,13 @@ class Team:
         """The number of warps of a block that are in the team."""
         return max(1, self.threads // WARP)
 
+    @property
+    def members(self) -> Any:
+        """The lanes of this thread's warp that are in the team, as a u32 with a bit for each."""
+        if self.threads >= WARP:
+            return ALL
+        return u32((1 << self.threads) - 1) << (linear_thread_idx() % WARP // self.threads * self.threads).to(u32)
+
     def number(self) -> Any:
         """Return the number of this team among those of the grid, which is one-dimensional."""
         return block_idx.x // self.cluster * self.teams + self.index
@@ -279,7 +288,7 @@ class Team:
     def sync(self) -> None:
         """Wait for the team's threads in this block; what they wrote to memory before is then visible to all."""
         if self.threads <= WARP:
-            syncwarp()
+            syncwarp(self.members)
         elif self.teams == 1:
             syncthreads()
         else:
@@ -291,7 +300,7 @@ class Team:
         Arguments as for `warp_reduce`. With `ordered`, the order is by block, and within a block by thread.
 
         meanwhile  a function without arguments, which is called while the other blocks' results are under way
-        Who      all threads of the team, each as often as the others; with teams of less than a warp, all of the warp
+        Who      all threads of the team, each as often as the others
         Cost     one barrier among the warps of a block; one message from each block of a cluster to each
         """
         places = self.places(x)
@@ -317,7 +326,7 @@ class Team:
 
         Gives   the argument of `finish`, which must be called before the next reduction is started
         """
-        x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
+        x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered, members=self.members)
         if self.warps == 1 and self.cluster == 1:
             return Pending(x, i32(0))
         turn = self.turn[0]
@@ -359,13 +368,13 @@ class Team:
             raise mistake("team", "a scan is over the threads of one block")
         if callable(zero) or isinstance(zero, str):
             raise mistake("team", "the neutral value comes before the operation: `scan(x, zero, combine)`")
-        width, lane = min(self.threads, WARP), linear_thread_idx() % WARP
-        upto = warp_scan(x, combine, width=width)
-        shifted, before = exchange(upto, "up", 1, width), zero
+        width, lane, own = min(self.threads, WARP), linear_thread_idx() % WARP, self.members
+        upto = warp_scan(x, combine, width=width, members=own)
+        shifted, before = exchange(upto, "up", 1, width, own), zero
         if lane % width > 0:
             before = shifted
         if self.warps == 1:
-            return before, exchange(upto, "idx", width - 1, width)
+            return before, exchange(upto, "idx", width - 1, width, own)
         turn, words = self.turn[0], padded_words(x)
         self.turn[0] = (turn + 1) % (2 * self.slots)
         parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)

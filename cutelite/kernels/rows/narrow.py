@@ -57,7 +57,7 @@ class Narrow:
             return (v * (self.factor(top) if by is None else self.factor(top * by) * by)).to(self.dtype)
         size, part = abs(v), some.part
         lanes = max(1, self.block // part.vector)
-        tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes)
+        tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes, members=part.team.members)
         if part.team.lane % lanes == 0:
             for i in cl.static_range(some.pieces):
                 first = part.first(some.start + i)

@@ -155,6 +155,7 @@ def apply(
     ends = None if narrow is not None or rows.dtype.bytes != 2 else partial(plan_between, norm, rows, *given)
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given), ends=ends)
     if narrow is not None:
+        p = p if how else p.widened(narrow.block // p.vector)
         if narrow.block > min(p.threads, WARP) * p.vector:
             raise cl.ArgumentError(
                 f"how.threads is {p.threads}, with accesses of {p.vector} elements: "
@@ -232,7 +233,7 @@ def plan_between(norm: Norm, rows: Rows, residual: bool, weight: bool, bias: boo
     residual, weight, bias  whether there are such
     """
     inner = n // (SECTOR * vector) * SECTOR * vector
-    p = plan_for(norm, rows, inner, vector, True, residual, weight, bias, ends=True)
+    p = plan_for(norm, rows, inner, vector, True, residual, weight, bias, ends=True).widened(2 * SECTOR * vector)
     return None if p.persistent or p.loops else replace(p, held=p.held and not p.aside, aside=False, ends=SECTOR)
 
 

@@ -158,6 +158,10 @@ class Plan:
                 )
         return self
 
+    def widened(self, least: int) -> Plan:
+        """Return the plan with teams of `least` threads or more, in as large a block."""
+        return self if self.threads >= least else replace(self, threads=least, teams=self.block // least)
+
     def narrowed(self, aligned: int, bulk: bool) -> Plan:
         """Return the plan for results of 8 bits, of rows that begin at multiples of `aligned` elements.
 

@@ -55,7 +55,7 @@ def plan(
 ) -> Plan:
     """Return the plan for rows of `n` elements.
 
-    each       elements that a thread should have
+    each       elements that a thread should have; of rows that share warps two vectors at most
     registers  that a thread needs
     alone      threads that a block may have without a cluster; above, blocks of about 256 or more in a cluster.
                Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
@@ -82,7 +82,16 @@ def plan(
         chosen = tightest(more + found, chosen, n, vector)
     (_, threads, held, _), cluster = chosen
     teams = max(1, 128 // threads) if cluster == 1 else 1
-    return Plan(threads, teams, cluster, vector, max(1, held // teams))
+    return sharing_warps(Plan(threads, teams, cluster, vector, max(1, held // teams)), n, each)
+
+
+def sharing_warps(p: Plan, n: int, each: int = 32) -> Plan:
+    """Return the plan with several teams a warp, for rows of so few vectors: each thread has two at most.
+
+    each  elements that a thread should have
+    """
+    threads = power_of_two(n / min(each, 2 * p.vector))
+    return replace(p, threads=threads, teams=p.block // threads) if threads < WARP else p
 
 
 def fillings(
@@ -377,7 +386,8 @@ def plan_fold(n: int, vector: int) -> Plan:
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
     registers = 40 if 2048 < n <= 4096 else 48 if 4096 < n <= 5120 else 64  # up to five vectors, held as words
     registers = registers if vector == 8 else 64
-    return Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
+    p = Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
+    return sharing_warps(p, n)
 
 
 def plan_fold_ends(n: int, vector: int) -> Plan | None:

@@ -1,6 +1,5 @@
 """The greatest elements of rows: argmax and top-k. Rows may have any length (`ranked.py`)."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,11 +10,10 @@ from cutelite.kernels.arrays import empty, flags
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Access, Rows, derived, flat
 from cutelite.kernels.rows.keys import ALL, ordered
-from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, sharing
+from cutelite.kernels.rows.plan import ACCESS, Plan, pitches
 from cutelite.kernels.rows.plans import plan_fold
 from cutelite.kernels.rows.ranked import CANDIDATES, Row, alone, at_least, bounded, rank
 from cutelite.kernels.rows.reduce import ACCESSES, BLOCKS, THREADS, last
-from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 
 M, N, S, G = cl.dims("M N S G")  # rows, columns, parts of a row, rows or more
@@ -104,12 +102,6 @@ def greatest_of_parts(dtype: Any, aligned: int) -> Any:
     return argmax
 
 
-def plan_short(n: int, vector: int) -> Plan:
-    """Return `plan_fold`, where rows that are no longer than a warp's vectors share warps: each thread has two."""
-    p, threads = plan_fold(n, vector), sharing(n, 2 * vector, WARP)
-    return replace(p, threads=threads, teams=p.block // threads) if n <= WARP * vector else p
-
-
 class Found(NamedTuple):
     """Elements of each row, of its dtype, and their columns, int64."""
 
@@ -140,7 +132,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
             rows.matrix, *made, empty(x, (rows.m, parts), "u64"), flags(x, rows.m)
         )
         return Found(values, columns)
-    p = Access.of([rows]).plan(how, plan_short).only()
+    p = Access.of([rows]).plan(how, plan_fold).only()
     greatest(rows.dtype, rows.n, p)[p.launch(rows)](rows.matrix, *made)
     return Found(values, columns)
 
