@@ -93,8 +93,6 @@ def rows_by_team(threads: int, teams: int, cluster: int, reductions: int | None)
 @pytest.mark.parametrize(("threads", "teams", "cluster"), TEAMS)
 def test_teams_reduce_rows_one_after_the_other(place: Place, threads: int, teams: int, cluster: int) -> None:
     m, n = 2 * teams * 3 + 1, threads * cluster * 2 + (5 if threads > 1 else 3)
-    if teams * threads == 32 and threads < 32:
-        m -= m % teams  # teams of less than a warp: all of the warp reduces together
     x = np.random.default_rng(1).integers(-8, 8, (m, n)).astype(np.float32)
     sums, at, variances = np.full((m, 2), np.nan, np.float32), np.full(m, -9, np.int32), np.full(m, np.nan, np.float32)
     place(rows_by_team(threads, teams, cluster, None)[2 * cluster, threads * teams], x, sums, at, variances)
@@ -103,7 +101,7 @@ def test_teams_reduce_rows_one_after_the_other(place: Place, threads: int, teams
     np.testing.assert_allclose(variances, x.astype(float).var(1), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("threads", "teams", "cluster"), [(64, 2, 1), (64, 1, 2), (32, 1, 4), (64, 2, 2)])
+@pytest.mark.parametrize(("threads", "teams", "cluster"), [(64, 2, 1), (64, 1, 2), (32, 1, 4), (64, 2, 2), (8, 4, 1)])
 def test_teams_have_no_race(threads: int, teams: int, cluster: int) -> None:
     m, n = 7, threads * cluster
     x = np.zeros((m, n), np.float32)
@@ -172,6 +170,24 @@ def test_a_block_reduces_in_a_loop(place: Place) -> None:
     assert kernel.check(1, 128, x, out, seeds=3, notes=False)
 
 
+@pytest.mark.parametrize("threads", [2, 8, 16])
+def test_teams_of_a_warp_reduce_and_scan_alone(place: Place, threads: int) -> None:
+    @cl.kernel(block=64)
+    def kernel(out: Tensor[i32, (64,)]) -> None:
+        team = cl.Team.create(threads)
+        total = left = team.index % 3
+        while left > 0:  # some teams go on longer than others
+            total = team.reduce(total)
+            _, total = team.scan(total, 0)
+            left -= 1
+        out[cl.thread_idx.x] = team.reduce(total, "max")
+
+    out, rounds = np.zeros(64, np.int32), np.arange(64) // threads % 3
+    place(kernel[1, 64], out)
+    np.testing.assert_array_equal(out, rounds * threads ** (2 * rounds))
+    assert kernel.check(1, 64, out, seeds=3, notes=False)
+
+
 @pytest.mark.parametrize(("threads", "teams"), [(8, 4), (32, 2), (64, 2), (96, 1), (1, 32)])
 def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
     @cl.kernel(block=threads * teams)
@@ -185,7 +201,7 @@ def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
             if at == 0:
                 all[0, row], all[1, row] = total
 
-    m = 3 * teams
+    m = 3 * teams + teams // 2  # of a warp some teams have a row less
     x = np.random.default_rng(4).integers(0, 1 << 32, (2, m, threads)).astype(np.uint32)
     before, all = np.zeros_like(x), np.zeros((2, m), np.uint32)
     place(kernel[1, threads * teams], x, before, all)
