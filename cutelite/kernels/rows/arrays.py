@@ -240,7 +240,8 @@ class Access(NamedTuple):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
         if not self.shifted:
-            return choose(self.n, self.vector)
+            p = choose(self.n, self.vector)
+            return replace(p, around=self.around and self.alike) if p.shifted else p
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = replace(choose(covered + more, self.vector), shifted=True)

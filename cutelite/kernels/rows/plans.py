@@ -55,7 +55,7 @@ def plan(
 ) -> Plan:
     """Return the plan for rows of `n` elements.
 
-    each       elements that a thread should have; of rows that share warps two vectors at most
+    each       elements that a thread should have; of rows that share warps 16 at most
     registers  that a thread needs
     alone      threads that a block may have without a cluster; above, blocks of about 256 or more in a cluster.
                Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
@@ -82,15 +82,12 @@ def plan(
         chosen = tightest(more + found, chosen, n, vector)
     (_, threads, held, _), cluster = chosen
     teams = max(1, 128 // threads) if cluster == 1 else 1
-    return sharing_warps(Plan(threads, teams, cluster, vector, max(1, held // teams)), n, each)
+    return sharing_warps(Plan(threads, teams, cluster, vector, max(1, held // teams)), n, min(each, 16))
 
 
 def sharing_warps(p: Plan, n: int, each: int = 32) -> Plan:
-    """Return the plan with several teams a warp, for rows of so few vectors: each thread has two at most.
-
-    each  elements that a thread should have
-    """
-    threads = power_of_two(n / min(each, 2 * p.vector))
+    """Return the plan with several teams a warp, for rows that have fewer elements than a warp, of `each` a thread."""
+    threads = power_of_two(n / each)
     return replace(p, threads=threads, teams=p.block // threads) if threads < WARP else p
 
 
@@ -181,8 +178,13 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int 
     return asking(halved(p, n), n)
 
 
-def halved(p: Plan, n: int) -> Plan:
-    """Return the plan with blocks of half as many rows, and twice as many blocks, for rows of 513 to 2048 elements."""
+def halved(p: Plan, n: int, light: bool = True) -> Plan:
+    """Return the plan with blocks of half as many rows, and twice as many blocks, for rows of 513 to 2048 elements.
+
+    light  what a row costs its threads beside its elements is little; else 65 to 256 go to fewer threads
+    """
+    if not light and n > 64:
+        p = sharing_warps(p, n)
     return replace(p, teams=p.teams // 2, blocks=2 * p.blocks) if 512 < n <= 2048 else p
 
 
@@ -228,7 +230,7 @@ def plan_norm(
     if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
-        return replace(halved(p, n), taken=narrow and n > 131_072)
+        return replace(halved(p, n, light=False), taken=narrow and n > 131_072)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40 if n == 4096 else 48)  # three vectors of a thread would spill
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
@@ -241,7 +243,7 @@ def plan_norm(
     if n <= (32_768 if light else 16_384):
         if light or n > 1024:
             return replace(plan(n, vector), held=light)
-        return replace(halved(plan(n, vector, registers=80), n), held=False)
+        return replace(halved(plan(n, vector, registers=80), n, light=False), held=False)
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
@@ -449,7 +451,10 @@ def plan_apart(n: int, vector: int, bytes: int) -> Plan:
 
 
 def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
-    """Return the plan for two inputs: threads copy long rows ahead; with `bulk` bulk copies do, two blocks together."""
+    """Return the plan for two inputs: threads copy long rows ahead; with `bulk` bulk copies do, two blocks together.
+
+    With `bulk` rows begin anywhere: which takes registers that two larger blocks do not have.
+    """
     if bulk:
         rows = 2 * 4  # of two blocks, two rows of both inputs
         p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n * rows * bytes / SHARED)), vector, 2)
@@ -457,7 +462,9 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
         return p if n > 8192 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
     part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
     p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, bytes, 2)
-    if 40_960 < n <= MOST and p.ahead:
+    if n > MOST:
+        return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
+    if n > 40_960 and p.ahead:
         return p
     return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
 
@@ -536,11 +543,14 @@ def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
         return None
     if sums == 2:
         return Plan(7 * WARP, 1, 1, vector, 2, stages=2) if 18 * each < n <= 21 * each else None
+    if 8448 < n < 9216 and (p := plan_columns(n + 2 * SECTOR * vector, vector)):
+        return replace(p, shifted=True)  # though rows begin with sectors
     if not 9216 < n < 16_384:
         return None
     pieces = -(-n // (14 * each))
     warps = -(-n // (pieces * each))
-    stages = min(3, (SHARED - own * warps * WARP * pieces) // (4 * n))
+    # with more on their way multiprocessors' shares of the bandwidth, and so their times, differ more
+    stages = 2 if n >= 10_000 else min(3, (SHARED - own * warps * WARP * pieces) // (4 * n))
     return Plan(warps * WARP, 1, 1, vector, 1, stages=stages, shared_sums=1)
 
 
