@@ -100,7 +100,8 @@ class _Meeting:
         structure, leaves = _taken_apart(found)
         if structure is None:
             title = "`{name}` depends on the path in a way that no run-time value can"
-            return self._conflict(slot, found, "type-changes", title, _how_to_meet(found))
+            otherwise = "give it values of one kind, or use it on each path, before they meet"
+            return self._conflict(slot, found, "type-changes", title, how_to_meet(found, otherwise))
         made = []
         for number, column in enumerate(map(self._settled, zip(*leaves, strict=True))):
             same = all(tree.same_leaf(column[0], x) for x in column[1:])
@@ -159,15 +160,15 @@ def _in_words(x: Any) -> str:
     return f"{describe(x)} ({why})" if why else describe(x)
 
 
-def _how_to_meet(found: Sequence[Any]) -> str:
-    """Return advice about structures that differ."""
+def how_to_meet(found: Sequence[Any], otherwise: str) -> str:
+    """Return advice about structures that differ; `otherwise` where nothing particular is known of them."""
     kind = type(found[0])
-    if isinstance(found[0], enum.Enum) and all(type(x) is kind for x in found):
-        return f"make {kind.__name__} an enum.IntEnum, whose members are numbers"
     library = kind.__module__ == "builtins" or kind.__module__.startswith("cutelite.")
-    if not library and tree.take_apart(found[0]) is None and all(type(x) is kind for x in found):
-        return f"make {kind.__name__} a frozen dataclass or a named tuple, whose fields meet one by one"
-    return "give it values of one kind, or use two names"
+    if library or tree.take_apart(found[0]) is not None or any(type(x) is not kind for x in found):
+        return otherwise
+    if issubclass(kind, enum.Enum):
+        return f"make {kind.__name__} an enum.IntEnum, whose members are numbers"
+    return f"make {kind.__name__} a frozen dataclass or a named tuple, whose fields meet one by one"
 
 
 class _NoType:

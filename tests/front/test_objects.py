@@ -548,6 +548,10 @@ THING = type("Thing", (), {})()
             "m = Mode.FAST if a > 1 else Mode.SLOW\nout[0] = m.value",
             "make Mode an enum.IntEnum, whose members are numbers",
         ),
+        (
+            "p = Odd(1)\nfor i in range(a):\n    out[0] = p.x\n    p = Odd(a)",
+            "make Odd a frozen dataclass or a named tuple",
+        ),
         ("xs = [a]\nout[0] = xs[1]", "IndexError: list index out of range"),
     ],
 )

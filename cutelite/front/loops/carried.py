@@ -11,7 +11,7 @@ from typing import Any
 
 from cutelite.front import tree
 from cutelite.front.cfg import Cfg, Loop
-from cutelite.front.merge import NO_TYPE, fits, join_types, tell
+from cutelite.front.merge import NO_TYPE, fits, how_to_meet, join_types, tell
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of
 from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Type, Vec, boolean, i32
@@ -288,11 +288,13 @@ def bound_inside(name: str, loop: Loop, cfg: Cfg) -> Conflict:
 
 
 def _changed_kind(slot: Slot, entry: State, latch: State) -> Conflict:
+    found = [slot.read(entry), slot.read(latch)]
+    otherwise = "a loop on the GPU can only change numbers; unroll with `cl.static_range`, or use another name"
     return Conflict(
         "type-changes",
         "`{name}` is something else after an iteration of the loop",
-        tell([slot.read(entry), slot.read(latch)], [slot.place(entry), slot.place(latch)]),
-        "a loop on the GPU can only change numbers; unroll with `cl.static_range`, or use another name",
+        tell(found, [slot.place(entry), slot.place(latch)]),
+        how_to_meet(found, otherwise),
     )
 
 
