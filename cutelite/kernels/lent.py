@@ -38,16 +38,20 @@ def takes_jax(*wide: str, traced: str = "") -> Callable[[F], F]:
             torch = sys.modules.get("torch")
             if "jax" not in sys.modules or (torch is not None and torch.compiler.is_dynamo_compiling()):
                 return function(*args, **kwargs)
-            given = [x for x in (*args, *kwargs.values()) if is_jax(x)]
-            if not given:
+            if not any(map(is_jax, (*args, *kwargs.values()))):
                 return function(*args, **kwargs)
-            if traced and any(isinstance(x, sys.modules["jax"].core.Tracer) for x in given):
-                return of_traced(function, traced, *args, **kwargs)
-            return on_jax(function, *args, wide=wide, **kwargs)
+            return of_jax(function, traced, *args, wide=wide, **kwargs)
 
         return call  # type: ignore[return-value]
 
     return decorated
+
+
+def of_jax(function: Callable[..., Any], traced: str, *args: Any, wide: tuple[str, ...] = (), **kwargs: Any) -> Any:
+    """The result of a function of arrays of JAX; `wide`, `traced`: as for `takes_jax`."""
+    if traced and any(is_jax(x) and isinstance(x, sys.modules["jax"].core.Tracer) for x in (*args, *kwargs.values())):
+        return of_traced(function, traced, *args, **kwargs)
+    return on_jax(function, *args, wide=wide, **kwargs)
 
 
 def of_traced(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:

@@ -30,7 +30,7 @@ from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
 from cutelite.kernels.gemm.prepare import made_ahead
-from cutelite.kernels.lent import is_jax, on_jax
+from cutelite.kernels.lent import is_jax, of_jax
 from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows import gates
 
@@ -98,25 +98,12 @@ def gemm(
     elif is_jax(a):
         if finish is not None or prepare is not None:
             raise Misfit("for arrays of JAX there is no finish= and no prepare=")
-        how_much = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision}
-        return of_jax((a, b, c, bias), out, (scale_a, scale_b), how_much, gate, config)
+        return of_jax(
+            gemm, "gemm.on_jax.gemm", a, b, out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, alpha=alpha,
+            beta=beta, activation=activation, precision=precision, gate=gate, config=config,
+        )  # fmt: skip
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
     return multiply(a, b, out, replace(fused, finish=finish), precision, config, gate, prepare)
-
-
-def of_jax(
-    given: tuple[Any, ...], out: Any, scales: tuple[Any, Any], how: dict[str, Any], gate: Any, config: Any
-) -> Any:  # fmt: skip
-    """`gemm` of a, b, c and bias of JAX, traced or not. Errors: ValueError for what its transforms do not take."""
-    from cutelite.kernels.gemm import on_jax as jaxs
-
-    a, b, c, bias = given
-    if jaxs.traced(*given):
-        if any(x is not None for x in (out, *scales, gate)) or isinstance(config, Config):
-            raise Misfit("within JAX's transforms a GEMM has no out, scales, gate, or configuration")
-        return jaxs.gemm(a, b, c, bias, jaxs.How(**how))
-    more = {"c": c, "bias": bias, "scale_a": scales[0], "scale_b": scales[1], "gate": gate, "config": config}
-    return on_jax(gemm, a, b, out=out, **more, **how)
 
 
 def relu(x: Any) -> Any:

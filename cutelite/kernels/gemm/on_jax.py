@@ -10,15 +10,14 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
+from cutelite.kernels.gemm.configs import Config
 from cutelite.kernels.jax_calls import BROADCAST, IN_ORDER, computed, shaped
-from cutelite.kernels.lent import is_jax
 from cutelite.tuples import NamedTuple
 
 
@@ -32,17 +31,18 @@ class How(NamedTuple):
     turned: tuple[bool, bool] = (False, False)
 
 
-def traced(*arrays: Any) -> bool:
-    """Tell whether JAX traces any of these."""
-    return any(is_jax(x) and isinstance(x, jax.core.Tracer) for x in arrays)
-
-
-def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
+def gemm(
+    a: Any, b: Any, c: Any = None, bias: Any = None, alpha: float = 1.0, beta: float = 0.0, activation: Any = None,
+    precision: str | None = None, config: Any = None,
+) -> Any:  # fmt: skip
     """``activation(alpha * (a @ b) + beta * c + bias)``, as `cutelite.kernels.gemm.gemm` has it.
 
-    Errors  ValueError for shapes that do not fit, and for a gradient through an activation other than 'relu'
+    Errors  ValueError for shapes that do not fit, a configuration, and for a gradient through an activation other than
+            'relu'
     """
-    return _multiply(a, b, c, bias, how._replace(activation=call.function_of("activation", how.activation)))
+    if isinstance(config, Config):
+        raise Misfit("within JAX's transforms a GEMM has no configuration")
+    return _multiply(a, b, c, bias, How(alpha, beta, call.function_of("activation", activation), precision))
 
 
 def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
