@@ -9,5 +9,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "did you mean `x`?" for the known name most similar to `name`; "" if none is similar."""
     import difflib  # imported here: it takes 2 ms, and only a misspelling needs it
 
-    near = difflib.get_close_matches(name, list(known), 1)
+    near = difflib.get_close_matches(name, list(known), 1, 0.7)
     return f"did you mean `{near[0]}`?" if near else ""

@@ -438,13 +438,12 @@ def _arguments(count: int) -> str:
 def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if isinstance(function, DType):
         return frame.native(_convert, function, args, kwargs)
-    if isinstance(function, Runtime):
-        raise mistake("call", f"{describe(function)} cannot be called", help="it is a value: leave out the parentheses")
-    if not callable(function):
+    if isinstance(function, Runtime) or not callable(function):
         if hasattr(function, "per_word"):
             raise no_dtype(function)
-        held = describe(function)
-        help = f"write `{held}.x`, or `x, y, z = {held}`" if isinstance(function, Axes) else ""
+        held, help = describe(function), "it is a value: leave out the parentheses"
+        if isinstance(function, Axes):
+            help = f"write `{held}.x`, or `x, y, z = {held}`"
         raise mistake("call", f"{held} cannot be called", help=help)
     if isinstance(function, type) and issubclass(function, (Runtime, Tensor, TmaTensor)):
         raise mistake(

@@ -28,7 +28,14 @@ ANSWERS = {
     "cl.load(o)": "`t[i]`",
     "cl.jit(n)": "`@cl.kernel`",
     "x.astype(cl.i32)": "`x.to(cl.i32)`",
-    "cl.Vec(n)": "did you mean `vec",
+    "cl.Vec(n)": "`cl.vector(a, b)`",
+    "cl.sigmoid(x)": "`1 / (1 + cl.math.exp(-x))`",
+    "cl.static_assert(n > 1)": "write `assert`",
+    "__float_as_int(x)": "`cl.bitcast(x, dtype)`",
+    "cl.shared.array(4, cl.f32)": "`cl.shared(dtype, shape)`",
+    "cl.atomic.add(o, 0, x)": "`cl.atomic_add(t, i, x)`",
+    "a.numel()": "`t.size`",
+    "a.size(0)": "leave out the parentheses",
     "a.iterator": "`t.ptr`",
     "cl.utils.SmemAllocator()": "`cl.StaticPersistentTileScheduler`",
     "a.T[0]": "cl.select(t, mode=[1, 0])",
@@ -49,6 +56,11 @@ ANSWERS = {
 @pytest.mark.parametrize("line", ANSWERS)
 def test_the_name_here_is_told(line: str) -> None:
     assert ANSWERS[line] in str(refusal(line))
+
+
+def test_a_name_like_no_other_gets_no_guess() -> None:
+    for line in ("cl.lerp(x, x)", "cl.xor_sum(o)", "x.foo"):
+        assert "help" not in str(refusal(line))
 
 
 def test_the_name_here_is_told_outside_of_kernels() -> None:
