@@ -205,6 +205,31 @@ def library_op(
     return decorate
 
 
+def derive(operator: Any, keep: Function, gradients: Function, only: int | None = None) -> None:
+    """Give an operator its derivative.
+
+    keep       of its result and its arguments: the tensors that the derivative needs, some of which may be None, and
+               last a tuple of constants
+    gradients  of the gradients of its results, these tensors and these constants: what the first arguments get; the
+               others get none
+    only       how many of its results have gradients, each of which may be None then; others have none. Default: all
+    """
+
+    def remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        *tensors, ctx.constants = keep(output, *inputs)
+        ctx.save_for_backward(*tensors)
+        if only is not None:
+            ctx.mark_non_differentiable(*output[only:])
+            ctx.set_materialize_grads(False)  # else torch fills zeros for each unused gradient, by a launch each
+
+    def differentiate(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        made = gradients(*grads[:only], *ctx.saved_tensors, *ctx.constants)
+        found = made if isinstance(made, tuple) else (made,)
+        return *found, *(None,) * (len(ctx.needs_input_grad) - len(found))
+
+    operator.register_autograd(differentiate, setup_context=remember)
+
+
 def called(operator: Any, out: Any, given: Iterable[Any], more: Iterable[Any] = ()) -> Any:
     """Return what an operator of `library_op` computes; where `out` is given, by its form with that.
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op
+from cutelite.interop.torch import derive, library_op
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
 from cutelite.kernels.arrays import code_of
@@ -28,7 +28,7 @@ from cutelite.kernels.gemm.operators import as_rows
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_elements import whole
-from cutelite.kernels.rows.operators_numbers import embedding_backward
+from cutelite.kernels.rows.operators_numbers import embedding_backward, of_places
 from cutelite.kernels.rows.rope import rope
 
 FEW = 256
@@ -383,15 +383,7 @@ def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:
     return torch.nn.functional.embedding(places, table)
 
 
-def _keep_places(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.words, ctx.padding = len(inputs[0]), inputs[2]
-    ctx.save_for_backward(inputs[1])
-
-
-lookup.register_autograd(
-    lambda ctx, grad: (embedding_backward(grad, *ctx.saved_tensors, ctx.words, ctx.padding), None, None),
-    setup_context=_keep_places,
-)
+derive(lookup, of_places, embedding_backward)
 autocast(dense, "x", "weights", "bias", "add")
 batched(dense, "x", "add")
 autocast(gated_linear, "x", "weights")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op, to_be_cast
+from cutelite.interop.torch import derive, library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.kernels.arguments import needs_gradient, wants_operator
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
@@ -134,23 +134,16 @@ def route(logits: Tensor, k: int, normalise: bool, out: Any = None) -> tuple[Ten
     return tuple(routing.choose(logits, k, normalise=normalise, index_dtype="i64", out=out))
 
 
-def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    logits, _, ctx.normalise = inputs
-    ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(logits, *output)
-
-
 @library_op("cutelite::route_backward", results="logits")
 def route_backward(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
     """`cutelite.kernels.moe.route_backward`."""
     return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
 
 
-def _differentiate_route(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
-    return route_backward(gradient.contiguous(), *ctx.saved_tensors, ctx.normalise), None, None
-
-
-route.register_autograd(_differentiate_route, setup_context=_keep_route)
+derive(
+    route, lambda made, logits, k, normalise: (logits, *made, (normalise,)),
+    lambda gradient, *kept: route_backward(gradient.contiguous(), *kept), only=1,
+)  # fmt: skip
 
 for each in experts_alone, narrow_experts, scaled_experts:
     folded(each, "x", "index", "weights")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op
+from cutelite.interop.torch import derive, library_op
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
@@ -71,17 +71,7 @@ def softmax_backward(dy: Tensor, y: Tensor, log: bool) -> Tensor:
     return soft.softmax_backward(dy, y, log=log)
 
 
-def _keep_softmax(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.log = inputs[1]
-    ctx.save_for_backward(output)
-
-
-def _differentiate_softmax(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-    (y,) = ctx.saved_tensors
-    return softmax_backward(dy, y, ctx.log), None
-
-
-softmax.register_autograd(_differentiate_softmax, setup_context=_keep_softmax)
+derive(softmax, lambda y, x, log: (y, (log,)), softmax_backward)
 
 
 def _norm_results(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
@@ -121,25 +111,23 @@ def norm_backward(
     return made.x, dw, db
 
 
-def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, weight, bias, residual, _, ctx.offset, ctx.center = inputs
-    _, total, mean, rstd = output
-    ctx.bias, ctx.residual = bias is not None, residual is not None
-    ctx.save_for_backward(total if ctx.residual else x, weight, mean if ctx.center else None, rstd)
-    ctx.mark_non_differentiable(mean, rstd)
-    ctx.set_materialize_grads(False)  # without this, torch fills zeros for each unused gradient, by a launch each
+def _of_norm(
+    made: Any, x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool
+) -> tuple[Any, ...]:
+    _, total, mean, rstd = made
+    s = x if residual is None else total
+    return s, weight, mean if center else None, rstd, (bias is not None, residual is not None, offset)
 
 
-def _differentiate_norm(ctx: Any, dy: Tensor | None, dtotal: Tensor | None, *_: Any) -> tuple[Any, ...]:
-    s, weight, mean, rstd = ctx.saved_tensors
+def _differentiate_norm(
+    dy: Any, dtotal: Any, s: Any, weight: Any, mean: Any, rstd: Any, bias: bool, residual: bool, offset: float
+) -> tuple[Any, ...]:
     dy = torch.zeros_like(s) if dy is None else dy
-    add = dtotal if ctx.residual else None
-    dx, dw, db = norm_backward(dy, s, weight, mean, rstd, add, ctx.bias, ctx.offset)
-    more = dx if ctx.residual else None
-    return dx, dw if weight is not None else None, db if ctx.bias else None, more, None, None, None
+    dx, dw, db = norm_backward(dy, s, weight, mean, rstd, dtotal if residual else None, bias, offset)
+    return dx, None if weight is None else dw, db if bias else None, dx if residual else None
 
 
-norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
+derive(norm_forward, _of_norm, _differentiate_norm, only=2)
 
 
 @library_op(
@@ -165,17 +153,9 @@ def cross_entropy_backward(
     )
 
 
-def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    x, target, *ctx.how = inputs
-    ctx.save_for_backward(x, target, output[1])
-    ctx.mark_non_differentiable(output[1])
-
-
-def _differentiate_entropy(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
-    return cross_entropy_backward(gradient, *ctx.saved_tensors, *ctx.how), None, None, None, None
-
-
-cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)
+derive(
+    cross_entropy, lambda made, x, target, *how: (x, target, made[1], how), cross_entropy_backward, only=1
+)  # fmt: skip
 
 for operator, names in (
     (softmax, ("x",)), (softmax_backward, ("dy", "y")), (norm_forward, ("x", "residual")),

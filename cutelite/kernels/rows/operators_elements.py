@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 import cutelite as cl
-from cutelite.interop.torch import library_op
+from cutelite.interop.torch import derive, library_op
 from cutelite.interop.torch_functions import restored, takes
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.arguments import ArrayError, one_of
@@ -45,14 +45,12 @@ def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     return gates.activated_backward(dy, x, activation)
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    *tensors, ctx.activation = inputs
-    ctx.save_for_backward(*tensors)
+def _given(made: Any, *given: Any) -> tuple[Any, ...]:
+    """Return the arguments, of which the last is a constant."""
+    return *given[:-1], given[-1:]
 
 
-activated.register_autograd(
-    lambda ctx, dy: (activated_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
-)
+derive(activated, _given, activated_backward)
 
 
 @library_op("cutelite::gated", results="gate", out=("out",))
@@ -67,9 +65,7 @@ def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tup
     return gates.gated_backward(dy, gate, up, activation)
 
 
-gated.register_autograd(
-    lambda ctx, dy: (*gated_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
-)
+derive(gated, _given, gated_backward)
 
 
 def halves(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,9 +90,7 @@ def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
     return dx
 
 
-gated_halves.register_autograd(
-    lambda ctx, dy: (gated_halves_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
-)
+derive(gated_halves, _given, gated_halves_backward)
 
 
 @library_op("cutelite::rope", results=("q", "k"), out=("turned_q", "turned_k"))
@@ -109,16 +103,9 @@ def rope(
     return rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=out)
 
 
-def _keep_rope(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    _, _, cosines, sines, positions, ctx.interleaved, ctx.inverse = inputs
-    ctx.save_for_backward(cosines, sines, positions)
-
-
-def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
-    return *rope(dq, dk, *ctx.saved_tensors, ctx.interleaved, not ctx.inverse), None, None, None, None, None
-
-
-rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
+derive(
+    rope, lambda made, q, k, *given: (*given[:3], given[3:]), lambda *given: tuple(rope(*given[:-1], not given[-1]))
+)  # fmt: skip
 
 
 @library_op("cutelite::rope_", mutates_args={"q", "k"}, results=None)
@@ -204,20 +191,16 @@ def elements_backward(
     return [*elements.computed(elements.slopes(settled(found), len(dy)), (*dy, *inputs), dtypes=kinds)]
 
 
-def _keep_elements(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    tensors, captured, ctx.function, *_ = inputs
-    ctx.count = len(tensors)
-    ctx.save_for_backward(*tensors, *captured)
+def _of_elements(made: Any, tensors: Any, captured: Any, function: int, *_: Any) -> tuple[Any, ...]:
+    return *tensors, *captured, (len(tensors), function)
 
 
-def _differentiate_elements(ctx: Any, dy: Sequence[Tensor]) -> tuple[Any, ...]:
-    saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
-    inputs, captured = saved[: ctx.count], saved[ctx.count :]
-    found = elements_backward(dy, inputs, captured, ctx.function)
-    return found, [None] * len(captured), None, None, None
+def _differentiate_elements(dy: Sequence[Tensor], *kept: Any) -> tuple[Any, ...]:
+    *saved, count, function = kept
+    return elements_backward(dy, saved[:count], saved[count:], function), [None] * (len(saved) - count)
 
 
-elements_of.register_autograd(_differentiate_elements, setup_context=_keep_elements)
+derive(elements_of, _of_elements, _differentiate_elements)
 
 
 def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] = ()) -> Any:
@@ -291,7 +274,4 @@ def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[st
     backward.__signature__ = _takes((*of_results, *names), len(names))  # type: ignore[attr-defined]
     derived = library_op(f"{operator._qualname}_backward", results=names if len(names) > 1 else names[0])(backward)
 
-    def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-
-    operator.register_autograd(lambda ctx, *dy: derived(*dy, *ctx.saved_tensors), setup_context=keep)
+    derive(operator, lambda made, *given: (*given, ()), derived)

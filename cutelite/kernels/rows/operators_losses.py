@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import library_op, recorded
+from cutelite.interop.torch import derive, library_op, recorded
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient, one_of
 from cutelite.kernels.arrays import code_of
@@ -93,24 +93,18 @@ def linear_gradients(
     return made.x, made.weight
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    x, weight, target, ctx.reduction, *how, ctx.at_once = inputs
-    ctx.how = tuple(how)
-    ctx.save_for_backward(*(output[1:] if ctx.at_once else (x, weight, target)))
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.set_materialize_grads(False)  # zeros for those of gradients would take as much memory as they do
+def _kept(made: tuple[Tensor, ...], x: Tensor, weight: Tensor, target: Tensor, *how: Any) -> tuple[Any, ...]:
+    """Return the gradients of x and weight if they were computed, else what they need."""
+    return (*made[1:], None, how) if how[-1] else (x, weight, target, how)
 
 
-def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
-    if ctx.at_once:
-        dx, dw = (scaled(each, gradient) for each in ctx.saved_tensors)
-    else:
-        x, weight, target = ctx.saved_tensors
-        rows = gradient.expand(target.shape).contiguous()
-        if ctx.reduction == "mean":
-            rows = rows / (target != ctx.how[-2]).sum()
-        dx, dw = linear_gradients(rows, x, weight, target, *ctx.how)
-    return dx, dw, *(None,) * 7
+def _differentiate(gradient: Tensor, x: Tensor, weight: Tensor, target: Any, reduction: str, *how: Any) -> Any:
+    if how[-1]:
+        return tuple(scaled(each, gradient) for each in (x, weight))
+    rows = gradient.expand(target.shape).contiguous()
+    if reduction == "mean":
+        rows = rows / (target != how[2]).sum()
+    return tuple(linear_gradients(rows, x, weight, target, *how[:-1]))
 
 
 def scaled(x: Tensor, by: Tensor) -> Tensor:
@@ -129,5 +123,5 @@ def keeps_graph() -> bool:
     return True if found is None else bool(found())
 
 
-linear_loss.register_autograd(_differentiate, setup_context=_keep)
+derive(linear_loss, _kept, _differentiate, only=1)
 autocast(linear_loss, "x", "weight")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import check_places, library_op
+from cutelite.interop.torch import check_places, derive, library_op
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows import embedding as tables
@@ -47,16 +47,12 @@ def embedding_backward(dy: Tensor, places: Tensor, words: int, padding: int) -> 
     return tables.embedding_backward(dy, places, words, padding=padding)
 
 
-def _keep_places(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    table, places, ctx.padding = inputs
-    ctx.words = table.shape[0]
-    ctx.save_for_backward(places)
+def of_places(made: Tensor, table: Tensor, places: Tensor, padding: int) -> tuple[Any, ...]:
+    """Return what `embedding_backward` needs besides the gradient of the rows."""
+    return places, (table.shape[0], padding)
 
 
-embedding.register_autograd(
-    lambda ctx, dy: (embedding_backward(dy, *ctx.saved_tensors, ctx.words, ctx.padding), None, None),
-    setup_context=_keep_places,
-)
+derive(embedding, of_places, embedding_backward)
 
 
 def _with_columns(x: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
@@ -72,19 +68,17 @@ def top_k(x: Tensor, k: int, out: Any = None) -> tuple[Tensor, Tensor]:
     return tuple(select.top_k(x, k, out=out))
 
 
-def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.shape = inputs[0].shape
-    ctx.save_for_backward(output[1])
-    ctx.mark_non_differentiable(output[1])
+def _columns(made: tuple[Tensor, Tensor], x: Tensor, *_: Any) -> tuple[Any, ...]:
+    return made[1], (x.shape,)
 
 
-def _scattered(ctx: Any, dy: Tensor) -> Tensor:
-    """Return the gradient of x: `dy` at the columns kept by the forward pass, and 0 elsewhere."""
-    (columns,), one = ctx.saved_tensors, len(ctx.shape) > dy.ndim
-    return dy.new_zeros(ctx.shape).scatter(-1, *(x[..., None] if one else x for x in (columns, dy)))
+def _scattered(dy: Tensor, columns: Tensor, shape: Any) -> Tensor:
+    """Return the gradient of x: `dy` at the columns of the forward pass, and 0 elsewhere."""
+    one = len(shape) > dy.ndim
+    return dy.new_zeros(shape).scatter(-1, *(x[..., None] if one else x for x in (columns, dy)))
 
 
-top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
+derive(top_k, _columns, _scattered, only=1)
 
 
 @library_op("cutelite::argmax", results=lambda x: _with_columns(x, x.shape[:-1]), out=("values", "columns"))
@@ -93,7 +87,7 @@ def argmax(x: Tensor, out: Any = None) -> tuple[Tensor, Tensor]:
     return tuple(select.argmax(x, out=out))
 
 
-argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy), setup_context=_keep_columns)
+derive(argmax, _columns, _scattered, only=1)
 
 
 @library_op("cutelite::sort", results=lambda x, _: _with_columns(x, x.shape), out=("keys", "places"))
@@ -102,7 +96,7 @@ def sort(x: Tensor, descending: bool, out: Any = None) -> tuple[Tensor, Tensor]:
     return tuple(sorting.sort(x, descending=descending, out=out))
 
 
-sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
+derive(sort, _columns, _scattered, only=1)
 
 
 def sort_with(x: Tensor, values: Tensor | None, descending: bool) -> tuple[Tensor, Tensor]:
@@ -124,28 +118,25 @@ def reduced(x: Tensor, operation: str, dim: int | None, out: Any = None) -> Tens
     return reductions.reduced(x, operation, dim, out=out)
 
 
-def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, ctx.operation, ctx.mode = inputs
-    ctx.shape = x.shape
-    ctx.save_for_backward(*((x, output) if ctx.operation in ("max", "min") else ()))
+def _of_reduced(y: Tensor, x: Tensor, operation: str, mode: int | None) -> tuple[Any, ...]:
+    kept = (x, y) if operation in ("max", "min") else (None, None)
+    return *kept, (x.shape, operation, mode)
 
 
-def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
+def _differentiate_reduced(dy: Tensor, x: Any, y: Any, shape: Any, operation: str, mode: int | None) -> Tensor:
     """Return the gradient of x; equal extremes share it equally, as torch's amax has it."""
 
     def spread(y: Tensor) -> Tensor:
-        return (y if ctx.mode is None else y.unsqueeze(ctx.mode)).expand(ctx.shape)
+        return (y if mode is None else y.unsqueeze(mode)).expand(shape)
 
-    saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
-    if not saved:
-        count = ctx.shape.numel() if ctx.mode is None else ctx.shape[ctx.mode]
-        return spread(dy / count if ctx.operation == "mean" else dy).clone(), None, None
-    x, y = saved
+    if x is None:
+        count = shape.numel() if mode is None else shape[mode]
+        return spread(dy / count if operation == "mean" else dy).clone()
     mine = x == spread(y)
-    return mine * spread(dy / (mine.sum() if ctx.mode is None else mine.sum(ctx.mode))), None, None
+    return mine * spread(dy / (mine.sum() if mode is None else mine.sum(mode)))
 
 
-reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
+derive(reduced, _of_reduced, _differentiate_reduced)
 
 
 @library_op(
