@@ -27,8 +27,8 @@ from cutelite.kernels.gemm.normed import WIDE, normed_product, summed_product
 from cutelite.kernels.gemm.operators import as_rows
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
+from cutelite.kernels.rows.operators import embedding_backward, of_places
 from cutelite.kernels.rows.operators_elements import whole
-from cutelite.kernels.rows.operators_numbers import embedding_backward, of_places
 from cutelite.kernels.rows.rope import rope
 
 FEW = 256

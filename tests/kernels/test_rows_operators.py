@@ -111,7 +111,7 @@ def test_cross_entropy_of_a_linear_layer(reduction: str) -> None:
 
 
 def test_embeddings_sums_and_selections() -> None:
-    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators")
     table, x, row = tensors((9, 20), (3, 30), (1, 5))
     places = torch.tensor([[0, 3, 3], [8, 0, 1]], device=x.device)
     found = embedding(table, places, padding=3)
@@ -134,7 +134,7 @@ def test_embeddings_sums_and_selections() -> None:
 
 @pytest.mark.parametrize("mode", [None, 0, 1])
 def test_reductions(mode: int | None) -> None:
-    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators")
     (x,) = tensors((3, 40))
     where = () if mode is None else (mode,)
     compare(numbers.reduced, (x, "mean", mode), lambda x: x.mean(*where))
@@ -146,7 +146,7 @@ def test_reductions(mode: int | None) -> None:
 
 
 def test_orders() -> None:
-    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators")
     (x,) = tensors((300,))
     compare(numbers.sort, (x, True), lambda x: x.sort(stable=True, descending=True)[0])
     (x,) = tensors((3, 40))
@@ -245,7 +245,7 @@ def test_functions_of_elements_become_operators_with_derivatives() -> None:
 
 @pytest.mark.parametrize("shape", [(5, 9), (200, 70), (1, 1)])
 def test_counts_and_transposes(shape: tuple[int, int]) -> None:
-    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators")
     (x,) = tensors(shape)
     compare(numbers.transposed, (x, "f32"), lambda x: x.T)
     torch.library.opcheck(numbers.transposed, (x.detach(), "e4m3"))

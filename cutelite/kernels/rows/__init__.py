@@ -18,9 +18,8 @@ histogram.py       counts                        embedding.py      rows of a tab
 adamw.py           AdamW over lists              exchange.py        sums over two GPUs
 linear_cross_entropy.py   cross entropy of a linear layer, a part of its logits at a time
 powers_loss.py     the same, with powers in the place of logits
-operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
+operators.py       what is here as torch's operators; operators_elements.py, operators_losses.py
 rope_append.py     the same on the way into a cache       rope_tables.py   cosines and sines of positions
-operators_numbers.py      embeddings, top-k, sampling, sums, 8 bits as torch's operators
 on_jax.py          what calls with JAX's arrays go to, under the names of torch's operators
 on_jax_elements.py        functions of elements, transposes, caches, losses of a linear layer, AdamW likewise
 
