@@ -51,6 +51,46 @@ def test_attention_and_its_derivative_within_jit() -> None:
         assert x.shape == y.shape and jnp.linalg.norm(x - y) <= 1e-2 * jnp.linalg.norm(y)
 
 
+DOCUMENT, TABLE = np.arange(50) // 17, jnp.linspace(-1, 1, 50)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_arrays_that_functions_captured(jit: bool) -> None:
+    """Those that JAX differentiates, in whose place it traces others, and some that it does not."""
+    arrays = random(*Q), random(*K), random(*K) * 2, jax.random.normal(jax.random.key(9), (2, 90)) / 4, jnp.array(0.75)
+
+    def loss(of: Any, *given: Any) -> Any:
+        def mod(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+            return score * given[4] + given[3][h, kv_idx - q_idx + 39] + TABLE[kv_idx]
+
+        def mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+            return DOCUMENT[kv_idx] <= DOCUMENT[q_idx]
+
+        o, lse = of(*given[:3], mod, mask)
+        return (o.astype(jnp.float32) ** 2).sum() + lse.sum()
+
+    def ours(q: Any, k: Any, v: Any, mod: Any, mask: Any) -> Any:
+        return attention(q, k, v, score_mod=mod, mask_mod=mask, return_lse=True)
+
+    def dense(q: Any, k: Any, v: Any, mod: Any, mask: Any) -> Any:
+        q, k, v = (x.astype(jnp.float32) for x in (q, k, v))
+        s = jnp.einsum("bqhd,bkd->bhqk", q, k[:, :, 0], precision="highest") / 8
+        places = np.ogrid[:1, :2, :40, :50]
+        s = jnp.where(mask(*places), mod(s, *places), -jnp.inf)
+        o = jnp.einsum("bhqk,bkd->bqhd", jax.nn.softmax(s), v[:, :, 0], precision="highest")
+        return o, jax.nn.logsumexp(s, -1)
+
+    wanted, found = (
+        (jax.jit if jit else lambda x: x)(jax.grad(lambda *x, of=of: loss(of, *x), range(5)))(*arrays)
+        for of in (dense, ours)
+    )
+    for x, y in zip(found, wanted, strict=True):
+        x, y = x.astype(jnp.float32), y.astype(jnp.float32)
+        assert x.shape == y.shape and jnp.linalg.norm(x - y) <= 2e-2 * jnp.linalg.norm(y)
+    want = float(loss(dense, *arrays))
+    assert float(loss(ours, *arrays)) == pytest.approx(want, rel=1e-2)  # of arrays that nobody traces
+
+
 def test_batches_by_vmap() -> None:
     q, k = random(*Q), random(*K)
     one = attention(q, k, k)
@@ -60,12 +100,10 @@ def test_batches_by_vmap() -> None:
 
 
 def test_what_is_refused() -> None:
-    q, k, table = random(*Q), random(*K), np.zeros(50, np.float32)
+    q, k = random(*Q), random(*K)
     assert jax.eval_shape(attention, q, k, k).shape == Q  # nothing is launched
     with pytest.raises(ValueError, match="for arrays of JAX there is no out="):
         attention(q, k, k, q)
-    with pytest.raises(ValueError, match="functions capture no arrays"):
-        attention(q, k, k, score_mod=lambda s, b, h, i, j: s + table[j])
     with pytest.raises(Exception, match=r"v has .*SK"):
         jax.jit(attention)(q, k, k[:, :20])
     with pytest.raises(ValueError, match=r"layout is .*, but must be one of"):

@@ -96,7 +96,7 @@ def attention(
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
                 need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score.
                 JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out, block_mask, sinks
-                and config, and functions capture no arrays
+                and config
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):

@@ -1,24 +1,31 @@
 """Attention within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
 `attention` comes here by itself for arrays of JAX, traced or not. `score_mod` and `mask_mod` are compiled in, and
-`score_mod` is differentiated by the score, as for tensors of torch.
+`score_mod` is differentiated by the score, and by traced arrays that it captured, as for tensors of torch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from cutelite.interop.jax import derived
-from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
-from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.kernels.jax_calls import computed, like, shaped
+from cutelite.lang.tables import Captured, replaced
 from cutelite.tuples import NamedTuple
 
 
 class How(NamedTuple):
-    """The arguments of `attention` besides arrays; all can be hashed."""
+    """The arguments of `attention` besides arrays; all can be hashed.
+
+    score_mod, mask_mod  have `Captured` in place of arrays
+    learned              numbers of those by which `score_mod` is differentiated
+    """
 
     causal: bool | str
     window: call.Window
@@ -27,32 +34,50 @@ class How(NamedTuple):
     score_mod: call.Mod | None
     mask_mod: call.Mod | None
     layout: str
+    learned: tuple[int, ...] = ()
+
+    def given(self, captured: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Return the arguments of `call.attend` besides arrays, with functions that captured these; and these so."""
+        kinds, named = captured_types(self.score_mod, self.mask_mod), self._asdict()
+        arrays = [x if kind.ndim else x.reshape(()) for x, kind in zip(captured.values(), kinds, strict=True)]
+        del named["learned"]
+        for name in ("score_mod", "mask_mod"):
+            named[name] = replaced(named[name], lambda x: arrays[x.index] if isinstance(x, Captured) else x)
+        return named, arrays
 
 
 def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
-    """Return output and logsumexp.
+    """Return output and logsumexp. Arrays that functions captured are operands; traced ones of `score_mod` are learned.
 
-    Errors  those of `attention`, and ValueError for functions that captured arrays
+    Errors  those of `attention`
     """
     captured = list[Any]()
     call.seen(how.causal, how.window, 0)
-    mods = settled(how.score_mod, "score_mod", SCORE_MOD), settled(how.mask_mod, "mask_mod", MASK_MOD)
-    for mod in mods:
-        lifted(mod, captured)
-    if captured:
-        raise Misfit("for arrays of JAX functions capture no arrays: XLA would not know of them")
+    score_mod = settled(lifted(how.score_mod, captured), "score_mod", SCORE_MOD)
+    mask_mod = settled(lifted(how.mask_mod, captured), "mask_mod", MASK_MOD)
+    traced = [isinstance(x, jax.core.Tracer) and jnp.issubdtype(x.dtype, jnp.floating) for x in captured]
+    learned = tuple(x.index for x in captured_types(score_mod) if traced[x.index])
     left, right = how.window
-    how = how._replace(window=(left, right), score_mod=mods[0], mask_mod=mods[1])
-    return _attention(q, k, v, how)  # type: ignore[no-any-return]
+    how = how._replace(window=(left, right), score_mod=score_mod, mask_mod=mask_mod, learned=learned)
+    return _attention(q, k, v, tuple(map(jnp.asarray, captured)), how)  # type: ignore[no-any-return]
 
 
-@derived(3, keep=lambda made, q, k, v, _: (q, k, v, *made))
-def _attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
+@derived(4, keep=lambda made, q, k, v, captured, _: (q, k, v, *made, captured))
+def _attention(q: Any, k: Any, v: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, Any]:
     def results() -> list[Any]:
         heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
         return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[heads], q.shape[length]))]
 
-    return computed(_with_lse, results, {"q": q, "k": k, "v": v}, function=call.attend, **how._asdict())  # type: ignore[no-any-return]
+    return computed(_attend, results, {"q": q, "k": k, "v": v} | _named(captured), how=how)  # type: ignore[no-any-return]
+
+
+def _named(captured: tuple[Any, ...]) -> dict[str, Any]:
+    return {f"captured_{i}": x for i, x in enumerate(captured)}
+
+
+def _attend(q: Any, k: Any, v: Any, how: How, out: Any = None, **captured: Any) -> None:
+    named, _ = how.given(captured)
+    _with_lse(call.attend, out, q=q, k=k, v=v, **named)
 
 
 def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
@@ -62,10 +87,25 @@ def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
         out[1][...] = lse
 
 
+def _attend_backward(
+    do: Any, dlse: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, how: How, out: Any = None, **captured: Any
+) -> None:
+    named, arrays = how.given(captured)
+    named["captured"] = tuple(arrays[i] for i in how.learned)
+    own = None if out is None else out[:3]
+    found = backward_call.attention_backward(do, q, k, v, o, lse, own, dlse=dlse, **named)
+    for gradient, made in zip(() if out is None else out[3:], found[3:], strict=False):
+        gradient[...] = made.reshape(gradient.shape)
+
+
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
+    *given, captured = kept
     names = "q", "k", "v", "o", "lse", "do", "dlse"
-    named = dict(zip(names, (*kept, *gradients), strict=True))
-    return computed(backward_call.attention_backward, [*map(like, kept[:3])], named, **how._asdict())  # type: ignore[no-any-return]
+    named = dict(zip(names, (*given, *gradients), strict=True)) | _named(captured)
+    results = [like(x) for x in (*given[:3], *(captured[i] for i in how.learned))]
+    found = computed(_attend_backward, results, named, how=how)
+    of_captured = dict(zip(how.learned, found[3:], strict=True))
+    return *found[:3], tuple(of_captured.get(i) for i in range(len(captured)))
 
 
 _attention.derive(_differentiate)
