@@ -60,7 +60,8 @@ def of_traced(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any
     own, taken = getattr(importlib.import_module(module), name), inspect.signature(function)
     given = taken.bind(*args, **kwargs).arguments
     for name in given.keys() - inspect.signature(own).parameters.keys():
-        if given.pop(name) is not taken.parameters[name].default:
+        x, default = given.pop(name), taken.parameters[name].default
+        if type(x) is not type(default) or x != default:
             raise rt.ArgumentError(f"within JAX's transforms there is no {name}= here")
     return own(**given)
 

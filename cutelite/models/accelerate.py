@@ -219,10 +219,11 @@ def notes(model: nn.Module, report: Report) -> Iterator[str]:
     if wide:
         yield f"dense layers and attention of {' and '.join(wide)} are torch's: the kernels take bfloat16 and float16"
     mixed = [x.gate_up_proj for x in model.modules() if experts.known(x) and experts.is_plain(x)]
-    other = sorted({str(x.dtype) for x in mixed if x.dtype != torch.bfloat16})
+    taken = [x for x in mixed if x.dtype == torch.bfloat16]
+    other = sorted({str(x.dtype) for x in mixed} - {"torch.bfloat16"})
     if other:
         yield f"experts of {' and '.join(other)} are torch's: the kernels take bfloat16"
-    odd = sorted({n for x in mixed for n in (x.shape[2], x.shape[1] // 2) if n * x.element_size() % 16})
+    odd = sorted({n for x in taken for n in (x.shape[2], x.shape[1] // 2) if n * x.element_size() % 16})
     if odd:
         yield f"experts of {' and '.join(map(str, odd))} columns are the model's own: the kernels take multiples of 8"
 

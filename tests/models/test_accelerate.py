@@ -438,6 +438,8 @@ def test_experts_whose_rows_fill_no_units_are_the_models_own() -> None:
     assert "experts of 36 columns are the model's own: the kernels take multiples of 8" in report.notes
     in_f32 = accelerate(made("Qwen3Moe", torch.float32, moe_intermediate_size=36))
     assert not any("36" in note for note in in_f32.notes)  # 144 bytes, which torch's grouped products take
+    notes = accelerate(made("Qwen3Moe", torch.float32, moe_intermediate_size=34)).notes
+    assert [note.partition(":")[0] for note in notes if "experts" in note] == ["experts of torch.float32 are torch's"]
 
 
 def test_restored() -> None:

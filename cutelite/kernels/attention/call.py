@@ -265,7 +265,8 @@ def seen(causal: bool | str, window: Window, more: int) -> Seen:
     Errors  ValueError for a value of `causal`, or a window, that there is not
     """
     if isinstance(causal, str):
-        one_of("causal", causal, ("top-left", "bottom-right"))
+        if causal not in ("top-left", "bottom-right"):
+            raise Misfit(f"causal is {causal!r}, but must be True, False, 'top-left' or 'bottom-right'")
     elif type(causal) is not bool:
         causal = as_flag("causal", causal)
     if not isinstance(window, tuple | list) or len(window) != 2:
