@@ -50,6 +50,7 @@ def forward(
     query, key, value  (B, H, S, D); the number of heads of keys and values divides H
     attention_mask     None; lengths, as `masks.mask` returns them; or (B, 1, SQ, SK), which torch computes
     s_aux              in `more`: scores of the heads' sinks
+    early              in `more`: the promise of `kernels.attention.decode`, for a cache
     output_attentions  in `more`: compute the weights too, by the function "eager" of the module's own file
     Result             (B, SQ, H, D), and the weights or None
     """
@@ -87,7 +88,8 @@ def forward(
     sinks = None if sinks is None else sinks.float()
     if decoding:
         each, first = (None if x is None else x.reshape(-1) for x in (lengths, starts))
-        return decode(*given, each, None, sinks, "bottom-right", left, softcap, scaling, first)[0], None
+        early = more.get("early", False)
+        return decode(*given, each, None, sinks, "bottom-right", left, softcap, scaling, first, None, early)[0], None
     how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": softcap, "sinks": sinks}
     if starts is not None:
         return behind(starts.reshape(-1), *given, **how), None
@@ -260,12 +262,20 @@ class Attention(Joined):
         shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache)
         call = eager_of(self) if self.config._attn_implementation == "eager" else interface(self.config)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
-        more |= self.told()
+        more |= self.told() | ({"early": True} if call is forward and self.only_new(cache, k) else {})
         out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
         out = out.reshape(*shape, -1)
         if following is not None and residual is not None and sums(self.o_proj, out, residual, following):
             return sum_and_norm(self.o_proj, out, residual, following), weights
         return project(self.o_proj, out, residual), weights
+
+    def only_new(self, cache: Any, keys: Tensor) -> bool:
+        """Tell whether keys are a static cache's, where only those of this call were written since the attention of the
+        layer before, which has waited for all that came before it."""
+        if self.layer_idx == 0 or type(cache) is not StaticCache:
+            return False
+        layer = cache.layers[self.layer_idx]
+        return type(layer) is StaticLayer and layer.keys is keys
 
     def heads(
         self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any

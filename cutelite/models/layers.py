@@ -81,7 +81,8 @@ class DecoderLayer:
         attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
         adds = isinstance(attention, Attention) and plain(attention) and plain(attention.o_proj)
         gated = isinstance(mlp, GatedMLP) and plain(mlp)
-        found = held_for(self.input_layernorm, hidden_states) if adds else None
+        kept = not self._forward_pre_hooks  # type: ignore[attr-defined]  # as of `fully_shard`, which makes weights
+        found = held_for(self.input_layernorm, hidden_states) if adds and kept else None
         if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
             normed, kwargs["norm"] = found.weighted, found
         else:
@@ -90,7 +91,7 @@ class DecoderLayer:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
         else:
             kwargs["residual"] = hidden_states
-            if gated and mlp.takes(hidden_states):
+            if gated and kept and mlp.takes(hidden_states):
                 kwargs["following"] = norm
             hidden_states, _ = attention(normed, *args, **kwargs)
         if isinstance(hidden_states, Summed):

@@ -152,7 +152,10 @@ def _sums(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
 def summed_linear(
     x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return ``x @ weight.T + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`."""
+    """Return ``x @ weight.T + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`.
+
+    weight  complete before the kernel ahead begins, and any that still runs then
+    """
     found: tuple[Tensor, Tensor, Tensor] = summed_product(x, weight.T, add.contiguous(), factors, offset, early=True)
     return found
 
@@ -166,12 +169,13 @@ def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: f
 def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
     """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
 
-    weights  (N_i, K) each; copied if they are not contiguous in memory
+    weights  (N_i, K) each; copied if they are not contiguous in memory; else as that of `summed_linear`
     gate     the activation of a gate, which the first half of the weights' rows are then; or ''
     """
     whole = joined(weights)
     b = (torch.cat(list(weights)) if whole is None else whole).T
-    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, gate=gate or None, early=True)
+    how: Any = {"gate": gate or None, "early": whole is not None}
+    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, **how)
     return found
 
 
@@ -192,11 +196,12 @@ def appended_linear(
     weights         of queries, keys and values; copied if they are not contiguous in memory
     cosines, sines  (1, n / 2) for all sequences, or (B, n / 2)
     keys, values    (B, heads, places, n): the cache, whose length grows by 1. It has no derivative
-    squares, eps    of `summed_linear`, whose norm is multiplied; or None
+    squares, eps    of `summed_linear`, whose norm is multiplied, and weights are as there; or None
     """
     whole, to = joined(weights), (keys, values, length.reshape(1))
     weight = (torch.cat(list(weights)) if whole is None else whole).T
-    q: Tensor = appended_product(x, weight, cosines, sines, *to, squares=squares, eps=eps, early=True)
+    how: Any = {"squares": squares, "eps": eps, "early": whole is not None and squares is not None}
+    q: Tensor = appended_product(x, weight, cosines, sines, *to, **how)
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 

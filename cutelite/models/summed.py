@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cutelite.kernels.arguments import needs_gradient
@@ -59,9 +59,15 @@ def held_for(norm: Any, x: Tensor) -> Normed | None:
 
 def multiplies_norm(layers: list[Any], x: Tensor) -> bool:
     """Tell whether one GEMM multiplies the norm of a sum like x by the weights of dense layers."""
-    whole = all(isinstance(layer, Linear) and plain(layer) and layer.bias is None for layer in layers)
+    whole = all(kept(layer) and layer.bias is None for layer in layers)
     alone = whole and all(layer.entered_from is None and layer.gathered_over is None for layer in layers)
     return alone and few_rows(x, [layer.weight for layer in layers])
+
+
+def kept(layer: Any) -> bool:
+    """Tell whether a layer is a plain dense layer whose weight lasts, and was not computed for this call, as by torch's
+    `parametrize`: the GEMMs here load weights before the kernel ahead has ended."""
+    return isinstance(layer, Linear) and plain(layer) and isinstance(layer.weight, nn.Parameter)
 
 
 def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
@@ -71,7 +77,7 @@ def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
 
 def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
     """Tell whether `sum_and_norm` computes the result of a dense layer."""
-    fits = isinstance(layer, Linear) and plain(layer) and layer.bias is None and layer.summed_over is None
+    fits = kept(layer) and layer.bias is None and layer.summed_over is None
     fits = fits and isinstance(norm, RMSNorm) and plain(norm) and norm.weight.dtype == residual.dtype
     return fits and few_rows(residual, [layer.weight, x]) and residual.is_contiguous()
 

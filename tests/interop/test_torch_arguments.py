@@ -107,7 +107,9 @@ def test_what_is_no_number_beside_tensors_that_need_a_gradient(name: str) -> Non
 
 
 REFUSED: dict[str, Any] = {
-    "causal is 'left', but must be True, False, 'top-left' or 'bottom-right'": lambda q: attention(q, q, q, causal="left"),
+    "causal is 'left', but must be True, False, 'top-left' or 'bottom-right'": lambda q: attention(
+        q, q, q, causal="left"
+    ),
     "return_lse is 3, but must be True or False": lambda q: attention(q, q, q, return_lse=3),  # type: ignore[arg-type]
     "eps is 'a', but must be a number": lambda q: rms_norm(q, q[0, 0, 0], eps="a"),  # type: ignore[arg-type]
     "out needs a gradient": lambda q: gemm(q[0, 0], q[0, 0].T, q.new_empty(2, 2).requires_grad_()),

@@ -58,7 +58,7 @@ def compare(
     for b, length in enumerate(lengths):
         first = starts[b] if starts else 0
         parts = (x[b : b + 1] for x in (q, k[:, first:length], v[:, first:length]))
-        want, sums = reference(*parts, **{"causal": True} | how)
+        want, sums = reference(*parts, **{"causal": True} | {key: x for key, x in how.items() if key != "early"})
         np.testing.assert_allclose(o[b : b + 1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
 
@@ -69,17 +69,22 @@ def shares(count: int, beside: int = 1) -> Split:
 
 @pytest.mark.parametrize(
     ("page", "splits"),
-    [(0, 1), (0, 3), (16, 3), (98, 1), (17, 2), (0, shares(5)), (16, shares(22, 2)), (17, shares(64))],
-)
+    [
+        (0, 1), (0, 3), (16, 3), (98, 1), (17, 2), (0, Split(2, True)), (0, shares(5)), (16, shares(22, 2)),
+        (17, shares(64)),
+    ],
+)  # fmt: skip
 def test_lengths_pages_and_splits(page: int, splits: Any) -> None:
     starts = [70, 0, page // 2, 129] if splits in (3, shares(5)) else None
-    compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits, starts=starts)
+    early = splits in (3, Split(2, True), shares(5), shares(22, 2))
+    compare(inputs(4, 1, 300, 8, 2, 64), [300, page, page + 1, 130], page, splits=splits, starts=starts, early=early)
 
 
 def test_several_queries_of_heads_that_share_keys() -> None:
     compare(inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2, starts=[150, 75])  # three queries see no key
     compare(inputs(1, 9, 150, 16, 1, 64), [150], starts=[70])  # 144 rows: three tiles
-    compare(inputs(40, 2, 70, 2, 1, 64), [1 + 67 * i % 70 for i in range(40)], splits=shares(13))
+    for early in (False, True):
+        compare(inputs(40, 2, 70, 2, 1, 64), [1 + 67 * i % 70 for i in range(40)], splits=shares(13), early=early)
 
 
 @pytest.mark.parametrize(("dim", "dim_v"), [(72, 40), (192, 128), (256, 256)])
@@ -88,7 +93,8 @@ def test_head_dims(dim: int, dim_v: int) -> None:
 
 
 def test_windows_softcap_and_mods() -> None:
-    compare(inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0, starts=[350, 9])
+    how: dict[str, Any] = {"window": (70, None), "softcap": 3.0, "starts": [350, 9], "early": True}
+    compare(inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, **how)
     compare(
         inputs(1, 2, 200, 4, 2, 64),
         [200],
@@ -150,13 +156,42 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
 
 def test_no_race_in_shares() -> None:
     q, k, v = inputs(2, 1, 130, 4, 2, 64)
-    kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
+    kernel = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True, early=True)
     results = q.copy(), np.empty((2, 4, 1), np.float32)
     held = np.empty((8, 2, 64), np.float32), np.empty((8, 2), np.float32), np.zeros(4, np.int32)
     arrays, numbers = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), *results), (0.1 / LN2, 1, 1 << 30, 0, (), held)
     lengths = np.array([130, 60], np.int32)
-    report = kernel.check((1, 4), None, *arrays, lengths, None, None, None, *numbers, seeds=2, notes=False)
+    how: dict[str, Any] = {"untouched": ["k", "v", "lengths"], "seeds": 2, "notes": False}
+    report = kernel.check((1, 4), None, *arrays, lengths, None, None, None, *numbers, **how)
     assert not report.kinds, str(report)
+
+
+@cl.kernel
+def late(new: cl.Tensor[cl.i16, (cl.Dim("N"),)], to: cl.Tensor[cl.i16, (cl.Dim("N"),)]) -> None:
+    """Copy numbers a tenth of a millisecond after the kernel behind may begin."""
+    cl.griddepcontrol_launch_dependents()
+    for _ in range(100):
+        cl.nanosleep(1000)
+    to[cl.thread_idx.x] = new[cl.thread_idx.x]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("splits", [1, 3, Split(2, True), shares(8, 2)])
+def test_loads_begin_early_but_for_the_newest_keys(splits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel ahead writes them, with the query, while this one is already there."""
+    torch = pytest.importorskip("torch")
+    arrays = [torch.from_numpy(x.view(np.int16)).cuda().view(torch.bfloat16) for x in inputs(1, 1, 320, 4, 2, 64)]
+    monkeypatch.setattr(decoding_call, "picked", lambda *_: splits if isinstance(splits, Split) else Split(splits))
+    how = {"lengths": torch.tensor([300], dtype=torch.int32, device="cuda"), "early": True}
+    right = decoding_call.attend_decode(*arrays, **how)
+    for given, place in (arrays[0], slice(None)), (arrays[1], 299), (arrays[2], 299):
+        new = given[0, place].flatten().clone()
+        kept = given.clone()
+        given[0, place] = NAN
+        torch.cuda.synchronize()
+        late[1, len(new)](new.view(torch.int16), given[0, place].flatten().view(torch.int16))
+        assert torch.equal(decoding_call.attend_decode(*arrays, **how), right)
+        assert torch.equal(given, kept)
 
 
 @pytest.mark.parametrize(("splits", "dim", "at_once"), [(5, 136, 1), (20, 40, 132), (128, 512, 132)])
@@ -192,7 +227,7 @@ def test_registers_suffice(dim: int, lone: bool) -> None:
     from cutelite.kernels.attention.decoding import chosen
 
     config = chosen(dim, lone)
-    kernel = build(config, Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
+    kernel = build(config, Problem(cl.bf16, dim, dim, right=True), 8, 16, True, early=lone)
     cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
     numbers = 1.0, 1, 0, 0, ()
     compiled = kernel.compile((1, 1, 64, dim), *cache, *parts, (1,), None, (1, 9), None, *numbers, arch="sm_90a")

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite.dispatch.divert import diverted
 from cutelite.kernels.gemm import Config
+from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.gemm.configs import slim
 from cutelite.kernels.gemm.normed import normed_product, summed_product
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -40,6 +43,31 @@ def test_a_sum_its_norm_and_a_product_with_that(lead: tuple[int, ...], n: int, c
     gate, up = np.split(right, 2, -1)
     gated = normed_product(weighted, squares, weight.T, 0.5, gate="silu")
     assert np.linalg.norm(gated.astype(float) - silu(gate) * up) < 1e-2 * np.linalg.norm(silu(gate) * up)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "config"),
+    [
+        (200, 512, Config((64, 64), True, (1, 1), 4, 16, 1)), (520, 136, Config((64, 64), True, (1, 4), 4, 16, 1)),
+        (136, 700, Config((64, 64), True, (1, 1), 6, 16, 1, together=2)), (8, 1504, slim(16, 64, True, 4, turned=True)),
+    ],
+)  # fmt: skip
+def test_weights_that_come_ahead_of_the_kernel_before(n: int, k: int, config: Config) -> None:
+    """Fewer steps than stages, more than are fetched, clusters, swapped tiles: the same bits, no race."""
+    x, weight = drawn(0, 40, k), drawn(1, n, k)
+    given = x, weight.T, np.empty((40, n), BF16), fused_of()
+    right = multiply(*given, config=config).copy()
+    given[2][...] = 0
+    assert (multiply(*given, config=config, early=True, there=True) == right).all()
+
+    def check(kernel: Any, launch: Any, args: tuple[Any, ...], __: Any) -> None:
+        untouched = ["a" if config.swapped else "b"]
+        cluster = (config.blocks, 1, 1) if config.blocks > 1 else None
+        report = kernel.check(launch.grid, None, *args, cluster=cluster, untouched=untouched, seeds=2, notes=False)
+        report.raise_if_wrong()
+
+    with diverted(check):
+        multiply(*given, config=config, early=True, there=True)
 
 
 def test_rows_of_any_number_of_elements_are_refused() -> None:

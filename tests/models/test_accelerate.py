@@ -31,7 +31,7 @@ from transformers.pytorch_utils import Conv1D
 import cutelite as cl
 from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore
+from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore, summed
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
@@ -240,8 +240,10 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one new token of each sequence; that of the second layer multiplies a norm too."""
-    model, ids, watched = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8), Mock(wraps=appended_linear)
+    """Of one new token of each sequence; that of the second layer multiplies a norm too, and its old keys are loaded
+    ahead of the kernel before."""
+    model, ids = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8)
+    watched, decoding = Mock(wraps=appended_linear), Mock(wraps=attention.decode)
 
     def decoded(of: Any) -> Any:
         cache = transformers.StaticCache(config=of.config, max_cache_len=16)
@@ -250,11 +252,13 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(attention, "LEAST", 1)
     monkeypatch.setattr(attention, "appended_linear", watched)
+    monkeypatch.setattr(attention, "decode", decoding)
     with torch.no_grad():
         right, own = decoded(copy.deepcopy(model).float()), decoded(model)
         accelerate(model)
         found = decoded(model)
     assert [call.args[-2] is not None for call in watched.call_args_list] == 2 * [False, True]
+    assert [call.args[-1] for call in decoding.call_args_list] == 2 * [False, True]
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
 
 
@@ -280,6 +284,27 @@ def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None
             model.model.layers[0].register_forward_hook(doubled)
     restore(model)
     assert "following" not in model.model.layers[0].__dict__
+
+
+def test_weights_made_for_a_call_are_not_loaded_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As GEMMs beside norms do: not those that torch's `parametrize` computes, nor where a layer may gather its own."""
+    model, ids, watched = made("Llama", hidden_size=128).eval(), tokens(2, 9), Mock(wraps=summed.summed_linear)
+    accelerate(model)
+    monkeypatch.setattr(summed, "summed_linear", watched)
+
+    def sums() -> int:
+        watched.reset_mock()
+        with torch.no_grad():
+            assert off(model(ids).logits, own) < 2e-2
+        return watched.call_count
+
+    with torch.no_grad():
+        own = model(ids).logits
+    assert sums() == 3
+    torch.nn.utils.parametrizations.weight_norm(model.model.layers[0].mlp.down_proj)
+    assert sums() == 2
+    model.model.layers[1].register_forward_pre_hook(lambda *_: None)
+    assert sums() == 1
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])

@@ -60,7 +60,13 @@ class Plan(OfParts):
             sight = self.sight(part, j)._replace(at=query, key=j * KEYS + column)
             return modified(self.problem, s, scale, sight, part.batch, head, masked or BN > KEYS)
 
-        def add(p: Any, out: Any, state: Any) -> Any:
+        def add(p: Any, out: Any, j: Any, state: Any, masked: bool) -> Any:
+            values.consumer_wait(state)
+            behind = part.sight.end - j * KEYS
+            if masked and behind < KEYS:
+                clear(storage.v[None, None, state.index], behind, cl.thread_idx.x, GROUP)
+                cl.fence_proxy_async("shared::cta")
+                cl.NamedBarrier(1, GROUP).sync()
             out = cl.wgmma.mma_async(p, cl.select(storage.v, (1, 0, 2))[None, None, state.index], out)
             cl.wgmma.commit_group()
             out = cl.wgmma.wait_group(0, out)
@@ -72,25 +78,24 @@ class Plan(OfParts):
             p, softmax, ratio, moved = softmax.step(scores(j, state, masked))
             if moved:
                 out = cl.scale_rows(out, ratio)
-            values.consumer_wait(state)
-            return add(p, out, state), softmax, state.advance()
+            return add(p, out, j, state, masked), softmax, state.advance()
 
         self.fetch(q, storage, part)
-        unit = self.problem.unit(scale)
-        p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state, True), unit, self.problem.dtype)
+        unit, whole, first = self.problem.unit(scale), self.whole(part), self.block(part, 0)
+        p, softmax = cl.OnlineSoftmax.first(scores(first, state, True), unit, self.problem.dtype)
         softmax = self.without_padding(softmax, part)
-        values.consumer_wait(state)
-        whole, behind = self.whole(part), part.sight.end - (part.end - 1) * KEYS
-        if behind < KEYS:
-            clear(storage.v[None, None, state.index], behind, cl.thread_idx.x, GROUP)
-            cl.fence_proxy_async("shared::cta")
-            cl.NamedBarrier(1, GROUP).sync()
-        so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), state), softmax, state.advance()
-        for i in range(part.end - 1 - whole):
-            so_far = step(part.end - 2 - i, so_far, True)
-        for i in range(whole - part.start):
+        so_far = add(p, cl.wgmma.zeros_accumulator(self.dims[1]), first, state, True), softmax, state.advance()
+        for i in range(1, whole - part.start):
             so_far = step(whole - 1 - i, so_far, False)
+        for j in range(max(whole, part.start + 1), part.end):
+            so_far = step(j, so_far, True)
         return so_far
+
+    def block(self, part: Part, i: Any) -> Any:
+        """Return the block of keys that is computed after i others: those that all queries see, backwards, and then
+        the others, so that the newest keys come last."""
+        whole = self.whole(part)
+        return cl.where(i < whole - part.start, whole - 1 - i, part.start + i)
 
     def without_padding(self, softmax: Any, part: Part) -> Any:
         """Return the softmax with powers of 0 in the rows behind the last one: products with zeros take less power."""
@@ -125,8 +130,10 @@ class Plan(OfParts):
                 self.conclude(out, softmax, part, *results)
                 cl.NamedBarrier(1, GROUP).sync()  # all warps have read the queries
 
-    def conclude(self, out: Any, softmax: Any, part: Part, o: Any, lse: Any, sinks: Any) -> None:
-        """Write the rows of a tile, or of a part of one. Who: the warpgroup."""
+    def conclude(self, out: Any, softmax: Any, part: Part, o: Any, lse: Any, sinks: Any, split: bool = False) -> None:
+        """Write the rows of a tile, or if `split` to this block's place those of a part of one. Who: the warpgroup."""
+        if split:
+            o, lse, sinks = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y], None
         of_rows = None
         if sinks is not None:
             of_rows = cl.vector(*(sinks[min(head, i32(H) - 1)] for *_, head in self.rows(part)))
@@ -151,7 +158,8 @@ def storage_of(plan: Plan) -> Any:
 
 @lru_cache(maxsize=256)
 def build(
-    config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False, even: bool = False
+    config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False, even: bool = False,
+    early: bool = False,
 ) -> Any:  # fmt: skip
     """Return the kernel of these fields of `Plan`. `split`: it writes parts, for the kernel that combines them.
 
@@ -159,10 +167,10 @@ def build(
     Grid   (tiles, parts), of all sequences, heads and rows, those of a head one after the other; as clusters (1, parts)
            of blocks of threads; (heads of keys side by side, shares of each)
     """
-    shaped, dtype = Plan(config, problem, together, page, cluster), problem.dtype
-    TABLES = tables_of(problem.score_mod, problem.mask_mod)
-    (D, DV), STAGES, Storage = shaped.dims, config.stages, storage_of(shaped)
+    shaped, dtype = Plan(config, problem, together, page, cluster, early), problem.dtype
+    (D, DV), STAGES, TABLES = shaped.dims, config.stages, tables_of(problem.score_mod, problem.mask_mod)
     K, V, (O, LSE) = *map(shaped.cached, (problem.dim, problem.dim_v)), shaped.result(split)  # noqa: E741
+    Storage = storage_of(shaped)
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def decode(
@@ -179,21 +187,22 @@ def build(
         values = cl.PipelineTmaAsync.create(STAGES, shaped.keys * DV * bytes, GROUP, sync=False, reads="wgmma")
         rings, most = ((k, storage.k, keys), (v, storage.v, values)), PAGE if table is None else SLOTS * PAGE
         given = Keys(lengths, most, offset, left, right, starts)
-        of_all = Shares.create(plan, given) if even else None
-        early: Any = plan.part(given) if not even and given.alike else None
+        work: Any = Shares.create(plan, given).own if even else lambda: plan.part(given)
+        known = work() if early or (given.alike and not even) else None
         bring(given, table, SLOTS)
         cl.pipeline_init_sync()
-        cl.griddepcontrol_wait()
-        cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
-        if of_all is not None:
-            shares, own = of_all.own()
+        if not early or cl.thread_idx.x < GROUP:
+            cl.griddepcontrol_wait()
+            cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
+        part = known or work()
+        if even:
+            shares, own = part
             if cl.thread_idx.x == GROUP:
                 shares.produce(rings, table, own)
             elif cl.thread_idx.x < GROUP:
                 plan.clear_columns(storage)
                 plan.consume_share(q, storage, (keys, values), shares, own, scale, Held(*held), (o, lse, sinks))
             return
-        part = early or plan.part(given)
         if cluster or part.start < part.end:
             if cl.thread_idx.x == GROUP:
                 plan.produce(rings, table, part)
@@ -203,9 +212,7 @@ def build(
                 if cluster:
                     hold(out, softmax, storage)
                 else:
-                    if split:
-                        o, lse = o[None, None, None, cl.block_idx.y, None], lse[None, None, None, cl.block_idx.y]
-                    plan.conclude(out, softmax, part, o, lse, None if split else sinks)
+                    plan.conclude(out, softmax, part, o, lse, sinks, split)
         if cluster:
             gather(plan, storage, o, lse, sinks, part)
 

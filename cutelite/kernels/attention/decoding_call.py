@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, is_torch, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_flag, as_number, instance, is_torch, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, dtype_of, empty, flags
 from cutelite.kernels.attention import combining
 from cutelite.kernels.attention.call import Mod, Seen, Window, check_heads, positive, seen
@@ -30,7 +30,7 @@ def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
-    splits: int | None = None, config: Config | None = None,
+    splits: int | None = None, config: Config | None = None, early: bool = False,
 ) -> Any:  # fmt: skip
     """Attention of few queries to a cache of keys and values; `attention` explains the other parameters.
 
@@ -47,6 +47,9 @@ def decode(
     score_mod, mask_mod  `q_idx` is the query's number, from 0 to SQ - 1, and `kv_idx` the key's place in the sequence,
              from 0 on also with `starts`. A query's own place is ``lengths[b] - SQ + q_idx``
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
+    early    keys of the cache but those of the queries, `lengths`, `starts` and `table` are complete before the kernel
+             ahead begins, and any that still runs then: they are loaded at once. So it is from a model's second layer
+             on, if only each layer's own keys are new
     splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
     Memory   4 bytes for each element of `out` and each split, while it runs; of equal shares 128 KB a multiprocessor
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
@@ -60,14 +63,14 @@ def decode(
         if plain and operators.fits_operator(out, return_lse, q, k, v, lengths, starts, table, sinks):
             given = q, k, v, lengths, table, sinks, operators.aligned(causal), left, softcap, scale
             if out is not None:
-                operators.decode.into(*given, out, starts, splits)
+                operators.decode.into(*given, out, starts, splits, early)
                 return out
-            found = operators.decode(*given, starts, splits)
+            found = operators.decode(*given, starts, splits, early)
             return found if return_lse else found[0]
     return attend_decode(
         q, k, v, out, lengths=lengths, starts=starts, table=table, causal=causal, window=window, softcap=softcap,
         scale=scale, score_mod=score_mod, mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, splits=splits,
-        config=config,
+        config=config, early=early,
     )  # fmt: skip
 
 
@@ -77,7 +80,7 @@ def attend_decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
-    splits: int | None = None, config: Config | None = None,
+    splits: int | None = None, config: Config | None = None, early: bool = False,
 ) -> Any:  # fmt: skip
     """Compute `decode`, for arrays that hold data."""
     given, pieces = Arguments(), "B SK" if table is None else "PAGES PAGE"
@@ -118,14 +121,14 @@ def attend_decode(
     split = Split(splits) if splits else picked(q, v, most, tiles, count, config.beside, alike)
     if asked is None and split.blocks(tiles) <= clusters_at_once(1, q):
         config = chosen(dim, lone=True)
-    plan = Plan(config, problem, together, 0 if table is None else page, split.cluster)
+    plan = Plan(config, problem, together, 0 if table is None else page, split.cluster, as_flag("early", early))
     if split.even:
         rest = out, lse, lengths, starts, table, sinks, problem.factor(scale), sees.far, tuple(arrays)
         attend_shares(plan, split, q, k, v, *rest)
         return (out, lse) if return_lse else out
     splits = nonempty(count, split.parts)
     through_memory = splits > 1 and not split.cluster
-    kernel = build(config, problem, together, plan.page, through_memory, split.cluster)
+    kernel = build(config, problem, together, plan.page, through_memory, split.cluster, early=plan.early)
     more = lengths, starts, table, sinks, problem.factor(scale), *sees.far, tuple(arrays)
     grid = cl.Launch((tiles, splits), THREADS, pdl=True, cluster=(1, splits) if split.cluster else None)
     to = room(out, lse, splits) if through_memory else (out, lse)
@@ -145,7 +148,7 @@ def attend_shares(
     places   what says which keys a query sees, as `OfParts.seen` takes it
     """
     sq, dim_v = q.shape[1], plan.problem.dim_v
-    kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True)
+    kernel = build(plan.config, plan.problem, plan.together, plan.page, False, even=True, early=plan.early)
     ranks, count = min(ROWS, sq * plan.together), split.parts
     parts, sums = empty(q, (2 * count, ranks, dim_v), "f32"), empty(q, (2 * count, ranks), "f32")
     rest = lengths, starts, table, sinks, factor, *places, arrays, (parts, sums, flags(q, count))

@@ -177,12 +177,12 @@ def attention_varlen_backward(
 def decode(
     q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
     left: int | None, softcap: float | None, scale: float | None, starts: Tensor | None = None,
-    splits: int | None = None, out: Any = None,
+    splits: int | None = None, early: bool = False, out: Any = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
     return decoding_call.attend_decode(
         q, k, v, out, lengths=lengths, starts=starts, table=table, sinks=sinks, causal=causal or False,
-        window=(left, None), softcap=softcap, scale=scale, splits=splits, return_lse=True,
+        window=(left, None), softcap=softcap, scale=scale, splits=splits, early=early, return_lse=True,
     )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ class OfParts(OfProblem):
     together  query heads that share keys and values
     page      keys of a page; 0: each sequence has its keys in one piece
     cluster   the blocks of threads of a tile are a cluster
+    early     keys but those of the queries themselves are loaded while the kernel ahead still runs
     """
 
     LOOKUPS = 16  # places in a table that are looked up at once, at most: before a block's buffer is waited for
@@ -77,6 +78,7 @@ class OfParts(OfProblem):
     together: int
     page: int
     cluster: bool = False
+    early: bool = False
     arrays: bool = False
 
     @property
@@ -126,8 +128,12 @@ class OfParts(OfProblem):
             seen = min(seen, sight.offset + sight.right + 1)
         return max(part.start, min(part.end - 1, max(0, seen) // self.keys))
 
+    def block(self, part: Part, i: Any) -> Any:
+        """Return the block of keys that is computed after i others: from the last to the first."""
+        return part.end - 1 - i
+
     def produce(self, rings: tuple[Any, ...], table: Any, part: Part, state: Any = None) -> Any:
-        """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread.
+        """Load blocks of keys, with all that belongs to them, in the order of `block`. Who: one thread.
 
         rings   arrays of the cache, each with its blocks in shared memory and the pipeline of these
         state   the place in all of these pipelines; None: the first. The next one is returned
@@ -135,7 +141,9 @@ class OfParts(OfProblem):
         state, count = rings[0][2].producer_state() if state is None else state, self.keys // self.chunk
         each = next(n for n in range(min(self.LOOKUPS, count), 0, -1) if count % n == 0)
         for i in range(part.end - part.start):
-            first = (part.end - 1 - i) * self.keys
+            first = self.block(part, i) * self.keys
+            if self.early and first + self.keys > part.sight.end - i32(SQ):
+                cl.griddepcontrol_wait()
             for run in (cl.static_range if count <= self.LOOKUPS else range)(0, count, each):
                 places = self.places(table, part, first + run * self.chunk, each)
                 for array, blocks, pipe in rings:

@@ -127,7 +127,7 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...], alike: bool = T
     return shares_of(work, min(even.parts, best.parts * work.tiles))  # where all keys are there, tiles are whole
 
 
-WHOLE = 1.02
+WHOLE = 1.025
 """Shares have so many times as many blocks of keys where they are whole tiles then, of which nothing is combined."""
 
 

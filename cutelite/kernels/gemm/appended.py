@@ -145,7 +145,7 @@ def appended_product(
     length          (1,) i64: the tokens that it holds, of each sequence; one more afterwards. Below 0 none is written
     squares, eps    of `summed_product`, whose `weighted` x is then: the norm of that is multiplied
     Gives           the queries, turned, (..., columns of queries): `out`, or a new array
-    config, early   as for `gemm` and its `multiply`
+    config, early   as for `summed_product`
     Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: n is a multiple of 64
     """
     given = Arguments()
@@ -177,4 +177,5 @@ def appended_product(
     out = given.result(out, x, "x", (*lead, own), rows=True)
     ahead, function = functions(Heads(own // dim, heads, dim // 2, places, len(cosines) > 1, norm))
     finish = Finish(function, tensors, 2 * HALF, halves=True, apart=dim // 2, ahead=ahead)
-    return multiply(x, for_tma(weight, -2, True), out, replace(fused_of(), finish=finish), None, config, early=early)
+    laid, fused = for_tma(weight, -2, True), replace(fused_of(), finish=finish)
+    return multiply(x, laid, out, fused, None, config, early=early, there=early and laid is weight)

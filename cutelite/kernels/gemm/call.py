@@ -139,11 +139,13 @@ def multiply(
     gate: Function | str | None = None,
     prepare: Prepare | None = None,
     early: bool = False,
+    there: bool = False,
 ) -> Any:
     """Compute `gemm` of real arrays, without derivatives.
 
-    early  B is complete before the previous kernel ends, as weights of few rows are: blocks begin to load it before
-           that end, and L2 keeps it no longer than anything else
+    early  B is best read before the previous kernel ends, as weights of few rows are: blocks fetch it into L2 before
+           that end, which keeps it no longer than anything else
+    there  B is complete before the previous kernel begins, and any that still runs then: blocks load it at once
     """
     arrays.check_functions(fused.finish, prepare)
     arrays.check_operands(a, b, precision, prepare)
@@ -167,7 +169,7 @@ def multiply(
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
     taken: Config = picks.take(config, *given, early=early)
-    run(taken, *given, early=early)
+    run(taken, *given, early=early, there=there and rt.read(given[2]).pointer == rt.read(b).pointer)  # no copy
     return out
 
 

@@ -94,12 +94,14 @@ class Launched(NamedTuple):
     once    B is read once, and is the first to leave L2
     late    the next kernel's blocks may come once this one's last loads have begun, and not at once (`model.is_late`)
     single  each block has one tile: its results lie where its operands were (`fits.single`)
+    there   B is complete before the kernel before this one begins: the first of those steps come to stages at once
     """
 
     early: int = 0
     once: bool = False
     late: bool = False
     single: bool = False
+    there: bool = False
 
 
 ALONE = Launched()

@@ -81,7 +81,6 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
             if problem.loaded:
                 plan.load(a, b, storage, pipe, tiles, first)
             elif cl.thread_idx.x == 0:
-                plan.begin(a, b, first)
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
                 if launched.late:
                     cl.griddepcontrol_launch_dependents()
@@ -186,13 +185,13 @@ EARLY = 128 << 10
 
 def run(
     config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: tuple[Any, ...] = (), *,
-    early: bool = False,
+    early: bool = False, there: bool = False,
 ) -> None:  # fmt: skip
     """Launch what a configuration needs.
 
     a, b   (..., M, K) or (..., K, M) as `problem` says, B likewise
     ahead  tensors of the function that makes A
-    early  B is complete before the previous kernel ends, as `call.multiply` has it
+    early  B is complete before the previous kernel ends, as `call.multiply` has it; `there`: before that begins
     """
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
@@ -218,7 +217,7 @@ def run(
     late = bool(model.is_late(splits, launched / at_once, batches * (m + n) * deep)) and not (early or problem.loaded)
     one = single(config, problem, steps) if clusters <= at_once and fused.c is None else None
     fetched = EARLY // (128 * config.of_b) if early else 0
-    how = Launched(fetched, early and m <= config.of_a, late, one is not None)
+    how = Launched(fetched, early and m <= config.of_a, late, one is not None, early and there)
     config, launch = one or config, cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, how, launch, a, b, d, fused, ahead)

@@ -115,7 +115,8 @@ def summed_product(
     weight         (K, N), N a multiple of 128
     add            (..., N)
     factors        (N,), of the RMSNorm; `offset` is added to them
-    config, early  as for `gemm` and its `multiply`
+    config         as for `gemm`
+    early          weight is complete before the kernel ahead begins, and any that still runs then: it is loaded at once
     Gives          h, (..., N); ``h * (offset + factors)``, (..., N); sums of squares of h, (..., N / 32) f32
     Errors         `cl.ArgumentError` for arrays that do not fit, or need a gradient
     """
@@ -129,7 +130,7 @@ def summed_product(
     h, weighted, squares = empty(x, (*lead, n)), empty(x, (*lead, n)), empty(x, (*lead, n // WIDE), "f32")
     tensors = add.reshape((-1, n)), factors, weighted.reshape((-1, n)), squares.reshape((-1, n // WIDE))
     finish = finishing(WIDE, tensors, prod(lead), *summing(float(as_number("offset", offset))), False)
-    multiply(x, weight, h, replace(fused_of(), finish=finish), None, config, early=early)
+    multiply(x, weight, h, replace(fused_of(), finish=finish), None, config, early=early, there=early)
     return h, weighted, squares
 
 
@@ -144,7 +145,7 @@ def normed_product(
     weight             (K, N), N a multiple of 8; or (K, 2 N) with a gate
     eps                is added to the mean of squares
     gate               'silu', 'gelu', 'gelu_tanh' or 'relu'
-    config, early      as for `gemm` and its `multiply`
+    config, early      as for `summed_product`
     Gives              (..., N)
     Errors             `cl.ArgumentError` for arrays that do not fit, or need a gradient
     """
@@ -162,7 +163,7 @@ def normed_product(
     functions = multiplying(k, float(as_number("eps", eps)), gate)
     finish = finishing(64, (squares.reshape((-1, k // WIDE)),), prod(lead), *functions, gate is not None)
     out = empty(weighted, (*lead, n))
-    return multiply(weighted, weight, out, replace(fused_of(), finish=finish), None, config, early=early)
+    return multiply(weighted, weight, out, replace(fused_of(), finish=finish), None, config, early=early, there=early)
 
 
 def check_columns(name: str, columns: int) -> None:

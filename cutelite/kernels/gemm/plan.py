@@ -154,42 +154,67 @@ class Plan(Tiling):
         if "B" not in self.problem.loaded:
             right.load(storage.b[None, None, stage], tile.of_b, tile.column, k, full)
 
-    def begin(self, a: Any, b: Any, tile: Any) -> None:
-        """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
-        if self.launched.early:
-            self.fetch(*self.operands(a, b), tile)
-        self.wait()
+    def ahead(self, left: Any, right: Any, storage: Any, pipe: Any, tile: Any) -> tuple[Any, Any]:
+        """One thread: load first steps of B to L2, or if it is there to their stages, and wait for the kernel before.
 
-    def fetch(self, left: Any, right: Any, tile: Any) -> None:
-        """One thread: bring first steps of B to L2."""
-        for i in range(min(self.launched.early, tile.steps)):
-            k = (tile.first + i) * self.depth
-            if self.config.swapped:
-                left.prefetch(tile.batch, tile.row, k, self.depth)
-            else:
-                column = tile.column * 2 if self.paired else tile.column
-                for part in cl.static_range(self.config.tile[1] // right.rows):
-                    right.prefetch(tile.of_b, self.column(column, part * right.rows), k, self.depth)
+        Gives the number of steps that have come to stages by then, with A, and the state behind them.
+        """
+        sides: list[tuple[Any, Any]] = [(left, self.take_a), (right, self.take_b)]
+        (a, take_a), (b, take_b) = sides[::-1] if self.config.swapped else sides
+        count, state = min(self.config.stages, tile.steps) if self.launched.there else 0, pipe.producer_state()
+        for i in range(count):
+            pipe.producer_acquire(state)
+            take_b(b, storage, pipe, state, tile, (tile.first + i) * self.depth)
+            state = state.advance()
+        for i in range(count, min(self.launched.early, tile.steps)):
+            self.fetch(left, right, tile, (tile.first + i) * self.depth)
+        self.wait()
+        state = pipe.producer_state()
+        for i in range(count):
+            take_a(a, storage, pipe, state, tile, (tile.first + i) * self.depth)
+            state = state.advance()
+        return count, state
+
+    def fetch(self, left: Any, right: Any, tile: Any, k: Any) -> None:
+        """One thread: bring a step of B to L2."""
+        if self.config.swapped:
+            left.prefetch(tile.batch, tile.row, k, self.depth)
+            return
+        column = tile.column * 2 if self.paired else tile.column
+        for part in cl.static_range(self.config.tile[1] // right.rows):
+            right.prefetch(tile.of_b, self.column(column, part * right.rows), k, self.depth)
+
+    def take_a(self, left: Any, storage: Any, pipe: Any, state: Any, tile: Any, k: Any) -> None:
+        """One thread: start loading a step of A."""
+        few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
+        left.load(few, tile.batch, self.within(tile.row, M), k, pipe.barrier(state))
+
+    def take_b(self, right: Any, storage: Any, pipe: Any, state: Any, tile: Any, k: Any) -> None:
+        """One thread: start loading a step of B."""
+        column = tile.column * 2 if self.paired else self.within(tile.column, N)
+        for part in cl.static_range(self.config.tile[1] // right.rows):
+            stage = storage.b[None, None, state.index].tile((right.rows, self.depth), (part, 0))
+            right.load(stage, tile.of_b, self.column(column, part * right.rows), k, pipe.barrier(state))
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         left, right = self.operands(a, b)
-        state, backward = pipe.producer_state(), False
+        state, backward, begin = pipe.producer_state(), False, i32(0) if self.launched.early else 0
+        done = begin
+        if not self.launched.early:
+            self.wait()
+        elif tiles.is_valid():
+            done, state = self.ahead(left, right, storage, pipe, tile)
         while tiles.is_valid():
-            for i in range(tile.steps):
+            for i in range(done, tile.steps):
                 pipe.producer_acquire(state)
-                full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
+                k = (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
                 if self.problem.groups == "K":
                     k = tile.begin + i * self.depth
-                few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
-                left.load(few, tile.batch, self.within(tile.row, M), k, full)
-                column = tile.column * 2 if self.paired else self.within(tile.column, N)
-                for part in cl.static_range(self.config.tile[1] // right.rows):
-                    stage = storage.b[None, None, state.index].tile((right.rows, self.depth), (part, 0))
-                    at = self.column(column, part * right.rows)
-                    right.load(stage, tile.of_b, at, k, full)
+                self.take_a(left, storage, pipe, state, tile, k)
+                self.take_b(right, storage, pipe, state, tile, k)
                 state = state.advance()
-            tiles = tiles.advance()
+            tiles, done = tiles.advance(), begin
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
         if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
