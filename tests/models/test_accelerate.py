@@ -29,12 +29,13 @@ from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
+from cutelite.kernels.attention.operators import decode
 from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.rows.operators import norm_forward
 from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore, summed
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
-from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
+from cutelite.models.operators import appended_linear, joined, linear, rotated_linear, summed_linear
 from tests.processes import printed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -243,7 +244,7 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one new token of each sequence; that of the second layer multiplies a norm too, and its old keys are loaded
     ahead of the kernel before."""
     model, ids = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8)
-    watched, decoding = Mock(wraps=appended_linear), Mock(wraps=attention.decode)
+    watched, decoding = Mock(wraps=appended_linear), Mock(wraps=decode)
 
     def decoded(of: Any) -> Any:
         cache = transformers.StaticCache(config=of.config, max_cache_len=16)
@@ -288,7 +289,7 @@ def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_weights_made_for_a_call_are_not_loaded_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As GEMMs beside norms do: not those that torch's `parametrize` computes, nor where a layer may gather its own."""
-    model, ids, watched = made("Llama", hidden_size=128).eval(), tokens(2, 9), Mock(wraps=summed.summed_linear)
+    model, ids, watched = made("Llama", hidden_size=128).eval(), tokens(2, 9), Mock(wraps=summed_linear)
     accelerate(model)
     monkeypatch.setattr(summed, "summed_linear", watched)
 
