@@ -192,8 +192,9 @@ class Program:
     def __init__(self, function: Callable[..., None], tied: bool = False) -> None:
         """Make a program of a function.
 
-        tied  where arrays of a call overlap, their distances are those of the first call: only so are overlapping
-              arrays planned
+        tied   where arrays of a call overlap, their distances are those of the first call: only so are overlapping
+               arrays planned
+        entry  what calls go to: whose errors' tracebacks have our frames
         """
         functools.update_wrapper(self, function)
         self.function, self.tied = function, tied
@@ -208,7 +209,7 @@ class Program:
         self._of_parts: dict[Hashable, Program] = {}  # by structure of the arguments
         kinds = {parameter.kind for parameter in self._signature.parameters.values()}
         several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-        self._entry: Callable[..., None] = self._by_python if kinds.isdisjoint(several) else self._by_parts
+        self.entry: Callable[..., None] = self._by_python if kinds.isdisjoint(several) else self._by_parts
         if (
             inspect.iscoroutinefunction(function)
             or inspect.isgeneratorfunction(function)
@@ -231,7 +232,7 @@ class Program:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Issue the program's launches for these arguments. Errors: as `program` says."""
         try:
-            self._entry(*args, **kwargs)
+            self.entry(*args, **kwargs)
         except Exception as error:
             if is_mistake(error):
                 shorten(error)
@@ -278,7 +279,7 @@ class Program:
         if _calling.get() is not None and diversion.get():  # within another program, which is traced
             return self._result_of(arguments)
         if any(map(nested.is_nested, arguments.values())):
-            self._entry = self._by_parts  # from now on: the launcher takes what holds arrays for a constant
+            self.entry = self._by_parts  # from now on: the launcher takes what holds arrays for a constant
             return self._by_parts(*args, **kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
         kind, ordinal = home_of(self.__name__, [*views.items()]) or ("cuda" if has_gpu() else "cpu", 0)
@@ -314,7 +315,7 @@ class Program:
             made = self._group(arguments, views)
             with self._lock:
                 found = self._groups.setdefault(shape, made)
-        self._entry = found.entry
+        self.entry = found.entry
         found.entry(*args, **kwargs)
         return None
 

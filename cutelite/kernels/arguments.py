@@ -428,9 +428,11 @@ def tell_written(arrays: Any) -> None:
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling() or left_out():
         return  # where an operator is traced that writes, torch knows
-    for each in (x for group in as_list(arrays) for x in as_list(group)):
-        if isinstance(each, torch.Tensor):
-            torch.autograd.graph.increment_version(each)
+    tensors = [x for group in as_list(arrays) for x in as_list(group) if isinstance(x, torch.Tensor)]
+    if tensors:
+        from cutelite.interop import planned  # late: it imports torch
+
+        planned.tell_written(tensors)
 
 
 def as_list(x: Any) -> Sequence[Any]:

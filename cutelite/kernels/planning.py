@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cutelite.dispatch.dynamo import untraced
+from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arguments import changing, underived
 from cutelite.kernels.lent import takes_jax
-from cutelite.tune.warm import tuning_wanted
+from cutelite.tune.warm import wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 Taken = Callable[[dict[str, Any]], bool]
@@ -37,7 +38,7 @@ def forget_plans() -> None:
 
 
 def _state() -> int | None:
-    return None if tuning_wanted() else _epoch
+    return None if wanted.get() else _epoch
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,6 +52,9 @@ def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def planned(function: F) -> F:
     """Decorator: plan the function's calls, as `cutelite.interop.planned` does, which says what it may do.
+
+    It stands above decorators that check arguments, name them in errors or tell torch what was written: a call by a
+    plan was checked when that was made, tells torch the same, and so pays for none of them.
 
     Where torch's compiler traces the function, as it may where that goes to an operator, a call with `out=`, which has
     none, breaks the graph.
@@ -88,7 +92,7 @@ def _planned(function: F, names: tuple[str, ...], taken: Taken | None = None) ->
         return found(*args, **kwargs)
 
     apart = _apart(call)
-    return call  # type: ignore[return-value]
+    return around_users_code(call)  # type: ignore[return-value]
 
 
 def breaking(*names: str, taken: Taken | None = None) -> Callable[[F], F]:
@@ -138,7 +142,7 @@ def planned_alone(*changed: str) -> Callable[[F], F]:
     """
 
     def decorated(function: F) -> F:
-        made = takes_jax()(planned(function))
-        return untraced(underived()(changing(*changed)(made) if changed else made))
+        made = takes_jax()(function)
+        return untraced(planned(underived()(changing(*changed)(made) if changed else made)))
 
     return decorated

@@ -336,7 +336,7 @@ def test_block_masks_of_torch_are_tensors_and_a_function() -> None:
     @with_own_mask
     def kind(q: Any, k: Any, *, block_mask: Any) -> Any:
         tensors: list[Any] = []
-        return plans.kind_of((q, k, block_mask), tensors), block_mask, len(tensors)
+        return plans.kind_of(0, (q, k, block_mask), {}, tensors), block_mask, len(tensors)
 
     def made(width: int, document: Any) -> Any:
         return lambda b, h, i, j: (document[i] == document[j]) & (i - j < width)

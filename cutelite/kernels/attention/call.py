@@ -65,8 +65,8 @@ def in_graph(given: dict[str, Any]) -> bool:
     return fit_graph(*functions)
 
 
-@in_words_of_caller
 @planned_whole("score_mod", "mask_mod", "block_mask", taken=in_graph)
+@in_words_of_caller
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

@@ -23,9 +23,9 @@ MOST_KEYS = (1 << 31) - 512
 """Keys of a sequence: the ends of blocks, and of parts, are numbers of 32 bits too."""
 
 
+@planned_whole()
 @underived()
 @takes_jax(traced="attention.on_jax.decode")
-@planned_whole()
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, starts: Any = None, table: Any = None,
     causal: bool | str = True, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

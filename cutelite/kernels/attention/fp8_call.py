@@ -14,11 +14,12 @@ from cutelite.kernels.attention.fp8 import SCALED, build, picked
 from cutelite.kernels.attention.model import Config, Work
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 
 DIMS = range(16, 129, 16)
 
 
+@planned_whole()
 @underived()
 @takes_jax()
 def attention_fp8(

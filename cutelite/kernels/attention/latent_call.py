@@ -16,9 +16,10 @@ from cutelite.kernels.attention.parts import Config, keys_of_block
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 from cutelite.kernels.attention.splitting import LATENTS, Work, fastest
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 
 
+@planned_whole()
 @underived()
 @takes_jax()
 def decode_latent(

@@ -21,11 +21,11 @@ from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import breaking, planned
+from cutelite.kernels.planning import planned, planned_whole
 
 
+@planned_whole("score_mod", "mask_mod", taken=in_graph)
 @in_words_of_caller
-@breaking("score_mod", "mask_mod", taken=in_graph)
 @takes_jax()
 def attention_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
@@ -65,8 +65,8 @@ def attention_varlen(
 
 
 @untraced
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def attend_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,

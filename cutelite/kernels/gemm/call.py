@@ -42,8 +42,8 @@ ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more; columns of B likewise, by a swapped tile."""
 
 
-@in_words_of_caller
 @planned_whole("activation", "gate", "finish", "prepare", taken=arrays.in_graph)
+@in_words_of_caller
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,

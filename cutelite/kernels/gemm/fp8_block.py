@@ -39,7 +39,7 @@ from cutelite.kernels.gemm.fp8_configs import Config as Config
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.records import dataclass
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
@@ -350,6 +350,7 @@ Choice = Config | Literal["tuned"] | None
 """The argument `config`."""
 
 
+@planned_whole()
 @underived()
 @takes_jax(traced="gemm.on_jax_special.scaled_blocks")
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Choice = None) -> Any:

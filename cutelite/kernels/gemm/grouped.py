@@ -53,7 +53,7 @@ from cutelite.kernels.gemm.picks import Picks
 from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
-from cutelite.kernels.planning import breaking, planned
+from cutelite.kernels.planning import planned, planned_whole
 
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
@@ -216,8 +216,8 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     return out
 
 
+@planned_whole("finish", taken=in_graph)
 @in_words_of_caller
-@breaking("finish", taken=in_graph)
 @takes_jax(traced="gemm.on_jax_special.grouped")
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
@@ -258,8 +258,8 @@ def rows_of_groups(
     return by_rows("rows", a, b, ends, out, finish, config)
 
 
+@planned_whole("finish", taken=in_graph)
 @in_words_of_caller
-@breaking("finish", taken=in_graph)
 @takes_jax(traced="gemm.on_jax_special.padded")
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
@@ -283,6 +283,7 @@ def padded_groups(
     return by_rows("padded", a, b, counts, out, finish, config)
 
 
+@planned_whole()
 @in_words_of_caller
 @takes_jax(traced="gemm.on_jax_special.along_k")
 def along_k(

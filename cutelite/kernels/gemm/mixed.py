@@ -38,7 +38,7 @@ from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.arrays import by_operator
 from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.records import dataclass
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
@@ -318,6 +318,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
     return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
+@planned_whole()
 @underived()
 @takes_jax(traced="gemm.on_jax_special.narrow")
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:

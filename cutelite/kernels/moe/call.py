@@ -33,9 +33,9 @@ MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
+@planned_whole()
 @in_words_of_caller
 @takes_jax(traced="moe.on_jax.experts")
-@planned_whole()
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 
@@ -74,8 +74,8 @@ def by_operator(name: str, out: Any, *given: Any) -> Any:
 
 
 @untraced
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def mix(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute `experts`, for arrays that hold data."""
     return computed(x, gate_up, down, index, weights, out, False)[0]

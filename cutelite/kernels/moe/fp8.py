@@ -14,11 +14,12 @@ from cutelite.kernels.moe.call import MATRICES, by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 
 
+@planned_whole()
 @underived()
 @takes_jax()
 def scaled_experts(

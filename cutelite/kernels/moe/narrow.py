@@ -36,7 +36,7 @@ from cutelite.kernels.moe.call import by_operator, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -253,6 +253,7 @@ def run(
     build(config, problem)[launch](x, w, ends, rows, d)
 
 
+@planned_whole()
 @underived()
 @takes_jax()
 def narrow_experts(

@@ -25,7 +25,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.lent import takes_jax
-from cutelite.kernels.planning import planned, planned_alone
+from cutelite.kernels.planning import planned, planned_alone, planned_whole
 from cutelite.kernels.rows.arrays import DTYPES, Rows, flat
 from cutelite.kernels.rows.keys import ordered
 from cutelite.target.targets import WARP
@@ -103,6 +103,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
+@planned_whole()
 @in_words_of_caller
 @takes_jax(traced="moe.on_jax.route")
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
@@ -130,8 +131,8 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
 
 
 @untraced
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def choose(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Compute `route`, for arrays that hold data."""
     rows = Rows(logits, "logits", most=MOST_EXPERTS, least=1)

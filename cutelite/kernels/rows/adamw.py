@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import cutelite as cl
@@ -260,7 +261,7 @@ def parts_of(given: list[tuple[Any, ...]]) -> list[Part]:
     Errors  as of `grouped`
     """
     facts = facts_of(given)
-    found = None if facts is None else _known.get(facts)
+    found = next((parts for each, parts in _known if each == facts), None)
     if found is None:
         found = [
             part_of(kinds, aligned, members[first : first + TENSORS], given)
@@ -270,31 +271,31 @@ def parts_of(given: list[tuple[Any, ...]]) -> list[Part]:
         if facts is not None:
             if len(_known) >= KNOWN:
                 _known.clear()
-            _known[facts] = found
+            _known.append((facts, found))
     return found
 
 
-_known: dict[Any, list[Part]] = {}
+_known: list[tuple[Any, list[Part]]] = []  # compared, not hashed, which would cost as much as to gather facts
 KNOWN = 16  # lists of tensors whose checks are remembered: they take the host longer than launches
 
 
 def facts_of(given: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
-    """Return all that checks and launches depend on, or None where arrays are not plain tensors of torch."""
+    """Return all that checks and launches depend on, or None where arrays are not plain, contiguous tensors of torch.
+
+    Each step pays for it: methods are mapped, as a loop in Python takes twice as long.
+    """
     torch = sys.modules.get("torch")
     if torch is None or would_be_missed():
         return None
-    plain, found = (torch.Tensor, torch.nn.Parameter), []
+    tensors, of = [x for each in given for x in each if x is not None], torch.Tensor
+    if not {*map(type, tensors)} <= {of, torch.nn.Parameter} or len(tensors) % max(len(given), 1):
+        return None  # the number of tensors has to tell whether there are masters
     try:
-        for tensors in given:
-            for x in tensors:
-                if x is not None:
-                    if type(x) not in plain:
-                        return None
-                    x = x.data_ptr(), x.dtype, x.shape, x.stride(), x.is_neg()
-                found.append(x)
+        if any(map(of.is_neg, tensors)) or not all(map(of.is_contiguous, tensors)):
+            return None
+        return len(given), *([*map(each, tensors)] for each in (of.data_ptr, attrgetter("dtype"), attrgetter("shape")))
     except RuntimeError:  # of tensors that have no memory of their own, which checks refuse
         return None
-    return tuple(found)
 
 
 def part_of(kinds: tuple[Any, ...], aligned: bool, members: list[int], given: list[tuple[Any, ...]]) -> Part:

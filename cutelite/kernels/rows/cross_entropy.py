@@ -213,8 +213,8 @@ class Losses(NamedTuple):
     lse: Any
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def cross_entropy(
     x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any = None,
     how: Plan | None = None,
@@ -244,8 +244,8 @@ def cross_entropy(
     return Losses(loss, lse)
 
 
-@underived()
 @planned
+@underived()
 def cross_entropy_backward(
     gradient: Any,
     x: Any,

@@ -139,8 +139,8 @@ def joining(dtype: Any, vector: int, threads: int) -> Any:
     return join
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) -> Any:
     """Gather rows of a table.
 
@@ -166,8 +166,8 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     return out
 
 
-@underived()
 @planned
+@underived()
 def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -> Any:
     """Compute the gradient of the table from the gradient dy of ``embedding(table, places)``.
 

@@ -100,8 +100,8 @@ def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
     )
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute an activation of every element.
 
@@ -120,8 +120,8 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     )[0]
 
 
-@underived()
 @planned
+@underived()
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x from the gradient dy of ``activated(x, activation)``. `out` may be dy or x."""
     if (made := derived(dy, x, out=out)) is not None:
@@ -132,8 +132,8 @@ def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> 
     )[0]
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
     """Compute ``activation(gate) * up``.
 
@@ -151,8 +151,8 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
     )[0]
 
 
-@underived()
 @planned
+@underived()
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
     """Compute the gradients of gate and up from the gradient dy of ``gated(gate, up, activation)``.
 

@@ -81,8 +81,8 @@ def bin_of(x: Any, bins: int, low: Any, high: Any, scale: Any) -> tuple[Any, Any
     return min(cl.math.floor((x - low) * scale).to(i32), bins - 1), (x >= low) & (x <= high)
 
 
-@underived()
 @planned
+@underived()
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0, *, out: Any = None) -> Any:
     """Count numbers.
 

@@ -56,8 +56,8 @@ class Normed(NamedTuple):
     scale: Any = None
 
 
-@in_words_of_caller
 @planned_whole()
+@in_words_of_caller
 def rms_norm(
     x: Any,
     weight: Any = None,
@@ -85,8 +85,8 @@ def rms_norm(
     return called(x, weight, residual, bias, eps, offset, False, how=how, narrow=narrow, out=out)
 
 
-@in_words_of_caller
 @planned_whole()
+@in_words_of_caller
 def layer_norm(
     x: Any,
     weight: Any = None,
@@ -245,8 +245,8 @@ class Gradients(NamedTuple):
     bias: Any
 
 
-@underived()
 @planned
+@underived()
 def norm_backward(
     dy: Any,
     normed: Normed,

@@ -90,8 +90,8 @@ class Quantised(NamedTuple):
     scale: Any
 
 
-@underived()
 @planned
+@underived()
 def quantise(
     x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", out: Any = None,
     how: Plan | None = None,

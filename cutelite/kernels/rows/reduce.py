@@ -177,8 +177,8 @@ def of_columns(dtype: Any, operation: str, aligned: int, across: int) -> Any:
     return columns
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any = None) -> Any:
     """Combine the elements of a matrix along one mode, or of any array.
 

@@ -136,8 +136,8 @@ def build(t: Turn) -> Any:
     return rope
 
 
-@underived("cosines", "sines")
 @planned
+@underived("cosines", "sines")
 def rope(
     q: Any,
     k: Any,

@@ -112,9 +112,9 @@ def build(t: Append) -> Any:
     return append
 
 
+@planned
 @underived()
 @changing("keys", "values", "length")
-@planned
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
 ) -> Any:  # fmt: skip

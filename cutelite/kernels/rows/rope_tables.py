@@ -41,8 +41,8 @@ def build(dtype: Any, place: Any) -> Any:
     return angles
 
 
-@underived()
 @planned
+@underived()
 def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 1.0, out: Any = None) -> Any:
     """Compute ``cos(angles) * scale`` and ``sin(angles) * scale`` of ``angles = positions * frequencies``.
 

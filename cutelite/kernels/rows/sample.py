@@ -150,8 +150,8 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
     return sample
 
 
-@underived()
 @planned
+@underived()
 def sample(
     x: Any,
     chances: Any,

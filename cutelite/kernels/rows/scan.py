@@ -105,9 +105,9 @@ def in_order(function: Any) -> Any:
     return call
 
 
-@in_words_of_caller
 @in_order
 @planned
+@in_words_of_caller
 def cumsum(x: Any, *, out: Any = None) -> Any:
     """Compute, for each element, the sum of its row up to it.
 

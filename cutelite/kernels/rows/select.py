@@ -109,8 +109,8 @@ class Found(NamedTuple):
     column: Any
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the greatest element of each row, and the first column that has it. NaN is the greatest.
 
@@ -167,8 +167,8 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     return top_k
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the k greatest elements of each row, in descending order; of equal ones those in the first columns.
 

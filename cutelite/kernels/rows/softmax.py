@@ -16,7 +16,7 @@ from cutelite import Tensor, bf16, f32, i32
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, result_like, underived
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.planning import planned
+from cutelite.kernels.planning import planned, planned_whole
 from cutelite.kernels.rows.arrays import Access, Rows, derived
 from cutelite.kernels.rows.plan import WAYS, Plan
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
@@ -184,6 +184,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     return softmax_backward
 
 
+@planned_whole()
 @in_words_of_caller
 def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute softmax over the last mode.
@@ -197,6 +198,7 @@ def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     return apply(x, out, False, how) if made is None else made.softmax(x, log=False)
 
 
+@planned_whole()
 @in_words_of_caller
 def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the logarithm of softmax over the last mode. Arguments as for `softmax`."""
@@ -221,8 +223,8 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     return y
 
 
-@underived()
 @planned
+@underived()
 def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the gradient of x from the gradient dy of y = softmax(x), or log_softmax(x).
 

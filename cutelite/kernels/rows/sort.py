@@ -296,8 +296,8 @@ class Sorted(NamedTuple):
     values: Any
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = None) -> Sorted:
     """Sort numbers; equal ones stay in their order.
 

@@ -270,8 +270,8 @@ def room(x: Any, kind: Any) -> Any:
     return empty(x, (n, apart(m, kind.bytes)), kind.name)[:, :m]
 
 
-@in_words_of_caller
 @planned
+@in_words_of_caller
 def transposed(x: Any, to: str | Narrow, *, out: Any = None) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
