@@ -282,9 +282,11 @@ def _within(written: list[Tensor] | None = None) -> Iterator[None]:
 
 def tell_written(tensors: list[Tensor]) -> None:
     """Tell torch that kernels have written to tensors (`increment_version`), also at later calls by a plan."""
-    torch.autograd.graph.increment_version(tensors)
     if _here.written is not None:
         _here.written += tensors
+    elif _here.within:
+        return  # a call by a plan, which tells by itself
+    torch.autograd.graph.increment_version(tensors)
 
 
 def planning() -> bool:

@@ -140,6 +140,31 @@ def test_calls_of_rows_with_out_are_planned(name: str, ran: list[str], monkeypat
     assert len(ran) == 2
 
 
+@pytest.mark.parametrize("name", [name for name in INTO if name != "embedding_backward"])
+def test_calls_by_a_plan_tell_torch_what_they_wrote(name: str, ran: list[str]) -> None:
+    x = torch.linspace(-1, 1, 640, device=DEVICE).reshape(4, 160)
+    for _ in range(4):
+        assert all(y._version > written(1)._version for y in tensors_of(INTO[name](x)[1]))
+    assert len(ran) == 2
+
+
+def test_calls_that_have_a_plan_are_checked_where_they_differ(ran: list[str]) -> None:
+    x, y = (torch.linspace(-1, 1, 640, device=DEVICE).reshape(4, 160) for _ in range(2))
+    for _ in range(4):
+        softmax(x, out=y)
+    assert len(ran) == 2
+    with pytest.raises(cl.ArgumentError, match="out needs a gradient"):
+        softmax(x, out=y.clone().requires_grad_())
+    with pytest.raises(cl.ArgumentError, match="x needs a gradient"):
+        softmax(x.clone().requires_grad_(), out=y)
+    with pytest.raises(cl.ArgumentError, match="a stride of 0") as found:
+        softmax(x, out=x.reshape(-1)[-160:].expand(4, 160))
+    assert found.traceback[-1].path.samefile(__file__)
+    with torch.no_grad():
+        softmax(x.clone().requires_grad_(), out=y)
+    assert len(ran) == 3
+
+
 def test_results_are_new_tensors_given_ones_and_views_of_either(ran: list[str]) -> None:
     @planned
     def both(x: Any, by: float, *, out: Any) -> Any:
@@ -178,6 +203,8 @@ def test_what_is_allocated_with_zeros_has_them_at_each_call(
 
     empty_strided = torch.empty_strided
     monkeypatch.setattr(torch, "empty_strided", full)
+    on_gpu = plans._empty_on_gpu
+    monkeypatch.setattr(plans, "_empty_on_gpu", lambda *given: on_gpu(*given).fill_(7))
 
     @planned
     def sums(x: Any) -> Any:
