@@ -20,6 +20,7 @@ from cutelite.interop import planned
 from cutelite.kernels import moe
 from cutelite.kernels.attention import attention, decode
 from cutelite.kernels.gemm import gemm, grouped
+from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.cross_entropy import cross_entropy
 from cutelite.kernels.rows.embedding import embedding
 from cutelite.kernels.rows.gates import gated
@@ -65,6 +66,7 @@ def cases() -> Cases:
         "SwiGLU": (lambda: gated(x, x), lambda: functional.silu(x) * x),
         **of_rows(x, weight),
         **of_groups(x),
+        **of_lists(291),
         **with_gradients(x, w, weight),
     }
 
@@ -73,6 +75,7 @@ def of_rows(x: torch.Tensor, weight: torch.Tensor) -> Cases:
     places = torch.arange(16, device="cuda")
     cosines, sines = (torch.ones(256, 64, device="cuda") for _ in range(2))
     q, k, chances = normal(1, 256, 8, 128), normal(1, 256, 8, 128), torch.rand(16, device="cuda")
+    one = x[0, 0].clone()
 
     def turned(y: torch.Tensor) -> torch.Tensor:
         left, right = y.chunk(2, -1)
@@ -91,6 +94,7 @@ def of_rows(x: torch.Tensor, weight: torch.Tensor) -> Cases:
         "top-k": (lambda: top_k(x, 8), lambda: torch.topk(x, 8)),
         "argmax": (lambda: argmax(x), lambda: torch.max(x, -1)),
         "sum of all": (lambda: reduced(x), lambda: x.sum()),
+        "sum of a row, out given": (lambda: reduced(x[0], out=one), lambda: torch.sum(x[0], out=one)),
         "cumsum": (lambda: cumsum(x), lambda: x.cumsum(-1)),
         "sort": (lambda: sort(x[0]), lambda: x[0].sort(stable=True)),
         "sample": (lambda: sample(x, chances), lambda: torch.multinomial(torch.softmax(x, -1), 1)),
@@ -110,6 +114,20 @@ def of_groups(x: torch.Tensor) -> Cases:
         "route": (lambda: moe.route(logits, 2), lambda: torch.topk(torch.softmax(logits, -1), 2)),
         "experts": (lambda: moe.experts(x, gate_up, down, index, weights), lambda: torch.topk(logits, 2)),
     }
+
+
+def of_lists(count: int) -> Cases:
+    """A step of AdamW over so many tensors: as many as an 8B Llama has."""
+    parameters = [torch.nn.Parameter(normal(64, 64)) for _ in range(count)]
+    for each in parameters:
+        each.grad = torch.randn_like(each)
+    gradients = [each.grad for each in parameters]
+    means, squares = ([torch.zeros(64, 64, device="cuda") for _ in parameters] for _ in range(2))
+    return {
+        f"AdamW, {count} tensors": (
+            lambda: adamw(parameters, gradients, means, squares), torch.optim.AdamW(parameters, fused=True).step,
+        ),
+    }  # fmt: skip
 
 
 def with_gradients(x: torch.Tensor, w: torch.Tensor, weight: torch.Tensor) -> Cases:

@@ -159,7 +159,7 @@ def test_calls_that_have_a_plan_are_checked_where_they_differ(ran: list[str]) ->
         softmax(x.clone().requires_grad_(), out=y)
     with pytest.raises(cl.ArgumentError, match="a stride of 0") as found:
         softmax(x, out=x.reshape(-1)[-160:].expand(4, 160))
-    assert found.traceback[-1].path.samefile(__file__)
+    assert str(found.traceback[-1].path) == __file__
     with torch.no_grad():
         softmax(x.clone().requires_grad_(), out=y)
     assert len(ran) == 3

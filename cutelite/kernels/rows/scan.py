@@ -10,6 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import flags, zeros
 from cutelite.kernels.planning import planned
@@ -102,7 +103,7 @@ def in_order(function: Any) -> Any:
             warnings.warn(text, stacklevel=2)
         return function(x, out=out)
 
-    return call
+    return around_users_code(call)
 
 
 @in_order
