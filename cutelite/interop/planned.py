@@ -10,7 +10,7 @@ of a kind are only counted, because a plan takes as long to make as they take. T
 torch may do in it is to make views, and to allocate, without contents or with zeros. The one after makes the program,
 whose arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates,
 and has machine code issue the launches.
-That takes a tenth of the host's time: most of a call is checks and the choice of a configuration.
+That takes a sixth of the host's time or less: most of a call is checks and the choice of a configuration.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
 elements, and those in which torch computes something itself.
