@@ -28,6 +28,7 @@ BF16 = ml_dtypes.bfloat16
 SHAPES = [
     (131, 8, BF16), (33, 9, np.float16), (19, 33, BF16), (13, 64, np.float32), (11, 100, BF16), (21, 128, BF16),
     (9, 200, BF16), (7, 256, BF16), (5, 271, BF16),
+    (11, 77, BF16), (7, 197, np.float16), (9, 35, BF16),
 ]  # fmt: skip
 SHORT = pytest.mark.parametrize(("m", "n", "dtype"), SHAPES)
 

@@ -29,7 +29,8 @@ from cutelite.tuples import NamedTuple
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
 WHOLE = {"i32": cl.i32}
-SHORT = 256  # elements of a row below which unaligned rows are accessed by narrow vectors
+SHORT = 32  # elements of a row below which unaligned rows are accessed by narrow vectors
+APART = 256  # from which on ends of rows may go to threads one by one, and rows with sums over them may begin anywhere
 RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
@@ -245,8 +246,8 @@ class Access(NamedTuple):
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
         p = replace(choose(covered + more, self.vector), shifted=True)
-        if ends is not None and (whole := ends(self.n // self.vector * self.vector, self.vector)) is not None:
-            p = replace(whole, shifted=True)
+        whole = ends(self.n // self.vector * self.vector, self.vector) if ends and self.n >= APART else None
+        p = p if whole is None else replace(whole, shifted=True)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 
 

@@ -24,7 +24,7 @@ from cutelite.kernels.arguments import (
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.lent import is_jax
 from cutelite.kernels.planning import planned, planned_whole
-from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, as_vector, derived, flat
+from cutelite.kernels.rows.arrays import APART, RESULTS, Access, Rows, as_vector, derived, flat
 from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
@@ -341,6 +341,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     pays = rows.n > (5376 if sums == 1 else 1024)  # some shorter rows have two thirds of the speed (docs/lab/rows.md)
     access = Access.of([rows, *others], sectors=inputs == 2 and pays)
     plain = access._replace(shifted=False, vector=access.aligned)
+    access = access if rows.n >= APART else plain
     p = planned()
     if how is None and not p.stages and plain.vector == access.vector:  # bulk copies should begin with sectors
         p = plain.plan(None, choose)
