@@ -30,7 +30,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
 WHOLE = {"i32": cl.i32}
 SHORT = 32  # elements of a row below which unaligned rows are accessed by narrow vectors
-APART = 256  # from which on ends of rows may go to threads one by one, and rows with sums over them may begin anywhere
+APART = 256  # from which on ends of rows may go to threads one by one; gradients of softmax and norms cover no others
 RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
@@ -203,6 +203,10 @@ class Access(NamedTuple):
         amid = sectors and any(each.begins(SECTOR * wide) != (0, 0) for each in (*reads, *written))
         shifted = (alike or results) and not narrow and (aligned < wide or amid) and rows.n >= SHORT
         return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
+
+    def covering(self, least: int) -> Access:
+        """Return the access that covers rows of `least` elements and more by vectors, and shorter ones not."""
+        return self if self.n >= least else self._replace(shifted=False, vector=self.aligned)
 
     def plan(
         self,

@@ -339,9 +339,8 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         return p if count(p) >= 0.95 * count(each) else each
 
     pays = rows.n > (5376 if sums == 1 else 1024)  # some shorter rows have two thirds of the speed (docs/lab/rows.md)
-    access = Access.of([rows, *others], sectors=inputs == 2 and pays)
-    plain = access._replace(shifted=False, vector=access.aligned)
-    access = access if rows.n >= APART else plain
+    access = Access.of([rows, *others], sectors=inputs == 2 and pays).covering(APART)
+    plain = access.covering(rows.n + 1)
     p = planned()
     if how is None and not p.stages and plain.vector == access.vector:  # bulk copies should begin with sectors
         p = plain.plan(None, choose)

@@ -230,7 +230,7 @@ def plan_norm(
     if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
-        return replace(halved(p, n, light=False), taken=narrow and n > 131_072)
+        return replace(halved(p, n, light=not words), taken=narrow and n > 131_072)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40 if n == 4096 else 48)  # three vectors of a thread would spill
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):

@@ -17,7 +17,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import in_words_of_caller, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.planning import planned, planned_whole
-from cutelite.kernels.rows.arrays import Access, Rows, derived
+from cutelite.kernels.rows.arrays import APART, Access, Rows, derived
 from cutelite.kernels.rows.plan import WAYS, Plan
 from cutelite.kernels.rows.plans import plan_softmax, plan_two
 from cutelite.lang.promotion import LARGEST
@@ -241,7 +241,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
     if not values.n:
         return out
-    access = Access.of([values, gradients], [results])
+    access = Access.of([values, gradients], [results]).covering(APART)
     bulk = access.shifted and access.alike and access.around
     p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes, bulk), copies=bulk).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
