@@ -8,7 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, Misfit, contiguous, instance, results, underived
+from cutelite.kernels.arguments import HALVES, Arguments, Misfit, contiguous, instance, is_array, results, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, dtype_of, empty, zeros
 from cutelite.kernels.attention.backward import gradients
 from cutelite.kernels.attention.backward_outer import finish, prepare
@@ -122,6 +122,8 @@ def differentiate(
     starts  of ragged sequences: of their queries and keys
     spans   of a block mask, and the sizes of its blocks
     """
+    for x in instance("captured", learned, tuple, needed=True):
+        is_array("captured", x)
     captured = [plain(x) for x in learned]
     softcap, score_mod, mask_mod = mods
     score_mod = settled(lifted(score_mod, captured, learned), "score_mod", SCORE_MOD)
