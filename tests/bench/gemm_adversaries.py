@@ -6,7 +6,7 @@ Extents are 0, 1, 2, 3, 7, 8, 9, 63, 65, 127, 129 and random ones; rows lie any 
 at any element. Results are poisoned, and lie in larger arrays in which nothing else may change. Each job has its own
 seed. It ends with 1 if anything is wrong or fails.
 
-dense    majors, pitches, dtypes, batches that are stretched, alpha, beta, C (which may be the result), bias, scales
+dense    majors, pitches, dtypes, batches in any order or stretched, alpha, beta, C (perhaps the result), bias, scales
 groups   rows behind rows, padded, along K, gathered: empty groups, all rows in one, rows behind the last end
 experts  one token, all tokens to one expert, numbers of no expert; bf16, f16, fp8, e2m1 and i4
 mixed    weights of 4 and 8 bits
@@ -59,13 +59,21 @@ class Source:
         return torch.randn(shape, device="cuda").to(dtype)
 
     def placed(self, shape: tuple[int, ...], dtype: torch.dtype, poison: bool = False) -> torch.Tensor:
-        """An array whose rows lie apart, somewhere in a larger one, of random numbers or of NaN."""
+        """An array whose rows lie apart, somewhere in a larger one, of random numbers or of NaN.
+
+        Its batches lie in any order, and rows perhaps ahead of the last of them: (batch, row, head, column).
+        """
         gap = self.random.choice((0, 0, 0, 1, 2, 3, 4, 8))
         before = self.random.choice((0, 0, 0, 8, 4, 2, 1))
-        size = math.prod(shape[:-1]) * (shape[-1] + gap)
+        last = len(shape) - 1
+        axes = self.random.sample(range(last - 1), last - 1)
+        axes.insert(len(axes) - (len(axes) > 0 and self.random.random() < 0.25), last - 1)
+        extents = [*(shape[axis] for axis in axes), shape[-1] + gap]
+        size = math.prod(extents)
         flat = torch.empty(before + size + 16, device="cuda", dtype=dtype)
         poisoned(flat)
-        made = flat[before : before + size].view(*shape[:-1], shape[-1] + gap)[..., : shape[-1]]
+        made = flat[before : before + size].view(extents)[..., : shape[-1]]
+        made = made.permute(*(axes.index(axis) for axis in range(last)), last)
         if not poison:
             made.copy_(self.values(shape, dtype))
         made.whole = flat
@@ -75,6 +83,14 @@ class Source:
         if self.random.random() < 0.4:
             return self.placed((*shape[:-2], shape[-1], shape[-2]), dtype).mT
         return self.placed(shape, dtype)
+
+    def stretched(self, batches: tuple[int, ...], rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+        """An operand of some of these batches: the others it has by strides of 0, as modes of 1, or not at all."""
+        if self.random.random() < 0.2:
+            return self.operand((rows, columns), dtype)
+        own = [1 if self.random.random() < 0.3 else extent for extent in batches]
+        made = self.operand((*own, rows, columns), dtype)
+        return made.expand(*batches, rows, columns) if self.random.random() < 0.5 else made
 
 
 def poisoned(x: torch.Tensor) -> None:
@@ -130,16 +146,11 @@ def dense(s: Source) -> None:
     dtype = s.random.choice(
         (*HALVES, *HALVES, torch.float32, torch.float8_e4m3fn, torch.float8_e5m2, torch.int8, torch.uint8)
     )
-    batches: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    if s.random.random() < 0.3:
-        x, y = s.random.choice((1, 2, 3)), s.random.choice((1, 2, 3))
-        batches = s.random.choice(
-            (((x,), (x,)), ((x,), ()), ((), (x,)), ((x, 1), (y,)), ((x, y), (x, 1)), ((1, y), (x, y)))
-        )
+    batches = tuple(s.random.choice((1, 2, 3)) for _ in range(s.random.choice((0, 0, 0, 1, 2, 3))))
     alike = next((kinds for kinds in (FP8, BYTES) if dtype in kinds), (dtype,))
     other = s.random.choice(alike)
-    a, b = s.operand((*batches[0], m, k), dtype), s.operand((*batches[1], k, n), other)
-    shape = (*torch.broadcast_shapes(*batches), m, n)
+    a, b = s.stretched(batches, m, k, dtype), s.stretched(batches, k, n, other)
+    shape = (*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
     if dtype in BYTES:
         kind = s.random.choice((torch.int32, torch.float32))
     else:

@@ -16,6 +16,9 @@ With `--tuned` they are tuned as by ``config="tuned"``, and the pick and what wa
 `--bar` is what they are behind:
 
     python tests/bench/gemm_any.py tuned.jsonl --missed times.jsonl --bar 0.99 --tuned --jobs 14
+
+With `--fp8` operands are e4m3, contiguous along K, with one scale each or one for each row and column, against
+torch._scaled_mm with fast accumulation; N and K are rounded up to multiples of 16, which that needs.
 """
 
 import argparse
@@ -46,14 +49,19 @@ from tests.bench.timing import Replay, cold, machine, medians, off
 Size = tuple[int, int, int, str]
 MAJORS = "K", "MN", "MN MN"
 """Of B where A is contiguous along K, and of both where both are along M and N."""
+FP8 = "fp8", "fp8 rows"
+"""In place of majors: both along K, with a scale for each tensor, or for each row of A and column of B."""
 LARGEST, MOST = 1.1e12, 16_384
 GRAPH_S, COLD_BYTES, ROUNDS, WARM_S = 3e-3, 100 << 20, 5, 0.1
 BAR = 0.97
 """Of cuBLAS: no size is to have less."""
 
 
-def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
-    """Random (M, N, K), and the majors of A and B, of B alone where A's is K; `aligned`: all in multiples of 8."""
+def sizes_of(count: int, seed: int, aligned: bool = False, fp8: bool = False) -> list[Size]:
+    """Random (M, N, K), and the majors of A and B, of B alone where A's is K; `aligned`: all in multiples of 8.
+
+    fp8  the same sizes with N and K in multiples of 16, and `FP8` for the majors
+    """
     source, found = random.Random(seed), []
 
     def between(low: int, high: int) -> int:
@@ -68,25 +76,41 @@ def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
         major = "MN MN" if i % 8 == 5 else "MN" if i % 4 == 2 else "K"
         if i % 2 or aligned:
             m, n, k = -(-m // 8) * 8 if aligned and major == "MN MN" else m, -(-n // 8) * 8, -(-k // 8) * 8
-        found.append((m, n, k, major))
+        found.append((m, -(-n // 16) * 16, -(-k // 16) * 16, FP8[i % 2]) if fp8 else (m, n, k, major))
     return found
 
 
 def operands(m: int, n: int, k: int, major: str, make: Callable[..., Any] = torch.randn) -> tuple[Any, ...]:
     made = partial(make, device="cuda", dtype=torch.bfloat16)
     a = made(k, m).T if major == "MN MN" else made(m, k)
-    b = made(n, k).T if major == "K" else made(k, n)
+    b = made(k, n) if major.startswith("MN") else made(n, k).T
+    if major in FP8:
+        a, b = (x.to(torch.float8_e4m3fn) for x in (a, b))
     return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
 
 
+def scales_of(size: Size) -> dict[str, Any]:
+    """The scales of operands, as `gemm` takes them."""
+    m, n, _, major = size
+    shapes = {"fp8": ((), ()), "fp8 rows": ((m, 1), (1, n))}.get(major, ())
+    made = (torch.rand(shape, device="cuda") + 0.5 for shape in shapes)
+    return dict(zip(("scale_a", "scale_b"), made, strict=False))
+
+
 def sets_of(size: Size, count: int | None = None, make: Callable[..., Any] = torch.randn) -> list[Any]:
-    """Rotating operands, as `make` fills them, and results: so many that no cache holds them, or `count`."""
-    return [operands(*size, make) for _ in range(count or cold(bytes_of(size), COLD_BYTES, 24))]
+    """Rotating operands, as `make` fills them, results and scales: so many that no cache holds them, or `count`."""
+    scales = scales_of(size)
+    return [(*operands(*size, make), scales) for _ in range(count or cold(bytes_of(size), COLD_BYTES, 24))]
+
+
+def arguments_of(a: Any, b: Any, out: Any, scales: dict[str, Any]) -> tuple[Any, ...]:
+    """What a configuration is picked for."""
+    return arguments(a, b, out, fused_of(**scales))
 
 
 def bytes_of(size: Size) -> int:
-    m, n, k, _ = size
-    return 2 * (m * k + n * k + m * n)
+    m, n, k, major = size
+    return (2 - (major in FP8)) * (m * k + n * k) + 2 * m * n
 
 
 def said(config: Config) -> str:
@@ -111,10 +135,10 @@ def calls_of(sets: list[Any], how: argparse.Namespace) -> dict[str, Callable[[in
     how  what was asked for: the `best`, all that are expected to be `near` the best of these, and the first of each of
          some `kinds` of tile
     """
-    given: list[Any] = [*sets[0], fused_of()]
-    if vectors_pay(*given):
-        return {"vectors": lambda i: gemm(*sets[i])}
-    able = list(ranked(CONFIGS, *arguments(*given)[:4]))
+    *given, scales = sets[0]
+    if vectors_pay(*given, fused_of(**scales)):
+        return {"vectors": partial(ours, sets, None)}
+    able = list(ranked(CONFIGS, *arguments_of(*sets[0])[:4]))
     near = takewhile(lambda each: each[0] <= how.near * able[0][0], able[how.best :])
     timed = [*able[: how.best], *near]
     kinds = islice(firsts(config for _, config in able), how.kinds)
@@ -122,14 +146,14 @@ def calls_of(sets: list[Any], how: argparse.Namespace) -> dict[str, Callable[[in
     return {said(config): partial(ours, sets, config) for config in configs}
 
 
-def ours(sets: list[Any], config: Config, i: int) -> None:
-    gemm(*sets[i], config=config)
+def ours(sets: list[Any], config: Config | None, i: int) -> Any:
+    *given, scales = sets[i]
+    return gemm(*given, config=config, **scales)
 
 
 def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str, Any]]:
     """The pick and what tuning finds, by name, and facts of that, such as how much longer the model had expected."""
-    a, b, out = sets[0]
-    given = arguments(a, b, out, fused_of())
+    given = arguments_of(*sets[0])
     able = list(ranked(CONFIGS, *given[:4]))
     pick, found = able[0][1], picks.measured(*given)
     report = tuned.reports[-1]
@@ -140,9 +164,20 @@ def tuned_of(sets: list[Any]) -> tuple[dict[str, Callable[[int], Any]], dict[str
     return {said(config): partial(ours, sets, config) for config in (pick, found)}, facts
 
 
-def library(name: str, sets: list[Any], i: int) -> None:
+def library(name: str, sets: list[Any], i: int) -> Any:
+    a, b, out, scales = sets[i]
+    if scales:
+        by_tensor = {"out": out} if scales["scale_a"].ndim == 0 else {}  # by rows it takes no result to write to
+        return torch._scaled_mm(a, b, **scales, out_dtype=torch.bfloat16, use_fast_accum=True, **by_tensor)
     torch.backends.cuda.preferred_blas_library(name)
-    torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
+    return torch.mm(a, b, out=out)
+
+
+def exact(a: Any, b: Any, out: Any, scales: dict[str, Any]) -> torch.Tensor:
+    """What the result should be, within what bf16 and fast accumulation lose."""
+    if not scales:
+        return torch.mm(a, b)
+    return torch.mm(a.to(torch.bfloat16), b.to(torch.bfloat16)) * scales["scale_a"] * scales["scale_b"]
 
 
 def timed_in_turns(size: Size, calls: dict[str, Callable[[int], Any]], sets: list[Any]) -> dict[str, float]:
@@ -150,12 +185,11 @@ def timed_in_turns(size: Size, calls: dict[str, Callable[[int], Any]], sets: lis
     gc.collect()  # graphs of sizes before
     gc.freeze()  # else each graph of `timing` would look through all configurations again: a third of a second
     m, n, k, _ = size
-    each, right = max(bytes_of(size) / 4e12, 2 * m * n * k / 7e14) + 3e-6, torch.mm(*sets[0][:2])
+    each, right = max(bytes_of(size) / 4e12, 2 * m * n * k / 7e14) + 3e-6, exact(*sets[0])
     trials = {}
     for name, call in calls.items():
         sets[0][2].fill_(math.nan)
-        call(0)
-        error = off(sets[0][2], right)
+        error = off(call(0), right)
         if not error < 1e-2:
             print(f"WRONG: {name} at {size}: relative error {error:.3g}", flush=True)
         trials[name] = Replay(call, len(sets), GRAPH_S, each)
@@ -179,7 +213,7 @@ def measured(size: Size, given: argparse.Namespace) -> dict[str, Any]:
     sets = sets_of(size)
     calls, facts = tuned_of(sets) if given.tuned else (calls_of(sets, given), {})
     compile_all([partial(call, 0) for call in calls.values()])
-    for name in ("cublas", "cublaslt"):
+    for name in ("cublas",) if major in FP8 else ("cublas", "cublaslt"):
         calls[name] = partial(library, name, sets)
     return {"shape": shape, "major": major, "us": timed_in_turns(size, calls, sets), **facts}
 
@@ -190,8 +224,7 @@ def compile_part(sizes: list[Size], given: argparse.Namespace) -> None:
     for size in sizes if given.tuned else sizes[number::jobs]:
         sets = sets_of(size, 1, torch.empty)
         if given.tuned:
-            a, b, out = sets[0]
-            of = arguments(a, b, out, fused_of())
+            of = arguments_of(*sets[0])
             compile_all([partial(run, config, *of) for config in fitting(CONFIGS, *of)[number::jobs]], 2)
         else:
             compile_all([partial(call, 0) for call in calls_of(sets, given).values()], 2)
@@ -204,7 +237,7 @@ def ratios_of(line: dict[str, Any], tell: bool = False) -> tuple[float, float]:
     tell  print it
     """
     us = dict(line["us"])
-    rival = min(us.pop("cublas"), us.pop("cublaslt"))
+    rival = min(us.pop(name, math.inf) for name in ("cublas", "cublaslt"))
     name = line.get("tuned") or min(us, key=lambda each: us[each])
     best = us[name]
     pick = next(iter(us.values()))
@@ -235,6 +268,7 @@ def main() -> None:
     asked.add_argument("--jobs", type=int, default=0, help="processes that compile ahead of what is timed")
     asked.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     asked.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
+    asked.add_argument("--fp8", action="store_true", help="operands of e4m3, N and K multiples of 16")
     asked.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     asked.add_argument("--kinds", type=int, default=0, help="configurations besides, the first of each kind of tile")
     asked.add_argument("--missed", type=Path, nargs="+", help="these sizes: those that files have behind cuBLAS")
@@ -242,11 +276,12 @@ def main() -> None:
     asked.add_argument("--tuned", action="store_true", help="time the pick and what tuning finds")
     asked.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = asked.parse_args(), time.monotonic()
-    sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
+    every = sizes_of(given.shapes, given.seed, given.aligned, given.fp8)
+    sizes = [size for size in every if given.fp8 or size[3] in given.majors]
     sizes = sizes[given.after :]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
-        sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
+        sizes = [(m, n, k, major) for m, n, k in wanted for major in (FP8 if given.fp8 else given.majors)]
     sizes = missed(given.missed, given.bar)[given.after :] if given.missed else sizes
     if given.compile is not None:
         compile_part(sizes, given)
