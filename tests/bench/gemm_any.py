@@ -135,8 +135,8 @@ def calls_of(sets: list[Any], how: argparse.Namespace) -> dict[str, Callable[[in
     how  what was asked for: the `best`, all that are expected to be `near` the best of these, and the first of each of
          some `kinds` of tile
     """
-    *given, scales = sets[0]
-    if vectors_pay(*given, fused_of(**scales)):
+    a, b, out, scales = sets[0]
+    if vectors_pay(a, b, out, fused_of(**scales)):
         return {"vectors": partial(ours, sets, None)}
     able = list(ranked(CONFIGS, *arguments_of(*sets[0])[:4]))
     near = takewhile(lambda each: each[0] <= how.near * able[0][0], able[how.best :])

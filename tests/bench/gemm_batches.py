@@ -35,7 +35,7 @@ COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 7, 2e-3
 
 def cases_of(count: int, seed: int) -> list[Case]:
     """Kinds, and random batches, M, N and K by their logarithms; of a gradient of weights M rows are added up."""
-    source, found = random.Random(seed), []
+    source, found = random.Random(seed), list[Case]()
 
     def extent(most: int) -> int:
         return 8 * round(math.exp(source.uniform(0, math.log(most // 8))))
