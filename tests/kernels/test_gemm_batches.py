@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cutelite_rt as rt
 from common import array, to_numpy
-from cutelite.kernels.gemm import Config, gemm
+from cutelite.kernels.gemm import Config, arrays, gemm
+from cutelite.kernels.gemm.call import fused_of
 from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import BF16, close, operand
 
@@ -36,6 +38,29 @@ def test_batches_are_stretched_as_those_of_matmul(shapes: tuple[tuple[int, ...],
     d = gemm(a, b, c=c, beta=0.5, config=config)
     right = right + 0.5 * to_numpy(c)
     assert tuple(d.shape) == right.shape and close(d, right)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("modes", [((2, 3), ()), ((), (2, 3)), ((), ()), ((2, 1), (1, 3))], ids=str)
+def test_operands_are_repeated_by_strides_of_0(modes: tuple[tuple[int, ...], ...], config: Config) -> None:
+    """A matrix that is the same for all batches is read where it lies, as one without batches; others are copied."""
+    rng = np.random.default_rng(4)
+    a, b = (
+        repeated(operand(rng, *own, *shape, dtype="bfloat16", transposed=False), (2, 3))
+        for own, shape in zip(modes, ((40, 72), (72, 64)), strict=True)
+    )
+    d = gemm(a, b, config=config)
+    right = to_numpy(a).astype(np.float64) @ to_numpy(b)
+    assert tuple(d.shape) == right.shape and close(d, right)
+    if () in modes:
+        one = 1 if modes[1] == () else 0
+        assert rt.read(arrays.folded(a, b, d, fused_of(), False)[one]).pointer == rt.read((a, b)[one]).pointer
+
+
+def repeated(x: Any, batches: tuple[int, ...]) -> Any:
+    """A view with these modes in front: where there are none, and of modes of 1, it has strides of 0."""
+    shape = (*batches, *x.shape[-2:])
+    return np.broadcast_to(x, shape) if isinstance(x, np.ndarray) else x.expand(shape)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)

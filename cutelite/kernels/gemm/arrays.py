@@ -202,18 +202,18 @@ def of_no_columns(operand: Any, mode: int) -> Any:
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused, rows: bool) -> tuple[Any, Any, Any, cl.Fused]:
     """Fold batches into rows of one matrix where all share B, else into one mode, which a shared operand does not have.
 
-    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied.
+    Operands whose batches do not lie evenly, or are repeated along some modes only, are copied.
 
     rows    batches that share B are folded into rows even where those of `out` are not evenly apart
     Errors  ValueError for an `out` whose batches, or then whose rows, are not evenly apart
     """
     (m, k), n, batches = a.shape[-2:], out.shape[-1], tuple(out.shape[:-2])
-    if b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
+    if is_repeated(b):
+        b = b[(0,) * (b.ndim - 2)]
+    elif is_repeated(a):
+        a = a[(0,) * (a.ndim - 2)]
+    elif b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
         return a, b, out, fused
-    if prod(b.shape[:-2]) == 1:
-        b = b.reshape(tuple(b.shape[-2:]))
-    elif prod(a.shape[:-2]) == 1:
-        a = a.reshape((m, k))
     a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
     if a.ndim == b.ndim == 2:
         a = a[None]
@@ -226,6 +226,12 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused, rows: bool) -> tuple[Any, 
         return a, right, made, replace(fused, c=c)
     more = replace(fused, c=c)
     return a.reshape((*lead, k)), right, made, more
+
+
+def is_repeated(operand: Any) -> bool:
+    """Tell whether an operand is the same matrix for all batches: by modes of 1, or by strides of 0."""
+    view = rt.read(operand)
+    return all(extent == 1 or stride == 0 for extent, stride in zip(view.shape[:-2], view.strides[:-2], strict=True))
 
 
 def evenly(out: Any) -> bool:
