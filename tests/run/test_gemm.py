@@ -267,20 +267,37 @@ def test_tiles_along_a_hilbert_curve() -> None:
 BANDS = Config((64, 64), True, (1, 2), stages=3, piece=16, buffers=1, swizzle=3)
 
 
-def test_bands_go_along_n_where_they_have_all_of_m(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A function of a product's sizes and of fields of its configuration: raster and width of bands that it takes."""
     taken: list[Any] = []
+    monkeypatch.setattr(dense, "multiply", lambda config, *_: taken.append((config.raster, config.swizzle)))
 
-    def raster(m: int, n: int, at_once: int = 4, **how: Any) -> Any:
+    def order(m: int, n: int, k: int, at_once: int = 4, **how: Any) -> Any:
         monkeypatch.setattr(dense, "clusters_at_once", lambda *_: at_once)
-        gemm(np.ones((m, 64), np.float16), np.ones((64, n), np.float16), config=replace(BANDS, **how))
+        gemm(np.ones((m, k), np.float16), np.ones((k, n), np.float16), config=replace(BANDS, **how))
         return taken.pop()
 
-    monkeypatch.setattr(dense, "multiply", lambda config, *_: taken.append(config.raster))
-    assert raster(136, 520) == raster(520, 136, swapped=True) == "N"  # three clusters by five
-    assert raster(136, 520, raster="M") == raster(136, 520, raster="M", swapped=True) == "M"
-    assert raster(136, 520, swapped=True) is raster(520, 136) is raster(200, 520) is None
-    assert raster(40, 1032) is raster(136, 520, at_once=15) is None  # one row of clusters, one round
-    assert raster(136, 520, cluster=(2, 1)) is raster(136, 520, cluster=(1, 1)) is None
+    return order
+
+
+def test_bands_go_along_n_where_they_have_all_of_m(order: Callable[..., Any]) -> None:
+    deep = 64 * dense.WRITTEN + 8
+    assert order(136, 520, deep) == order(520, 136, deep, swapped=True) == ("N", 3)  # three clusters by five
+    assert order(136, 520, deep, raster="M") == order(136, 520, deep, raster="M", swapped=True) == ("M", 3)
+    assert order(136, 520, deep, swapped=True) == order(520, 136, deep) == order(200, 520, deep) == (None, 3)
+    assert order(40, 1032, deep) == order(136, 520, deep, at_once=15) == (None, 3)  # one row of clusters, one round
+    assert order(136, 520, deep, cluster=(2, 1)) == order(136, 520, deep, cluster=(1, 1)) == (None, 3)
+
+
+def test_rows_of_results_are_whole_where_storing_them_is_the_work(
+    order: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shallow = 64 * dense.WRITTEN
+    assert order(520, 520, shallow) == ("N", 1) and order(520, 520, shallow, swapped=True) == ("M", 1)
+    assert order(520, 520, shallow, at_once=100) == (None, 3) and order(520, 520, shallow, raster="M") == ("M", 3)
+    monkeypatch.setattr(dense, "IN_L2", 4 * 520 * shallow - 1)  # operands would come from DRAM again
+    assert order(520, 520, shallow) == (None, 3)
 
 
 @pytest.mark.parametrize("turned", [False, True])

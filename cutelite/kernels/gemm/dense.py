@@ -209,8 +209,8 @@ def run(
     high, across = (columns, m) if config.swapped else (m, columns)
     down, right = -(-high // (bm * cm)), -(-across // (bn * cn))
     clusters, at_once = down * right * batches * splits, clusters_at_once(config.blocks, d)
-    if config.raster is None and cn > cm and 1 < down <= config.swizzle < right and clusters > at_once:
-        config = replace(config, raster="N")
+    if config.raster is None and clusters > at_once:
+        config = replace(config, **order_of(config, down, right, steps, (m + n) * deep))
     if config.stream and clusters % at_once == 0:
         config = replace(config, stream=0)  # the last round is whole
     launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)
@@ -226,6 +226,24 @@ def run(
     parts = empty(d, (batches * splits, m, -(-n // 16) * 16), problem.acc.name)[..., :n]
     multiply(config, plain, how, launch, a, b, parts, cl.Fused(), ahead)
     add_up(problem, splits, parts, d, fused)
+
+
+WRITTEN, IN_L2 = 4, 16e6
+"""Steps along K up to which storing results is most of the time, and bytes of operands that L2 keeps besides."""
+
+
+def order_of(config: Config, down: int, right: int, steps: int, bytes: int) -> dict[str, Any]:
+    """Return fields of `Config` for the order of several rounds of tiles.
+
+    down, right  tiles of clusters along M and N, as the kernel has them
+    bytes        of the operands
+    Blocks that run at once store whole rows of results where these are most of what is moved: DRAM takes neighbours
+    faster.
+    """
+    if steps <= WRITTEN and bytes <= IN_L2:
+        return {"raster": "M" if config.swapped else "N", "swizzle": 1}
+    (cm, cn), bands = config.cluster, config.swizzle
+    return {"raster": "N"} if cn > cm and 1 < down <= bands < right else {}
 
 
 def multiply(
