@@ -57,6 +57,16 @@ def test_operands_are_repeated_by_strides_of_0(modes: tuple[tuple[int, ...], ...
         assert rt.read(arrays.folded(a, b, d, fused_of(), False)[one]).pointer == rt.read((a, b)[one]).pointer
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_one_matrix_by_another_that_is_repeated(side: int) -> None:
+    rng = np.random.default_rng(7)
+    given = [operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in ((40, 72), (72, 64))]
+    given[side] = repeated(given[side], (3,))
+    d = gemm(*given)
+    right = to_numpy(given[0]).astype(np.float64) @ to_numpy(given[1])
+    assert tuple(d.shape) == (3, 40, 64) and close(d, right)
+
+
 def repeated(x: Any, batches: tuple[int, ...]) -> Any:
     """A view with these modes in front: where there are none, and of modes of 1, it has strides of 0."""
     shape = (*batches, *x.shape[-2:])

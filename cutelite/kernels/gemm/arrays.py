@@ -216,7 +216,7 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused, rows: bool) -> tuple[Any, 
         return a, b, out, fused
     a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
     if a.ndim == b.ndim == 2:
-        a = a[None]
+        a = a[None] if prod(batches) == 1 else stretched(a, batches)
     one = b.ndim == 2 and (rows or evenly(out))
     lead: tuple[int, ...] = (-1,) if one else (-1, m)
     made = reshaped(out, (*lead, n))
