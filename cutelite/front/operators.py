@@ -398,7 +398,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not frame.native(operator.contains, obj, key):
         return _missing(frame, obj, key)
-    if isinstance(obj, Runtime) and not hasattr(type(obj), "__getitem__"):
+    of_class = isinstance(obj, type) and hasattr(obj, "__class_getitem__")
+    if not hasattr(type(obj), "__getitem__") and not of_class:
         raise _no_elements(obj)
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
     return frame.made(result) if isinstance(key, slice) else result
@@ -446,7 +447,7 @@ def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
 
 
 def _no_elements(obj: Any) -> CompileError:
-    """Return the error for a run-time object that is indexed, and cannot be."""
+    """Return the error for an object that is indexed, and cannot be."""
     if isinstance(obj, Scalar):
         title, help = "is one number, without elements", "index all modes at once: `t[i, j]`; a row is `t[i, None]`"
     elif isinstance(obj, TmaTensor):
@@ -454,7 +455,9 @@ def _no_elements(obj: Any) -> CompileError:
     elif isinstance(obj, Vector):
         title, help = "is a value that does not change", "make a new one: `v = v.put(i, x)`"
     else:
-        title, help = "has no elements to index", ""
+        title, help = "has no elements to index", "call it, `f(...)`" if callable(obj) else ""
+        if hasattr(type(obj), "__iter__"):
+            help = "make a tuple of it: `tuple(...)`"
     return mistake("subscript", f"{describe(obj)} {title}", help=help)
 
 

@@ -553,6 +553,11 @@ THING = type("Thing", (), {})()
             "make Odd a frozen dataclass or a named tuple",
         ),
         ("xs = [a]\nout[0] = xs[1]", "IndexError: list index out of range"),
+        ("x = zip((1,), (a,))[0]", "an iterator has no elements to index"),
+        ("x = {1: a}.values()[0]", "help: make a tuple of it: `tuple(...)`"),
+        ("x = {1, 2}[0]", "help: make a tuple of it: `tuple(...)`"),
+        ("x = (lambda x: x)[a]", "help: call it, `f(...)`"),
+        ("x = None[0]", "None has no elements to index"),
     ],
 )
 def test_mistakes(body, message):
