@@ -88,7 +88,7 @@ def forward(
     sinks = None if sinks is None else sinks.float()
     if decoding:
         each, first = (None if x is None else x.reshape(-1) for x in (lengths, starts))
-        early = more.get("early", False)
+        early = lengths is not None and more.get("early", False)  # else the new keys need not be the last ones
         return decode(*given, each, None, sinks, "bottom-right", left, softcap, scaling, first, None, early)[0], None
     how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": softcap, "sinks": sinks}
     if starts is not None:

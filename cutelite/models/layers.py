@@ -81,7 +81,8 @@ class DecoderLayer:
         attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
         adds = isinstance(attention, Attention) and plain(attention) and plain(attention.o_proj)
         gated = isinstance(mlp, GatedMLP) and plain(mlp)
-        kept = not self._forward_pre_hooks  # type: ignore[attr-defined]  # as of `fully_shard`, which makes weights
+        # what runs ahead of this may make or bring the weights, as that of `fully_shard` and of accelerate does
+        kept = not self._forward_pre_hooks and "forward" not in self.__dict__  # type: ignore[attr-defined]
         found = held_for(self.input_layernorm, hidden_states) if adds and kept else None
         if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
             normed, kwargs["norm"] = found.weighted, found

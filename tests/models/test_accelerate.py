@@ -261,6 +261,12 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [call.args[-2] is not None for call in watched.call_args_list] == 2 * [False, True]
     assert [call.args[-1] for call in decoding.call_args_list] == 2 * [False, True]
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+    decoding.reset_mock()
+    q, k, v = (torch.randn(3, heads, n, 64, device=DEVICE).bfloat16() for heads, n in ((4, 1), (2, 16), (2, 16)))
+    for lengths in None, torch.full((3, 1, 1, 1), 8, dtype=torch.int32, device=DEVICE):
+        forward(model.model.layers[1].self_attn, q, k, v, lengths, early=True)
+    told = [call.args[-1] for call in decoding.call_args_list]
+    assert told == [False, True], "without a mask the new keys may be any of the cache"
 
 
 def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +310,12 @@ def test_weights_made_for_a_call_are_not_loaded_ahead_of_it(monkeypatch: pytest.
     assert sums() == 3
     torch.nn.utils.parametrizations.weight_norm(model.model.layers[0].mlp.down_proj)
     assert sums() == 2
-    model.model.layers[1].register_forward_pre_hook(lambda *_: None)
+    layer = model.model.layers[1]
+    hook = layer.register_forward_pre_hook(lambda *_: None)
+    assert sums() == 1
+    hook.remove()
+    assert sums() == 2
+    layer.forward = layer.forward  # in its place accelerate has one that brings the weights of a layer first
     assert sums() == 1
 
 
