@@ -22,7 +22,8 @@ class Config:
     piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
     swizzle   tiles are visited in bands of this width, in tiles, along `raster`. None: along N where a band then has
               all of M, so that a round has as little of N as there is, which blocks of a cluster along N do not share
-              either; else along M
+              either; else along M; and whole rows of results, whatever the width, where storing these is most of the
+              work (`dense.order_of`)
     splits    how many blocks share the K of a tile; another kernel adds up their sums
     together  how many blocks of a cluster share the K of a tile, and add up their sums through shared memory. Then
               `cluster` is (1, 1), and a block has one tile
