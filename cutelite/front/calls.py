@@ -442,7 +442,11 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         if hasattr(function, "per_word"):
             raise no_dtype(function)
         held, help = describe(function), "it is a value: leave out the parentheses"
-        if isinstance(function, Axes):
+        if args and hasattr(type(function), "__getitem__"):
+            help = "its elements are in brackets: `x[i]`"
+        elif isinstance(function, types.ModuleType):
+            help = "call a function of it"
+        elif isinstance(function, Axes):
             help = f"write `{held}.x`, or `x, y, z = {held}`"
         raise mistake("call", f"{held} cannot be called", help=help)
     if isinstance(function, type) and issubclass(function, (Runtime, Tensor, TmaTensor)):

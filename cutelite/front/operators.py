@@ -456,7 +456,7 @@ def _no_elements(obj: Any) -> CompileError:
         title, help = "is a value that does not change", "make a new one: `v = v.put(i, x)`"
     else:
         title, help = "has no elements to index", "call it, `f(...)`" if callable(obj) else ""
-        if hasattr(type(obj), "__iter__"):
+        if hasattr(type(obj), "__iter__") and not isinstance(obj, Runtime):  # those refuse it
             help = "make a tuple of it: `tuple(...)`"
     return mistake("subscript", f"{describe(obj)} {title}", help=help)
 

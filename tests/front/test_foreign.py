@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
 from typing import Any
 
@@ -36,6 +38,11 @@ ANSWERS = {
     "cl.atomic.add(o, 0, x)": "`cl.atomic_add(t, i, x)`",
     "a.numel()": "`t.size`",
     "a.size(0)": "leave out the parentheses",
+    "a(0)": "its elements are in brackets: `x[i]`",
+    "cl.math(x)": "help: call a function of it",
+    "cl.uint8_t(n)": "write `cl.u8`",
+    "cl.unsigned(n)": "write `cl.u32`",
+    "cl.softmax(x)": "write a kernel by `cl.Team`",
     "a.iterator": "`t.ptr`",
     "cl.utils.SmemAllocator()": "`cl.StaticPersistentTileScheduler`",
     "a.T[0]": "cl.select(t, mode=[1, 0])",
@@ -58,8 +65,16 @@ def test_the_name_here_is_told(line: str) -> None:
     assert ANSWERS[line] in str(refusal(line))
 
 
+def test_answers_mark_code_alone_as_code() -> None:
+    for answer in {*NAMES.values()}:
+        if "`" in answer:
+            assert "cl." not in "".join(answer.split("`")[::2])
+        else:
+            assert keyword.iskeyword(answer) or ast.parse(answer, mode="eval")  # all of it is quoted as code
+
+
 def test_a_name_like_no_other_gets_no_guess() -> None:
-    for line in ("cl.lerp(x, x)", "cl.xor_sum(o)", "x.foo"):
+    for line in ("cl.lerp(x, x)", "cl.xor_sum(o)", "x.foo", "a.ptr[0]"):
         assert "help" not in str(refusal(line))
 
 
