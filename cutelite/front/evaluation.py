@@ -124,11 +124,11 @@ class Evaluation:
             help = suggestion(name, [each for each in dir(obj) if each[0] != "_"])
         else:
             known = [each for each in dir(obj) if each[0] != "_" or name[0] == "_"]
-            of_module = isinstance(obj, types.ModuleType)
-            python = (
-                f"write Python's `{name}`" if of_module and name in ("min", "max", "sum", "round", "divmod") else ""
-            )
-            help = python or (not of_module and ATTRIBUTES.get(name)) or did_you_mean(name, known)
+            home = (getattr(obj, "__module__", None) or type(obj).__module__).partition(".")[0]
+            other = ATTRIBUTES.get(name) if home in ("cutelite", "numpy", "builtins") else ""  # not a user's own names
+            if isinstance(obj, types.ModuleType):
+                other = f"write Python's `{name}`" if name in ("min", "max", "sum", "round", "divmod") else ""
+            help = other or did_you_mean(name, known)
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
 
 

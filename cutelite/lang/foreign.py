@@ -21,12 +21,19 @@ NAMES = {
     "atomiccas": "cl.atomic_cas(t, i, old, new)",
     "half": "cl.f16",
     "nv_bfloat16": "cl.bf16",
-    **{"char": "cl.i8", "short": "cl.i16", "int": "cl.i32", "unsigned": "cl.u32", "long": "cl.i64", "size_t": "cl.u64"},
+    "char": "cl.i8",
+    "short": "cl.i16",
+    "int": "cl.i32",
+    "unsigned": "cl.u32",
+    "long": "cl.i64",
+    "size_t": "cl.u64",
     "bool": "cl.boolean",
     "vec": "cl.vector(a, b)",
     **dict.fromkeys(("half2", "float2", "int2", "uint2", "make_int2", "make_float2", "make_float4"), "cl.vector(a, b)"),
     **dict.fromkeys(("int_as_float", "float_as_int", "uint_as_float", "float_as_uint"), "cl.bitcast(x, dtype)"),
-    **dict.fromkeys(("cast", "float2bfloat16", "float2half_rn", "float2int_rz", "int2float_rn"), "cl.convert(x, dtype)"),
+    **dict.fromkeys(
+        ("cast", "float2bfloat16", "float2half_rn", "float2int_rz", "int2float_rn"), "cl.convert(x, dtype)"
+    ),
     **dict.fromkeys(("float2int_rn", "float2int_rd", "float2int_ru"), "`round(x)`, or `cl.math.floor(x).to(cl.i32)`"),
     **dict.fromkeys(("frcp_rn", "fdividef"), "x / y"),
     "funnelshift_l": "cl.funnel_left(low, high, n)",
@@ -48,7 +55,9 @@ NAMES = {
     **dict.fromkeys(("cumsum", "associative_scan", "scan"), "`cl.warp_scan` or `cl.block_scan`"),
     **dict.fromkeys(("argmax", "argmin"), "`cl.block_reduce` of pairs: docs/cookbook.md"),
     "sigmoid": "1 / (1 + cl.math.exp(-x))",
-    **dict.fromkeys(("softmax", "sort", "histogram"), "a kernel by `cl.Team`, or call `cutelite.kernels.rows`: docs/rows.md"),
+    **dict.fromkeys(
+        ("softmax", "sort", "histogram"), "a kernel by `cl.Team`, or call `cutelite.kernels.rows`: docs/rows.md"
+    ),
     **dict.fromkeys(("rand", "randn", "randint"), "a parameter `Tensor[...]`, for an array of random numbers"),
     **dict.fromkeys(("fori_loop", "while_loop", "cond"), "Python's `for`, `while` or `if`"),
     **dict.fromkeys(("inline_asm", "inline_asm_elementwise"), "cl.inline_ptx"),

@@ -465,6 +465,7 @@ TAKEN = iter([1, 2])
 PAIRED = zip((1, 2), (3, 4), strict=True)
 YIELDS = (x for x in (1, 2))
 THING = type("Thing", (), {})()
+SIZED = type("Sized", (), {"dims": 3})()
 
 
 @pytest.mark.parametrize(
@@ -558,6 +559,8 @@ THING = type("Thing", (), {})()
         ("x = {1, 2}[0]", "help: make a tuple of it: `tuple(...)`"),
         ("x = (lambda x: x)[a]", "help: call it, `f(...)`"),
         ("x = None[0]", "None has no elements to index"),
+        ("x = {1: a}(1)", "help: its elements are in brackets: `x[i]`"),
+        ("x = SIZED.dim", "help: did you mean `dims`?"),
     ],
 )
 def test_mistakes(body, message):
