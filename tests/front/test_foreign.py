@@ -42,6 +42,7 @@ ANSWERS = {
     "cl.math(x)": "help: call a function of it",
     "cl.uint8_t(n)": "write `cl.u8`",
     "cl.unsigned(n)": "write `cl.u32`",
+    "cl.i23(n)": "did you mean `i32`?",
     "cl.softmax(x)": "write a kernel by `cl.Team`",
     "a.iterator": "`t.ptr`",
     "cl.utils.SmemAllocator()": "`cl.StaticPersistentTileScheduler`",
