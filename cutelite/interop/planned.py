@@ -186,7 +186,7 @@ def _giving(x: Any) -> Callable[[Sequence[Tensor]], Any]:
     if type(x) is _Place:
         return x.taken
     if not isinstance(x, tuple | list):
-        return lambda tensors: x
+        return lambda tensors: _mapped(x, _Place, lambda place: place.taken(tensors))
     kind, parts = type(x), [_giving(each) for each in x]
     if kind is tuple or kind is list:
         return lambda tensors: kind([part(tensors) for part in parts])

@@ -6,6 +6,7 @@ import gc
 import warnings
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
@@ -183,6 +184,27 @@ def test_results_are_new_tensors_given_ones_and_views_of_either(ran: list[str]) 
         torch.testing.assert_close(out, 2 * x)
         first = made
     assert ran == ["both"] * 3
+
+
+@dataclass(frozen=True)
+class Held:
+    tensor: Any
+    number: int
+
+
+def test_results_may_be_dicts_and_dataclasses(ran: list[str]) -> None:
+    @planned
+    def named(x: Any) -> Any:
+        made = torch.empty_like(x)
+        scaled[-(-x.numel() // 64)](x, 2.0, made)
+        return {"made": made}, Held(made, 3)
+
+    for i in range(4):
+        x = torch.arange(100.0, device=DEVICE) + i
+        by_name, held = named(x)
+        torch.testing.assert_close(by_name["made"], 2 * x)
+        assert held.tensor.data_ptr() == by_name["made"].data_ptr() and held.number == 3
+    assert ran == ["named"] * 2
 
 
 @cl.kernel(block=64)
