@@ -174,8 +174,7 @@ def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], 
     """
     whole = joined(weights)
     b = (torch.cat(list(weights)) if whole is None else whole).T
-    how: Any = {"gate": gate or None, "early": whole is not None}
-    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, **how)
+    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, gate=gate or None, early=whole is not None)
     return found
 
 
@@ -200,8 +199,8 @@ def appended_linear(
     """
     whole, to = joined(weights), (keys, values, length.reshape(1))
     weight = (torch.cat(list(weights)) if whole is None else whole).T
-    how: Any = {"squares": squares, "eps": eps, "early": whole is not None and squares is not None}
-    q: Tensor = appended_product(x, weight, cosines, sines, *to, **how)
+    early = whole is not None and squares is not None
+    q: Tensor = appended_product(x, weight, cosines, sines, *to, squares=squares, eps=eps, early=early)
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 
