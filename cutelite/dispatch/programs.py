@@ -184,7 +184,10 @@ class _Recorded(NamedTuple):
 
 
 class Program:
-    """A host function that launches several kernels, made by `program`. Threads may call it at the same time."""
+    """A host function that launches several kernels, made by `program`. Threads may call it at the same time.
+
+    entry   what calls go to: whose errors' tracebacks have our frames
+    """
 
     __name__: str
     __qualname__: str
@@ -192,9 +195,8 @@ class Program:
     def __init__(self, function: Callable[..., None], tied: bool = False) -> None:
         """Make a program of a function.
 
-        tied   where arrays of a call overlap, their distances are those of the first call: only so are overlapping
-               arrays planned
-        entry  what calls go to: whose errors' tracebacks have our frames
+        tied  where arrays of a call overlap, their distances are those of the first call: only so are overlapping
+              arrays planned
         """
         functools.update_wrapper(self, function)
         self.function, self.tied = function, tied

@@ -563,6 +563,7 @@ SIZED = type("Sized", (), {"dims": 3})()
         ("x = SIZED.dim", "help: did you mean `dims`?"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python's own, of some of these
 def test_mistakes(body, message):
     with pytest.raises(CompileError) as caught:
         compiled(kernel_that(body), out=array(i32, 4), a=i32)
