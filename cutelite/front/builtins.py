@@ -22,6 +22,7 @@ from cutelite.front.calls import call, initialiser, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import (
+    Endless,
     Numbered,
     Range,
     StaticIter,
@@ -224,6 +225,27 @@ def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
     )
 
 
+@special(itertools.count)
+def _count(frame: Frame, start: Any = 0, step: Any = 1) -> Any:
+    return _endless(frame, lambda at: binary(frame, "+", start, binary(frame, "*", at, step)) if at else start)
+
+
+@special(itertools.cycle)
+def _cycle(frame: Frame, iterable: Any) -> Any:
+    items = iterate_static(iterable)
+    return _endless(frame, lambda at: items[at % len(items)]) if items else _iter(frame, items)
+
+
+@special(itertools.repeat)
+def _repeat(frame: Frame, object: Any, times: Any = None) -> Any:
+    return _endless(frame, lambda at: object) if times is None else _iter(frame, (object,) * index(times))
+
+
+def _endless(frame: Frame, item: Callable[[int], Any]) -> StaticIter:
+    made: StaticIter = frame.evaluation.mutables.made(StaticIter(Endless(item), once=True), frame.share)
+    return made
+
+
 @special(itertools.groupby)
 def _groupby(frame: Frame, iterable: Any, key: Any = None) -> Any:
     """Return (key, group) for items side by side of one key; each group can be iterated over, also later."""
@@ -242,10 +264,12 @@ def _groupby(frame: Frame, iterable: Any, key: Any = None) -> Any:
 
 
 @special(next)
-@own_method("next")
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
     """Return the next item of an iterator; all threads advance it together."""
     refuse_foreign(x)
+    own = overloads(type(x)).get("next")
+    if own is not None:  # with a default Python calls it, which catches the end
+        return frame.native(next, x, *default) if default else call(frame, own, [x], {})
     if not isinstance(x, StaticIter):
         raise mistake("builtin", f"{describe(x)} is no iterator", help="make one: `iter(...)`")
     if x.exhausted and default:

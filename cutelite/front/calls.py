@@ -483,6 +483,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
             args = filled(args)
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     check_keys(function, getattr(function, "__self__", None), args)
+    if isinstance(function, type) and issubclass(function, Iterator):
+        return _drawn(frame, function, args, kwargs)
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
         raise formatted_now()
     return _executed(frame, function, args, kwargs)
@@ -499,6 +501,22 @@ def _executed(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, An
             return frame.native(function, *args, **kwargs)
     result = _watched(frame, function, args, kwargs)
     return _kept(frame, result, function, owner)
+
+
+def _drawn(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a class of Python's iterators, such as `zip`. Given one iterator several times, it draws from it in turn.
+
+    Iterators that these threads made go on behind the items that were drawn; others are used up.
+    """
+    given = {id(x): x for x in args if isinstance(x, StaticIter) and x.once}
+    drawn, mutables = {key: x.drawn() for key, x in given.items()}, frame.evaluation.mutables
+    for x in given.values():
+        if mutables.is_made(x, frame.share):
+            mutables.changing(x, frame.share, f"`{function.__name__}()`")
+    result = _executed(frame, function, [drawn.get(id(x), x) for x in args], kwargs)
+    for x in given.values():
+        x.spent |= not mutables.is_made(x, frame.share)
+    return result
 
 
 def _check_for_random_numbers(function: Any) -> None:
@@ -678,6 +696,8 @@ def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     """Return the result of a native function: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
+    if function is itertools.tee:
+        return tuple(_kept(frame, each, function, owner) for each in result)
     maker = getattr(function, "__self__", None) if getattr(function, "__name__", "") == "__new__" else function
     if isinstance(maker, type) and maker in type(result).__mro__ and not tree.is_container(type(result)):
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's

@@ -101,7 +101,10 @@ class Frame:
                 self.instr, self.calls = instr, 0
                 if doubtful:
                     self._check_operands(instr, state)
-                if HANDLERS[instr.op](self, state, instr):
+                left = HANDLERS[instr.op](self, state, instr)
+                if evaluation.mutables.acting:
+                    evaluation.mutables.compare(state.share)
+                if left:
                     return
             self.regions.edge(block.successors[0], state)
         except DeadEnd:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import i32, i64
 from cutelite.lang.emit import describe, mistake, wrap
@@ -39,12 +41,23 @@ class StaticIter:
     def start(self) -> StaticIter:
         """Return an iterator over the remaining items, for a loop. A one-shot iterator is spent after this."""
         self._spend()
+        if isinstance(self.items, Endless):
+            raise _endless("an iterator")
         return StaticIter(self.items, self.at)
 
     def taken(self) -> tuple[Any, ...]:
         """Return the remaining items. A one-shot iterator is spent after this."""
         self._spend()
         return tuple(self.items[self.at :])
+
+    def drawn(self) -> Iterator[Any]:
+        """Iterate in native code, item by item: who draws from the iterator after that gets those that are left."""
+        self._spend()
+        self.spent = False
+        while not self.exhausted:
+            self.at += 1
+            yield self.items[self.at - 1]
+        self.spent = self.once
 
     def _spend(self) -> None:
         if self.spent:
@@ -94,6 +107,28 @@ class Numbered(Sequence[Any]):
         return key + self._start, self._items[key]
 
 
+class Endless(Sequence[Any]):
+    """Items without end, each found by its number, as `itertools.count`, `cycle` and `repeat` yield them."""
+
+    def __init__(self, item: Callable[[int], Any]) -> None:
+        self._item = item
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            raise _endless("an iterator")
+        return self._item(key)
+
+
+def _endless(what: str) -> CompileError:
+    help = (
+        "items are taken where an iterator is used: give `zip` or `itertools.islice` the end, or write a `while` loop"
+    )
+    return mistake("endless-iterator", f"{what} has not ended after {MAX_ITEMS} items", help=help)
+
+
 def is_foreign(x: Any) -> bool:
     """Tell whether `x` is an iterator from outside.
 
@@ -126,8 +161,7 @@ def _items(x: Any) -> tuple[Any, ...]:
         raise mistake("iteration", f"{describe(x)} cannot be iterated over", help=help)
     items = tuple(islice(x, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
-        help = "iterators take their items where they are made: use `enumerate`, or a tuple that is as long as needed"
-        raise mistake("endless-iterator", f"{describe(x)} has not ended after {MAX_ITEMS} items", help=help)
+        raise _endless(describe(x))
     return items
 
 

@@ -7,7 +7,10 @@ where all threads see the change, which are those that made the object. Where th
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict, deque
+from contextlib import suppress
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 from cutelite.front.state import Share
@@ -27,6 +30,9 @@ COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_di
 """Methods of `CONTAINERS` that make a new one."""
 
 
+ACTING = ("iter", "next", "reversed", "index", "str", "format", "getattr", "getattribute")
+"""Methods of the user's classes, without underscores, that Python itself calls: they are not inlined."""
+
 KINDS = {"StaticIter": "iterator", "Closure": "function"}
 """From the names of our stand-in classes to the names of what they stand for."""
 
@@ -38,11 +44,27 @@ class Mutables:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
         self.arrays: dict[int, Any] = {}  # new arrays of NumPy, which its functions may write to
+        self.acting: dict[int, Any] = {}  # what those objects hold whose methods `ACTING` may change them
 
     def made(self, obj: Any, share: Share) -> Any:
         """Remember that threads of this share made an object, and return it."""
         self._made[id(obj)] = (obj, share)
+        if _acts(type(obj)):
+            self.acting[id(obj)] = contents(obj)
         return obj
+
+    def compare(self, share: Share) -> None:
+        """Find what methods that Python called have changed since the last time. Errors: `mutation`, as of `changing`.
+
+        share   of the threads that executed the instruction that called them
+        """
+        for key, before in self.acting.items():
+            obj, _ = self._made[key]
+            if not unchanged(obj, before):
+                now = self.acting[key] = contents(obj)
+                restore(obj, before)
+                self.changing(obj, share, "a method that Python calls")
+                restore(obj, now)
 
     def is_made(self, obj: Any, share: Share | None = None) -> bool:
         """Tell whether the kernel made an object; with a share, whether just these threads did."""
@@ -89,6 +111,14 @@ class Mutables:
             restore(obj, before)
 
 
+@functools.lru_cache(maxsize=1024)
+def _acts(kind: Any) -> bool:
+    """Tell whether this is a class of the user's with methods `ACTING`; objects of frozen ones do not change."""
+    frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
+    found = [getattr(kind, f"__{name}__", None) for name in ACTING]
+    return not frozen and any(type(f) is FunctionType and not f.__module__.startswith("cutelite") for f in found)
+
+
 def contents(obj: Any) -> Any:
     """Return a copy of what an object holds, for `restore`."""
     kind = _container(obj)
@@ -126,10 +156,13 @@ def _container(obj: Any) -> Any:
 
 
 def _attributes(obj: Any) -> dict[str, Any]:
-    found = dict(getattr(obj, "__dict__", {}))
+    """Return what an object holds, without a call of its `__getattr__`."""
+    found: dict[str, Any] = {}
+    with suppress(AttributeError):
+        found.update(object.__getattribute__(obj, "__dict__"))
     for cls in type(obj).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(obj, name) and name not in ("__dict__", "__weakref__"):
-                found[name] = getattr(obj, name)
+        for name, slot in vars(cls).items():
+            if type(slot) is MemberDescriptorType:
+                with suppress(AttributeError):  # it holds nothing yet
+                    found[name] = slot.__get__(obj)
     return found

@@ -6,6 +6,7 @@
 PYTEST_DONT_REWRITE: the assertions in here are compiled.
 """
 
+import itertools
 import sys
 
 import numpy as np
@@ -398,6 +399,35 @@ def test_next_moves_an_iterator_on():
         return first, second, rest, x, y, total, next(iter([]), 5), next(reversed((a, b)))
 
     same(f, *pairs())
+
+
+def test_iterators_that_are_drawn_from_in_turn_and_ones_without_end():
+    def f(a, b):
+        it = iter((a, b, 3, a + b, 7))
+        head = list(itertools.islice(it, 2))
+        paired = [x * y for x, y in zip(*[it] * 2)]
+        one, other = itertools.tee((a, b))
+        ids, odd = itertools.count(a, b), itertools.count(1, 2)
+        numbered = [x * y for x, y in zip(odd, (a, b))]
+        turns = [x * y for x, y in zip(itertools.cycle((a, 2)), (1, b, 3))]
+        squares = list(map(pow, (a, b), itertools.repeat(2)))
+        repeated = sum(itertools.repeat(a, 3))
+        taken = head, paired, next(it, 0), sum(one), sum(other)
+        return taken, next(ids), next(ids), next(odd), numbered, turns, squares, repeated
+
+    same(f, *pairs())
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["t = sum(itertools.count())", "for i in itertools.cycle((1, 2)): out[0] = i", "a, b = itertools.repeat(1)",
+     "t = list(zip(itertools.count(), itertools.count()))"],
+)  # fmt: skip
+def test_iterators_without_end_are_not_used_up(body):
+    space = {"itertools": itertools}
+    exec(f"def kernel(out):\n    {body}\n", space)
+    with pytest.raises(CompileError, match="has not ended after 100000 items"):
+        compiled(space["kernel"], out=array(i32, 1))
 
 
 @pytest.mark.parametrize(

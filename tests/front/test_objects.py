@@ -456,6 +456,34 @@ class Remembers:
         super().__setattr__("x", x)
 
 
+class Reader:
+    """An object that methods change which Python calls; `__slots__` are empty until then."""
+
+    __slots__ = ("at", "items")
+
+    def __init__(self, *items):
+        self.items, self.at = items, 0
+
+    def __getattr__(self, name):
+        if name not in self.items:
+            raise AttributeError(name)
+        self.at += 1
+        return self.at
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == len(self.items):
+            raise StopIteration
+        self.at += 1
+        return self.items[self.at - 1]
+
+    def __str__(self):
+        self.at += 1
+        return "reader"
+
+
 OUTSIDE = [1, 2]
 SETTINGS = {"x": 1}
 DRAWS = random.Random(5)
@@ -486,6 +514,13 @@ SIZED = type("Sized", (), {"dims": 3})()
         (
             "xs = array_of_python.array('i', [1])\nfor i in range(4):\n    xs.append(1)",
             "`.append()` would change a compile-time array under a run-time condition or in a run-time loop",
+        ),
+        *(
+            (
+                f"r = Reader('x', 2)\nif a > 0:\n    x = {change}",
+                "a method that Python calls would change a compile-time Reader",
+            )
+            for change in ("sum(iter(r))", "list(r)", "next(r, 0)", "f'{r}'", "r.x", "[*zip(r, r)]", "hasattr(r, 'x')")
         ),
         ("xs = UserList()\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time UserList under a"),
         ("xs = Counter('ab')\nif a > 0:\n    xs.subtract('a')", "`.subtract()` would change a compile-time Counter"),
