@@ -27,8 +27,8 @@ from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Ret
 from cutelite.target import FEATURES, compiling_for, first_with
 
-_OF_LOWERING = re.compile(r"smem|(text|array)\d+|vprintf|__assertfail|cutelite_(records|profile)")
-"""Symbols of other things in the modules that kernels are lowered to."""
+_OF_LOWERING = re.compile(r"smem|(text|array)\d+|vprintf|__assertfail|cutelite_(records|profile)|__cuda\w*|WARP_SZ")
+"""Symbols of other things in the modules that kernels are lowered to, of CUDA's own functions, and PTX's constant."""
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
 """The modules that register the handlers of instructions and builtins (see `frame` and `calls`)."""

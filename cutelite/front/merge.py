@@ -167,7 +167,9 @@ def how_to_meet(found: Sequence[Any], otherwise: str) -> str:
     if library or tree.take_apart(found[0]) is not None or any(type(x) is not kind for x in found):
         return otherwise
     if issubclass(kind, enum.Enum):
-        return f"make {kind.__name__} an enum.IntEnum, whose members are numbers"
+        if all(isinstance(member.value, int) for member in kind):
+            return f"make {kind.__name__} an enum.IntEnum, whose members are numbers"
+        return f"let values of the members of {kind.__name__} meet, if they are numbers: `.value`"
     return f"make {kind.__name__} a frozen dataclass or a named tuple, whose fields meet one by one"
 
 

@@ -133,7 +133,9 @@ def test_names_that_ptx_does_not_know() -> None:
     assert scope["cl"].kernel(scope["f"]).compile(block=32).cubin
 
 
-@pytest.mark.parametrize("name", ["smem", "text0", "text1", "array0", "vprintf", "__assertfail", "cutelite_records"])
+@pytest.mark.parametrize(
+    "name", ["smem", "text0", "text1", "array0", "vprintf", "__assertfail", "cutelite_records", "WARP_SZ"]
+)
 def test_names_that_modules_of_kernels_have_for_other_things(name: str) -> None:
     def body(o: cl.Tensor[cl.f32, (32,)]) -> None:
         shared = cl.shared(cl.f32, 32)

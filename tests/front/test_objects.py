@@ -585,6 +585,10 @@ SIZED = type("Sized", (), {"dims": 3})()
             "make Mode an enum.IntEnum, whose members are numbers",
         ),
         (
+            "m = Level.LOW if a > 1 else Level.HIGH\nout[0] = m",
+            "let values of the members of Level meet, if they are numbers",
+        ),
+        (
             "p = Odd(1)\nfor i in range(a):\n    out[0] = p.x\n    p = Odd(a)",
             "make Odd a frozen dataclass or a named tuple",
         ),
@@ -670,6 +674,10 @@ def test_structured_parameters():
     out = [None, None]
     run(made, [out, 1, 0, 4, True])
     assert out == [6, 0]
+
+
+class Level(enum.Enum):
+    LOW, HIGH = 0.5, 1.5
 
 
 class Mode(enum.Enum):
