@@ -116,7 +116,8 @@ def host_call(
 def derived(*constants: int, keep: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: `jax.custom_vjp` of a function whose arguments at these places are constants, and not to be traced.
 
-    keep    returns, of the result and the arguments, what the derivative needs, which `derive` then takes alone
+    keep    returns, of the result and the arguments, what the derivative needs, which `derive` then takes alone. By
+            ``derive(..., symbolic_zeros=True)`` arguments are `CustomVJPPrimal`: those `perturbed` are differentiated
     Errors  `ArgumentError` for a traced constant, also in a named tuple, when the function is called
     """
 
@@ -134,13 +135,22 @@ def derived(*constants: int, keep: Callable[..., Any] | None = None) -> Callable
             return run(*args)
 
         def kept(*args: Any) -> tuple[Any, Any]:
-            made = run(*args)  # it may be differentiated again
+            values = [x if i in constants else jax.tree.map(_value, x, is_leaf=_primal) for i, x in enumerate(args)]
+            made = run(*values)  # it may be differentiated again
             return made, keep(made, *args)  # type: ignore[misc]
 
         call.defvjp, call.derive = run.defvjp, functools.partial(run.defvjp, kept)  # type: ignore[attr-defined]
         return call
 
     return decorated
+
+
+def _primal(x: Any) -> bool:
+    return isinstance(x, jax.custom_derivatives.CustomVJPPrimal)
+
+
+def _value(x: Any) -> Any:
+    return x.value if _primal(x) else x
 
 
 def check_untraced(constants: Mapping[str, Any]) -> None:

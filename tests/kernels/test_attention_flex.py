@@ -359,8 +359,11 @@ def test_captured_tensors_that_get_no_gradient() -> None:
         decode(q, q, q, score_mod=mod)
     with pytest.raises(ValueError, match="out= has no derivative, and score_mod needs a gradient"):
         attention(q, q, q, torch.empty_like(q), score_mod=mod)
+    given, rows = (do, q, q, q, do, torch.zeros(1, 2, 8, device=DEVICE)), torch.zeros_like(bias, dtype=torch.int32)
     with pytest.raises(ValueError, match=r"captured\[0\] is no array that score_mod captured"):
-        attention_backward(do, q, q, q, do, torch.zeros(1, 2, 8, device=DEVICE), captured=(bias.detach(),))
+        attention_backward(*given, captured=(bias.detach(),))
+    with pytest.raises(ValueError, match=r"captured\[0\] has dtype torch\.int32, and has no gradient: leave it out"):
+        attention_backward(*given, captured=(rows,), score_mod=lambda score, b, h, q_idx, kv_idx: score + rows[h])
     with pytest.raises(ValueError, match=r"within torch\.vmap tensors that functions captured have no gradients"):
         torch.vmap(lambda x: attention(x, x, x, score_mod=mod))(q[None])
     with pytest.raises(CompileError, match="is read in a branch or loop that depends on a run-time number"):

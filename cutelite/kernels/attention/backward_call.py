@@ -45,7 +45,7 @@ def attention_backward(
     block_mask      of `create_block_mask`, ours or torch's: its `mask_mod` is applied to all blocks of queries between
                     the first and the last that see a tile's keys; if `deterministic`, to all blocks
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
-    captured        arrays that `score_mod` captured, whose gradients follow dk and dv: f32, added up in any order
+    captured        arrays of floats that `score_mod` captured, whose gradients follow dk and dv: f32, in any order
     config          None: the one that was measured best for such a problem
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
     Memory          while it runs, 4 bytes for each element of q and up to 64 for each of its rows, padded to blocks;
@@ -168,9 +168,11 @@ def summed(score_mod: Any, learned: tuple[Any, ...], captured: list[Any], determ
     if deterministic:
         raise Misfit("gradients of arrays that functions captured are added up in any order: none are deterministic")
     known = {x.index for x in captured_types(score_mod) if x.learned}
-    for i in range(len(learned)):
+    for i, x in enumerate(learned):
         if i not in known:
             raise Misfit(f"captured[{i}] is no array that score_mod captured")
+        if not dtype_of(code_of(x)).is_float:
+            raise Misfit(f"captured[{i}] has dtype {x.dtype}, and has no gradient: leave it out")
     made = [zeros(x, tuple(x.shape), "f32") for x in captured[: len(learned)]]
     return *made, *[None] * (len(captured) - len(learned))
 

@@ -1,7 +1,8 @@
 """Attention within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
 `attention` comes here by itself for arrays of JAX, traced or not. `score_mod` and `mask_mod` are compiled in, and
-`score_mod` is differentiated by the score, and by traced arrays that it captured, as for tensors of torch.
+`score_mod` is differentiated by the score, and by arrays that it captured where JAX asks for it, as for tensors of
+torch.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class How(NamedTuple):
 
 
 def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
-    """Return output and logsumexp. Arrays that functions captured are operands; traced ones of `score_mod` are learned.
+    """Return output and logsumexp. Arrays that functions captured are operands.
 
     Errors  those of `attention`
     """
@@ -55,14 +56,21 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     call.seen(how.causal, how.window, 0)
     score_mod = settled(lifted(how.score_mod, captured), "score_mod", SCORE_MOD)
     mask_mod = settled(lifted(how.mask_mod, captured), "mask_mod", MASK_MOD)
-    traced = [isinstance(x, jax.core.Tracer) and jnp.issubdtype(x.dtype, jnp.floating) for x in captured]
-    learned = tuple(x.index for x in captured_types(score_mod) if traced[x.index])
     left, right = how.window
-    how = how._replace(window=(left, right), score_mod=score_mod, mask_mod=mask_mod, learned=learned)
+    how = how._replace(window=(left, right), score_mod=score_mod, mask_mod=mask_mod)
     return _attention(q, k, v, tuple(map(jnp.asarray, captured)), how)  # type: ignore[no-any-return]
 
 
-@derived(4, keep=lambda made, q, k, v, captured, _: (q, k, v, *made, captured))
+def _kept(made: Any, q: Any, k: Any, v: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, ...]:
+    """Return what the derivative needs: of arrays that functions captured those that are learned, and the others."""
+    learned = {x.index for x in captured_types(how.score_mod) if captured[x.index].perturbed}
+    both: tuple[dict[int, Any], ...] = {}, {}
+    for i, x in enumerate(captured):
+        both[i not in learned][i] = x.value
+    return q.value, k.value, v.value, *made, *both
+
+
+@derived(4, keep=_kept)
 def _attention(q: Any, k: Any, v: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, Any]:
     def results() -> list[Any]:
         heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
@@ -99,16 +107,18 @@ def _attend_backward(
 
 
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
-    *given, captured = kept
-    names = "q", "k", "v", "o", "lse", "do", "dlse"
-    named = dict(zip(names, (*given, *gradients), strict=True)) | _named(captured)
-    results = [like(x) for x in (*given[:3], *(captured[i] for i in how.learned))]
-    found = computed(_attend_backward, results, named, how=how)
-    of_captured = dict(zip(how.learned, found[3:], strict=True))
+    *given, learned, others = kept
+    do, dlse = (None if isinstance(x, jax.custom_derivatives.SymbolicZero) else x for x in gradients)
+    captured, (q, k, v, o, lse) = learned | others, given
+    named = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": jnp.zeros_like(o) if do is None else do, "dlse": dlse}
+    named |= _named(tuple(captured[i] for i in range(len(captured))))
+    results = [like(x) for x in (q, k, v, *learned.values())]
+    found = computed(_attend_backward, results, named, how=how._replace(learned=tuple(learned)))
+    of_captured = dict(zip(learned, found[3:], strict=True))
     return *found[:3], tuple(of_captured.get(i) for i in range(len(captured)))
 
 
-_attention.derive(_differentiate)
+_attention.derive(_differentiate, symbolic_zeros=True)
 
 
 def decode(
