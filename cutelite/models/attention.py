@@ -23,9 +23,9 @@ from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken, wrapped
+from cutelite.models.dense import TYPES, Joined, Linear, alike, biases_of, plain, project, projected, taken, wrapped
 from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, parts_of, written_out
-from cutelite.models.norms import KINDS
+from cutelite.models.norms import KINDS, normalised
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
 from cutelite.models.sums import entered
@@ -288,7 +288,7 @@ class Attention(Joined):
         if held is not None:
             weights, (squares, eps) = [part.weight for part in parts], (None, 0.0) if norm is None else norm[1:]
             x, cached = entered(x, parts[0].entered_from), (held.keys, held.values, held.cumulative_length)
-            q = appended_linear(x, weights, *tables(cos, sin), *cached, squares, eps)
+            q = appended_linear(x, weights, biases_of(parts), *tables(cos, sin), *cached, squares, eps)
             return q.transpose(1, 2), held.keys, held.values
         turned = not normed and type(cache) is not StaticCache and rotates(x, parts, self.head_dim, cos)
         if turned:
@@ -381,11 +381,12 @@ def fillable(cache: Any, number: int, x: Tensor, parts: list[Any], dim: int) -> 
         return None
     if len(x) < LEAST or not appended_fits(len(x), dim):
         return None
-    layer, alone = cache.layers[number], all(isinstance(p, Linear) and plain(p) and p.bias is None for p in parts)
-    if not (alone and taken(x, *(part.weight for part in parts)) and getattr(layer, "is_initialized", False)):
+    alone, layer = all(isinstance(part, Linear) and plain(part) for part in parts), cache.layers[number]
+    if not (alone and alike(parts) and normalised(x, *biases_of(parts)) and getattr(layer, "is_initialized", False)):
         return None
     layer = static(cache, number, *(x[:, :, None] for _ in range(3)))
-    if layer is None or needs_gradient(*(part.weight for part in parts)):
+    weights = [part.weight for part in parts]
+    if layer is None or not taken(x, *weights) or needs_gradient(*weights, *biases_of(parts)):
         return None
     return layer if layer.keys.is_contiguous() and layer.values.is_contiguous() else None
 

@@ -96,6 +96,24 @@ def in_blocks(layer: Any) -> bool:
     return whole and size is not None and tuple(size) == (BLOCK, BLOCK) and layer.activation_scale is None
 
 
+def biases_of(layers: list[Any]) -> list[Tensor]:
+    """Return the biases of those dense layers that have one."""
+    return [layer.bias for layer in layers if layer.bias is not None]
+
+
+def alike(layers: list[Any]) -> bool:
+    """Tell whether all dense layers have biases, or none."""
+    return len(biases_of(layers)) in (0, len(layers))
+
+
+def move(layers: list[Any]) -> None:
+    """Move the weights of dense layers next to each other in memory, and their biases."""
+    beside([layer.weight for layer in layers])
+    biases = biases_of(layers)
+    if biases and len({bias.dtype for bias in biases}) == 1 and not wrapped(*biases):
+        beside(biases)
+
+
 class Joined:
     """A layer that keeps weights with the same input next to each other in memory, so that one GEMM multiplies them.
 
@@ -108,7 +126,7 @@ class Joined:
         """Move the weights next to each other, where they are not and the GEMMs take them."""
         dense = [getattr(self, name) for name in self.parts]
         if all(isinstance(part, Linear) and taken(part.weight) for part in dense):
-            beside([part.weight for part in dense])
+            move(dense)
         elif all(isinstance(part, ScaledLinear) and not wrapped(part.weight) for part in dense):
             beside([part.weight for part in dense])
             beside([part.weight_scale_inv for part in dense])
@@ -128,13 +146,11 @@ class Joined:
 def projected(x: Tensor, layers: list[Any]) -> Tensor:
     """Return the results of dense layers for the same input, concatenated along the last mode."""
     if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
-        weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
-        none = [bias is None for bias in biases]
-        if taken(x, *weights) and len(set(none)) == 1:
-            bias = None if none[0] else torch.cat(biases)
+        weights, biases = [layer.weight for layer in layers], biases_of(layers)
+        if taken(x, *weights) and alike(layers):
+            bias = torch.cat(biases) if biases else None
             return linear(entered(x, layers[0].entered_from), weights, bias)
-    alike = len({layer.bias is None for layer in layers if isinstance(layer, ScaledLinear)}) == 1
-    if alike and all(isinstance(layer, ScaledLinear) and plain(layer) and layer.takes(x) for layer in layers):
+    if all(isinstance(layer, ScaledLinear) and plain(layer) and layer.takes(x) for layer in layers) and alike(layers):
         return products(layers, x)
     return torch.cat([layer(x) for layer in layers], -1)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import gated_halves
-from cutelite.models.dense import Joined, Linear, ScaledLinear, plain, project, projected, taken
+from cutelite.models.dense import Joined, Linear, ScaledLinear, biases_of, plain, project, projected, taken
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import gated_linear, gated_mlp, normed_linear
 from cutelite.models.scaled import scaled_gated_linear
@@ -31,9 +31,10 @@ class GatedMLP(Joined):
     def of_sum(self, x: Normed, residual: Tensor, following: Any) -> Tensor:
         """Return the same of a norm that is not computed yet, for which `takes` is true. The result is `held_for`
         the norm `following`, if there is one."""
+        parts, gate = [self.gate_proj, self.up_proj], activation_of(self.act_fn) or ""
         inner = normed_linear(
-            x.weighted, x.squares, [self.gate_proj.weight, self.up_proj.weight], x.eps, activation_of(self.act_fn) or ""
-        )
+            x.weighted, x.squares, [part.weight for part in parts], biases_of(parts), x.eps, gate
+        )  # fmt: skip
         if following is None or not sums(self.down_proj, inner, residual, following):
             return project(self.down_proj, inner, residual)
         return sum_and_norm(self.down_proj, inner, residual, following).held()

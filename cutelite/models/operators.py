@@ -36,7 +36,7 @@ FEW = 256
 
 
 def beside(weights: Sequence[Tensor]) -> None:
-    """Move matrices with equal numbers of columns into one allocation, one after the other; keep values and names."""
+    """Move matrices of equal numbers of columns, or vectors, into one allocation, in order; keep values and names."""
     if joined(weights) is None:
         with torch.inference_mode(False):  # what is made in that mode has no derivatives later either
             whole = torch.cat([weight.detach() for weight in weights])
@@ -45,7 +45,7 @@ def beside(weights: Sequence[Tensor]) -> None:
 
 
 def joined(weights: Sequence[Tensor]) -> Tensor | None:
-    """Return all rows of the weights as one matrix on their memory; None if they are not contiguous."""
+    """Return all rows of the weights as one tensor on their memory; None if they are not contiguous."""
     if len(weights) == 1:
         return weights[0].detach()
     first, at = weights[0], weights[0].storage_offset()
@@ -57,7 +57,13 @@ def joined(weights: Sequence[Tensor]) -> Tensor | None:
             return None
         at += weight.numel()
     rows = sum(len(weight) for weight in weights)
-    return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
+    return first.detach().as_strided((rows, *first.shape[1:]), first.stride())
+
+
+def at_once(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the same, copied if they are not contiguous."""
+    whole = joined(tensors)
+    return torch.cat(list(tensors)) if whole is None else whole
 
 
 def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
@@ -150,57 +156,63 @@ def _sums(x: Tensor, weight: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 @library_op("cutelite::summed_linear", results=_sums, flops=lambda x, weight, *_: flops_of_layers(x, [weight]))
 def summed_linear(
-    x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
+    x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor, factors: Tensor, offset: float
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return ``x @ weight.T + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`.
+    """Return ``x @ weight.T + bias + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`.
 
     weight  complete before the kernel ahead begins, and any that still runs then
     """
-    found: tuple[Tensor, Tensor, Tensor] = summed_product(x, weight.T, add.contiguous(), factors, offset, early=True)
+    found: tuple[Tensor, Tensor, Tensor] = summed_product(
+        x, weight.T, add.contiguous(), factors, offset, bias=bias, early=True
+    )
     return found
 
 
-def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
-    rows = sum(len(weight) for weight in weights)
-    return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
+def _normed(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], biases: Any, eps: float, gate: str) -> Tensor:
+    return of_weights(weighted, weights[:1] if gate else weights)
 
 
 @library_op("cutelite::normed_linear", results=_normed, flops=lambda x, _, weights, *more: flops_of_layers(x, weights))
-def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
-    """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
+def normed_linear(
+    weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], eps: float, gate: str
+) -> Tensor:  # fmt: skip
+    """Return the norm of what `summed_linear` gave times all weights, plus biases. It has no derivative.
 
     weights  (N_i, K) each; copied if they are not contiguous in memory; else as that of `summed_linear`
+    biases   one for each weight, copied likewise; or none
     gate     the activation of a gate, which the first half of the weights' rows are then; or ''
     """
-    whole = joined(weights)
-    b = (torch.cat(list(weights)) if whole is None else whole).T
-    found: Tensor = normed_product(weighted, squares.contiguous(), b, eps, gate=gate or None, early=whole is not None)
+    whole, bias = at_once(weights), at_once(biases) if biases else None
+    how = {"gate": gate or None, "bias": bias, "early": whole.data_ptr() == weights[0].data_ptr()}
+    found: Tensor = normed_product(weighted, squares.contiguous(), whole.T, eps, **how)
     return found
 
 
-def _queries(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, *_: Any) -> Tensor:
-    return of_weights(x, weights[:1]).unflatten(-1, (-1, keys.shape[-1]))
+def _queries(x: Tensor, weights: Sequence[Tensor], _: Any, cosines: Tensor, *more: Any) -> Tensor:
+    return of_weights(x, weights[:1]).unflatten(-1, (-1, 2 * cosines.shape[-1]))
 
 
 @library_op(
     "cutelite::appended_linear", mutates_args={"keys", "values", "length"}, results=_queries, flops=flops_of_layers
 )  # fmt: skip
 def appended_linear(
-    x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
-    squares: Tensor | None, eps: float,
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor,
+    values: Tensor, length: Tensor, squares: Tensor | None, eps: float,
 ) -> Tensor:  # fmt: skip
-    """Return the queries of ``x @ cat(weights).T``, (B, T, heads, n), turned; keys, turned, and values go to a cache.
+    """Return turned queries, (B, T, heads, n), of ``x @ cat(weights).T + cat(biases)``; turned keys, and values go to a
+    cache.
 
     x               (B, T, K): T is 1
     weights         of queries, keys and values; copied if they are not contiguous in memory
+    biases          likewise, or none
     cosines, sines  (1, n / 2) for all sequences, or (B, n / 2)
     keys, values    (B, heads, places, n): the cache, whose length grows by 1. It has no derivative
     squares, eps    of `summed_linear`, whose norm is multiplied, and weights are as there; or None
     """
-    whole, to = joined(weights), (keys, values, length.reshape(1))
-    weight = (torch.cat(list(weights)) if whole is None else whole).T
-    early = whole is not None and squares is not None
-    q: Tensor = appended_product(x, weight, cosines, sines, *to, squares=squares, eps=eps, early=early)
+    whole, bias = at_once(weights), at_once(biases) if biases else None
+    early = squares is not None and whole.data_ptr() == weights[0].data_ptr()
+    given = x, whole.T, cosines, sines, keys, values, length.reshape(1)
+    q: Tensor = appended_product(*given, squares=squares, eps=eps, bias=bias, early=early)
     return q.unflatten(-1, (-1, keys.shape[-1]))
 
 
@@ -214,8 +226,7 @@ def rotated_linear(
     weights         (N_i, K) each, of whole heads of `dim` elements; copied if they are not contiguous in memory
     cosines, sines  (T, dim / 2)
     """
-    whole = joined(weights)
-    return rotated_product(x, (torch.cat(list(weights)) if whole is None else whole).T, cosines, sines, heads, dim)
+    return rotated_product(x, at_once(weights).T, cosines, sines, heads, dim)
 
 
 @library_op(
@@ -251,9 +262,8 @@ def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: S
     of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
     rows = grad.flatten(0, -2)
     if needs[0]:
-        whole = joined(weights)
         of_x = x.new_empty(x.shape)
-        multiply(grad, torch.cat(list(weights)) if whole is None else whole, of_x, fused_of())
+        multiply(grad, at_once(weights), of_x, fused_of())
     if needs[1]:
         of_weights = x.new_empty((rows.shape[1], x.shape[-1]))
         multiply(rows.T, x.flatten(0, -2), of_weights, fused_of())
@@ -394,7 +404,7 @@ autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
 autocast(rotated_linear, "x", "weights")
 batched(rotated_linear, "x")
-autocast(summed_linear, "x", "weight", "add", "factors")
+autocast(summed_linear, "x", "weight", "bias", "add", "factors")
 batched(summed_linear, "x", "add")
 batched(normed_linear, "weighted", "squares")
 autocast(gated_mlp, "x", "weights", "down", "add")

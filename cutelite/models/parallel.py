@@ -17,7 +17,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from cutelite.models import attention, dense, experts, mlps
-from cutelite.models.operators import beside
 
 WHOLE = attention.FlatNormAttention, attention.SinkAttention, attention.WholeAttention
 """Attention with norms, sinks or a weight of all heads."""
@@ -107,6 +106,6 @@ def split(inner: list[Any], last: Any, rank: int, size: int, group: Any) -> None
     for layer in inner:
         rows(layer, rank, size)
         layer.entered_from = group
-    beside([layer.weight for layer in inner])
+    dense.move(inner)
     last.weight.data = part(last.weight.data, 1, rank, size)
     last.in_features, last.summed_over, last.adds = last.weight.shape[1], group, rank == 0

@@ -14,8 +14,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.gemm.normed import fits as normed_fits
-from cutelite.models.dense import Linear, plain, taken
-from cutelite.models.norms import RMSNorm
+from cutelite.models.dense import Linear, alike, biases_of, plain, taken
+from cutelite.models.norms import RMSNorm, normalised
 from cutelite.models.operators import normed_linear, summed_linear
 
 FEW = 64
@@ -58,10 +58,9 @@ def held_for(norm: Any, x: Tensor) -> Normed | None:
 
 
 def multiplies_norm(layers: list[Any], x: Tensor) -> bool:
-    """Tell whether one GEMM multiplies the norm of a sum like x by the weights of dense layers."""
-    whole = all(kept(layer) and layer.bias is None for layer in layers)
-    alone = whole and all(layer.entered_from is None and layer.gathered_over is None for layer in layers)
-    return alone and few_rows(x, [layer.weight for layer in layers])
+    """Tell whether one GEMM multiplies the norm of a sum like x by the weights of dense layers, and adds all biases."""
+    alone = all(kept(each) and each.entered_from is None and each.gathered_over is None for each in layers)
+    return alone and alike(layers) and few_rows(x, [layer.weight for layer in layers], biases_of(layers))
 
 
 def kept(layer: Any) -> bool:
@@ -72,23 +71,24 @@ def kept(layer: Any) -> bool:
 
 def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
     """Return the same of a norm that is not computed yet."""
-    return normed_linear(norm.weighted, norm.squares, [layer.weight for layer in layers], norm.eps, "")
+    weights, biases = [layer.weight for layer in layers], biases_of(layers)
+    return normed_linear(norm.weighted, norm.squares, weights, biases, norm.eps, "")
 
 
 def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
     """Tell whether `sum_and_norm` computes the result of a dense layer."""
-    fits = kept(layer) and layer.bias is None and layer.summed_over is None
+    fits = kept(layer) and layer.summed_over is None
     fits = fits and isinstance(norm, RMSNorm) and plain(norm) and norm.weight.dtype == residual.dtype
-    return fits and few_rows(residual, [layer.weight, x]) and residual.is_contiguous()
+    return fits and few_rows(residual, [layer.weight, x], biases_of([layer])) and residual.is_contiguous()
 
 
-def few_rows(x: Tensor, others: list[Tensor]) -> bool:
+def few_rows(x: Tensor, others: list[Tensor], biases: list[Tensor]) -> bool:
     """Tell whether the rows of x are few, bf16, and without derivatives: `kernels.gemm.normed` takes them."""
-    fits = x.dtype == torch.bfloat16 and taken(x, *others) and normed_fits(x.shape[-1])
-    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not needs_gradient(x, *others)
+    fits = x.dtype == torch.bfloat16 and taken(x, *others) and normalised(x, *biases) and normed_fits(x.shape[-1])
+    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not needs_gradient(x, *others, *biases)
 
 
 def sum_and_norm(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> Summed:
     """Return the result of a dense layer plus `residual`, and the norm of that."""
-    total, weighted, squares = summed_linear(x, layer.weight, residual, norm.weight, norm.offset)
+    total, weighted, squares = summed_linear(x, layer.weight, layer.bias, residual, norm.weight, norm.offset)
     return Summed(total, Normed(weighted, squares, norm.epsilon), norm)

@@ -1,6 +1,6 @@
 """Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
 
-    python tests/bench/llama.py [prefill decode train host] [--layers 2] [--rivals torch tuned flex] [--profile]
+    python tests/bench/llama.py [prefill decode train host] [--layers 2] [--kind Qwen2] [--rivals torch tuned flex]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
 words, in CUDA graphs that are replayed in turns; training runs all of the model, launched by the host and as a CUDA
@@ -62,12 +62,12 @@ RIVALS = {
 FAST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
-def made(layers: int) -> Any:
+def made(layers: int, kind: str = "Llama") -> Any:
     """A model of random weights on the GPU."""
     torch.manual_seed(0)
     with torch.device("cuda"):
-        config = transformers.LlamaConfig(**SIZES, num_hidden_layers=layers)
-        return transformers.LlamaForCausalLM._from_config(config, dtype=torch.bfloat16)
+        config = getattr(transformers, f"{kind}Config")(**SIZES, num_hidden_layers=layers)
+        return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
 
 
 def in_fp8(model: Any) -> Any:
@@ -287,6 +287,7 @@ def main() -> None:
     asked.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
     asked.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
     asked.add_argument("--layers", type=int, default=2)
+    asked.add_argument("--kind", default="Llama", help="another architecture of these sizes, such as Qwen2")
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--repeats", type=int, default=4)
     asked.add_argument("--seconds", type=float, default=0.5, help="of a window, whose second half counts")
@@ -298,7 +299,7 @@ def main() -> None:
     options = asked.parse_args()
     options.found, options.agreed = {}, int
     torch._dynamo.config.recompile_limit = 64
-    ours = made(options.layers)
+    ours = made(options.layers, options.kind)
     sides = {"cutelite": ours}
     for name, attention in ("best", best_attention), ("flex", flex):
         AttentionInterface.register(name, attention)

@@ -34,8 +34,10 @@ def test_as_the_product_and_the_kernel_that_appends(
     cosines, sines = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     keys, values = (numbers.standard_normal((batch, heads, 5, dim)).astype(BF16) for _ in "kv")
     all_keys, all_values, length, later = keys.copy(), values.copy(), np.array([start]), np.array([start])
-    q = appended_product(x, weight.T, cosines, sines, keys, values, length, config=config)
-    product = (x.astype(np.float32) @ weight.T.astype(np.float32)).reshape(batch, 1, -1, dim).astype(BF16)
+    bias = numbers.standard_normal(len(weight)).astype(BF16) if each else None
+    q = appended_product(x, weight.T, cosines, sines, keys, values, length, bias=bias, config=config)
+    product = x.astype(np.float32) @ weight.T.astype(np.float32) + (0 if bias is None else bias.astype(np.float32))
+    product = product.reshape(batch, 1, -1, dim).astype(BF16)
     own, k, v = np.split(product, [queries, queries + heads], axis=2)
     own = rope_append(own, k, v, cosines, sines, all_keys, all_values, later)
     assert length == later == start + 1
@@ -59,11 +61,12 @@ def test_of_a_norm() -> None:
     numbers = np.random.default_rng(0)
     x, weight = (numbers.standard_normal(shape).astype(BF16) for shape in ((3, 128), (256, 128)))
     factors, table = numbers.standard_normal(128).astype(BF16), np.ones((1, 32), np.float32)
+    bias = numbers.standard_normal(256).astype(BF16)
     h, weighted, squares = summed_product(x, np.eye(128, dtype=BF16), x, factors)
     normed = h.astype(float) / np.sqrt((h.astype(float) ** 2).mean(-1, keepdims=True) + 1) * factors.astype(float)
     cache, lengths = np.zeros((4, 3, 1, 2, 64), BF16), np.zeros((2, 1), np.int64)
     (keys, values, *others), tables = cache, (table, table)
-    found = appended_product(weighted, weight.T, *tables, keys, values, lengths[0], squares=squares, eps=1.0)
-    right = appended_product(normed.astype(BF16), weight.T, *tables, others[0], others[1], lengths[1])
+    found = appended_product(weighted, weight.T, *tables, keys, values, lengths[0], squares=squares, eps=1.0, bias=bias)
+    right = appended_product(normed.astype(BF16), weight.T, *tables, others[0], others[1], lengths[1], bias=bias)
     for one, other in (found, right), (cache[0], cache[2]), (cache[1], cache[3]):
         assert np.linalg.norm(one.astype(float) - other.astype(float)) < 8e-3 * np.linalg.norm(other.astype(float))

@@ -32,16 +32,16 @@ def silu(x: Any) -> Any:
 )
 def test_a_sum_its_norm_and_a_product_with_that(lead: tuple[int, ...], n: int, config: Config | None) -> None:
     x, down, add = drawn(0, *lead, 64), drawn(1, n, 64), drawn(2, *lead, n)
-    factors, weight = drawn(3, n), drawn(4, 2 * 48, n)
-    h, weighted, squares = summed_product(x, down.T, add, factors, 1.0, config=config)
-    exact = x.astype(float) @ down.T.astype(float) + add.astype(float)
+    factors, weight, biases = drawn(3, n), drawn(4, 2 * 48, n), (drawn(5, n), drawn(6, 2 * 48))
+    h, weighted, squares = summed_product(x, down.T, add, factors, 1.0, bias=biases[0], config=config)
+    exact = x.astype(float) @ down.T.astype(float) + biases[0].astype(float) + add.astype(float)
     assert np.abs(h.astype(float) - exact).max() <= 2**-8 * np.abs(exact).max()
     normed = exact / np.sqrt((exact**2).mean(-1, keepdims=True) + 0.5) * (1 + factors.astype(float))
     right = normed @ weight.T.astype(float)
     plain = normed_product(weighted, squares, weight.T, 0.5)
     assert np.linalg.norm(plain.astype(float) - right) < 5e-3 * np.linalg.norm(right)
-    gate, up = np.split(right, 2, -1)
-    gated = normed_product(weighted, squares, weight.T, 0.5, gate="silu")
+    gate, up = np.split(right + biases[1].astype(float), 2, -1)
+    gated = normed_product(weighted, squares, weight.T, 0.5, gate="silu", bias=biases[1])
     assert np.linalg.norm(gated.astype(float) - silu(gate) * up) < 1e-2 * np.linalg.norm(silu(gate) * up)
 
 

@@ -241,9 +241,9 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one new token of each sequence; that of the second layer multiplies a norm too, and its old keys are loaded
-    ahead of the kernel before."""
-    model, ids = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8)
+    """Of one new token of each sequence, biases added; that of the second layer multiplies a norm too, and its old keys
+    are loaded ahead of the kernel before."""
+    model, ids = made("Qwen2", hidden_size=128, head_dim=64).eval(), tokens(3, 8)
     watched, decoding = Mock(wraps=appended_linear), Mock(wraps=decode)
 
     def decoded(of: Any) -> Any:
@@ -269,9 +269,10 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [False, True], "without a mask the new keys may be any of the cache"
 
 
-def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["Llama", "Llama with biases"])
+def test_norms_in_the_gemms_beside_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of few rows all but the first and the last one, unless a layer's result was changed, even in place."""
-    model, ids, counted = made("Llama", hidden_size=128).eval(), tokens(2, 9), Mock(wraps=norm_forward)
+    model, ids, counted = made(name, hidden_size=128).eval(), tokens(2, 9), Mock(wraps=norm_forward)
 
     def doubled(*given: Any) -> None:
         given[-1].mul_(2)

@@ -150,22 +150,24 @@ def test_a_norm_between_dense_layers(together: bool) -> None:
     weights = [random(24, 128), random(24, 128)]
     if together:
         beside(weights)
-    torch.library.opcheck(summed_linear, (x, down, add, factors, 1.0))
-    h, weighted, squares = summed_linear(x, down, add, factors, 1.0)
-    of_one = torch.vmap(lambda x: summed_linear(x, down, add[0], factors, 1.0)[0])(x)
+    bias, biases = random(128), [random(24), random(24)]
+    torch.library.opcheck(summed_linear, (x, down, bias, add, factors, 1.0))
+    h, weighted, squares = summed_linear(x, down, bias, add, factors, 1.0)
+    of_one = torch.vmap(lambda x: summed_linear(x, down, bias, add[0], factors, 1.0)[0])(x)
     assert torch.equal(of_one[0], h[0])
-    torch.library.opcheck(normed_linear, (weighted, squares, weights, 1e-3, "silu"))
-    exact = x.double() @ down.double().T + add.double()
+    torch.library.opcheck(normed_linear, (weighted, squares, weights, [], 1e-3, "silu"))
+    exact = x.double() @ down.double().T + bias.double() + add.double()
     torch.testing.assert_close(h.double(), exact, atol=0.02, rtol=0.01)
     normed = torch.nn.functional.rms_norm(exact, (128,), 1 + factors.double(), 1e-3)
-    right = normed @ torch.cat(weights).double().T
-    each = torch.vmap(lambda *given: normed_linear(*given, weights, 1e-3, ""))(weighted, squares)
+    right = normed @ torch.cat(weights).double().T + torch.cat(biases).double()
+    each = torch.vmap(lambda *given: normed_linear(*given, weights, biases, 1e-3, ""))(weighted, squares)
     torch.testing.assert_close(each.double(), right, atol=0.1, rtol=0.02)
 
 
 def test_a_dense_layer_that_fills_a_cache() -> None:
     x, weights, cache = random(3, 1, 32), [random(64 * heads, 32) for heads in (2, 1, 1)], random(2, 3, 1, 4, 64)
-    given = (x, weights, random(1, 32), random(1, 32), *cache.unbind(), torch.tensor([2], device=x.device), None, 0.0)
+    length = torch.tensor([2], device=x.device)
+    given = (x, weights, [], random(1, 32), random(1, 32), *cache.unbind(), length, None, 0.0)
     torch.library.opcheck(appended_linear, given)
     appended_linear(*given)
     assert given[-3] == 3

@@ -55,6 +55,7 @@ class Heads:
     places         of a sequence in the cache
     each           tables have a row for each sequence, not one for all
     norm           (columns, eps) of the norm that is multiplied, or None
+    biased         sums get a bias
     """
 
     queries: int
@@ -63,28 +64,36 @@ class Heads:
     places: int
     each: bool
     norm: tuple[int, float] | None
+    biased: bool
 
     @property
     def heads(self) -> int:
         """The number of all heads, of queries, keys and values. Behind them a cluster may have more tiles."""
         return self.queries + 2 * self.keys
 
-    def begin(self, piece: Any, tables: tuple[Any, Any], length: Any, squares: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return what a piece needs besides its sums: cosines, sines, the norm's factors, and the length."""
-        at = piece if self.each else replace(piece, shape=(1, piece.shape[1]))  # all rows have the first one's angles
-        cosines, sines = (at.by_element(table, cl.dim(piece.column % self.half, 8, min=0)) for table in tables)
-        factor, start = None if self.norm is None else factors_of(piece, squares[0], *self.norm), cl.i64(0)
-        head = piece.column // self.half
+    def begin(self, piece: Any, tables: tuple[Any, Any], length: Any, more: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what a piece needs besides its sums: cosines, sines, the norm's factors, biases, and the length.
+
+        more  squares, if there is a norm, and the bias, (1, columns), if there is one
+        """
+        first = replace(piece, shape=(1, piece.shape[1]))  # all rows have the first one's angles and biases
+        within, head = piece.column % self.half, piece.column // self.half
+        at = piece if self.each else first
+        cosines, sines = (at.by_element(table, cl.dim(within, 8, min=0)) for table in tables)
+        factor, start = None if self.norm is None else factors_of(piece, more[0], *self.norm), cl.i64(0)
+        columns = [cl.dim(head * 2 * self.half + within + other, 8, min=0) for other in (0, self.half)]
+        biases = [first.by_element(more[-1], column) for column in columns] if self.biased else None
         if head >= self.queries and head < self.heads:
             start = length[0]
-        return cosines, sines, factor, start
+        return cosines, sines, factor, biases, start
 
     def write(
         self, piece: Any, loaded: tuple[Any, ...], cache: tuple[Any, Any], length: Any, counted: Any
     ) -> None:  # fmt: skip
         """Store half a head's piece, and that of its other half."""
-        c, s, factor, held = loaded
+        c, s, factor, biases, held = loaded
         left, right = (x if factor is None else x * factor for x in (piece.sums, piece.others))
+        left, right = (left, right) if biases is None else (left + biases[0], right + biases[1])
         start = first_free(held, self.places)
         head, within = piece.column // self.half, cl.dim(piece.column % self.half, 8, min=0)
         turned, others = left * c - right * s, right * c + left * s
@@ -111,13 +120,13 @@ def functions(heads: Heads) -> tuple[Callable[..., Any], Callable[..., None]]:
     """Return the functions of a piece: what loads ahead, and what stores."""
 
     def ahead(
-        piece: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, counted: Any, *squares: Any
+        piece: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, counted: Any, *more: Any
     ) -> Any:  # fmt: skip
-        return heads.begin(piece, (cosines, sines), length, squares)
+        return heads.begin(piece, (cosines, sines), length, more)
 
     def finish(
         piece: Any, loaded: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, counted: Any,
-        *squares: Any,
+        *more: Any,
     ) -> None:  # fmt: skip
         heads.write(piece, loaded, (keys, values), length, counted)
 
@@ -132,9 +141,9 @@ def fits(rows: int, dim: int) -> bool:
 @planned_alone("keys", "values", "length")
 def appended_product(
     x: Any, weight: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, squares: Any = None,
-    eps: float = 0.0, out: Any = None, config: Any = None, early: bool = False,
+    eps: float = 0.0, bias: Any = None, out: Any = None, config: Any = None, early: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute ``x @ weight``: queries, keys and values of one new token of each sequence, keys and values for a cache.
+    """Compute ``x @ weight + bias``: queries, keys and values of one token of each sequence. The latter go to a cache.
 
     x               (..., K), bf16 or f16; a row for each of up to 64 sequences
     weight          (K, N): columns of queries, then those of keys, then those of values, whole heads. It is copied if
@@ -144,6 +153,7 @@ def appended_product(
     keys, values    (B, heads, places, n): the cache, without gaps. Nothing is written beyond its end
     length          (1,) i64: the tokens that it holds, of each sequence; one more afterwards. Below 0 none is written
     squares, eps    of `summed_product`, whose `weighted` x is then: the norm of that is multiplied
+    bias            (N,), or None for zeros
     Gives           the queries, turned, (..., columns of queries): `out`, or a new array
     config, early   as for `summed_product`
     Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: n is a multiple of 64
@@ -174,8 +184,11 @@ def appended_product(
         check_columns("x", k)
         given.array("squares", squares, "f32", (*lead, k // WIDE), dense=True)
         norm, tensors = (k, eps), (*tensors, squares.reshape((rows, k // WIDE)))
+    if bias is not None:
+        given.array("bias", bias, "x", (columns,), dense=True)
+        tensors = *tensors, bias.reshape((1, columns))
     out = given.result(out, x, "x", (*lead, own), rows=True)
-    ahead, function = functions(Heads(own // dim, heads, dim // 2, places, len(cosines) > 1, norm))
+    ahead, function = functions(Heads(own // dim, heads, dim // 2, places, len(cosines) > 1, norm, bias is not None))
     finish = Finish(function, tensors, 2 * HALF, halves=True, apart=dim // 2, ahead=ahead)
     laid, fused = for_tma(weight, -2, True), replace(fused_of(), finish=finish)
     return multiply(x, laid, out, fused, None, config, early=early, there=early and laid is weight)

@@ -6,7 +6,7 @@
 
 The first GEMM also stores h times the norm's factors, and sums of squares of each row, one for each piece of it. What
 is left of the norm is one number for each row, by which the second GEMM multiplies its sums. So no kernel of a norm
-keeps the second GEMM waiting. What both add or multiply by is loaded ahead of the products.
+keeps the second GEMM waiting. What both add or multiply by, biases too, is loaded ahead of the products.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ def summing(offset: float) -> tuple[Callable[..., Any], Callable[..., None]]:
     offset  what is added to the norm's factors
     """
 
-    def ahead(piece: Any, add: Any, factors: Any, weighted: Any, squares: Any) -> Any:
-        return piece.by_element(add), piece.by_column(factors)
+    def ahead(piece: Any, add: Any, factors: Any, weighted: Any, squares: Any, *bias: Any) -> Any:
+        added = piece.by_element(add)
+        return added + piece.by_column(bias[0]) if bias else added, piece.by_column(factors)
 
-    def finish(piece: Any, loaded: Any, add: Any, factors: Any, weighted: Any, squares: Any) -> None:
+    def finish(piece: Any, loaded: Any, add: Any, factors: Any, weighted: Any, squares: Any, *bias: Any) -> None:
         added, factor = loaded
         h = (piece.sums + added).to(weighted.dtype)
         wide = h.to(f32)
@@ -88,14 +89,14 @@ def multiplying(columns: int, eps: float, gate: str | None) -> tuple[Callable[..
     """Return the functions of a piece of a product of the norm of rows of so many `columns`."""
     function = None if gate is None else gates.functions(gate, False)[2]
 
-    def ahead(piece: Any, squares: Any) -> Any:
-        return factors_of(piece, squares, columns, eps)
+    def ahead(piece: Any, squares: Any, *bias: Any) -> Any:
+        return factors_of(piece, squares, columns, eps), *(piece.by_column(each) for each in bias)
 
-    def finish(piece: Any, factor: Any, squares: Any) -> None:
-        if function is None:
-            piece.result(piece.sums * factor)
-        else:
-            piece.result(function(piece.sums * factor, piece.others * factor))
+    def finish(piece: Any, loaded: Any, squares: Any, *bias: Any) -> None:
+        def of(sums: Any, number: int) -> Any:
+            return sums * loaded[0] + loaded[1 + number] if bias else sums * loaded[0]
+
+        piece.result(of(piece.sums, 0) if function is None else function(of(piece.sums, 0), of(piece.others, 1)))
 
     return ahead, finish
 
@@ -107,14 +108,16 @@ def fits(columns: int) -> bool:
 
 @planned_alone()
 def summed_product(
-    x: Any, weight: Any, add: Any, factors: Any, offset: float = 0.0, *, config: Any = None, early: bool = False
+    x: Any, weight: Any, add: Any, factors: Any, offset: float = 0.0, *, bias: Any = None, config: Any = None,
+    early: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Compute ``h = x @ weight + add``, and what `normed_product` takes of it: no norm is computed in between.
+    """Compute ``h = x @ weight + bias + add``, and what `normed_product` takes of it: no norm is computed in between.
 
     x              (..., K), bf16
     weight         (K, N), N a multiple of 128
     add            (..., N)
     factors        (N,), of the RMSNorm; `offset` is added to them
+    bias           (N,), or None for zeros
     config         as for `gemm`
     early          weight is complete before the kernel ahead begins, and any that still runs then: it is loaded at once
     Gives          h, (..., N); ``h * (offset + factors)``, (..., N); sums of squares of h, (..., N / 32) f32
@@ -129,6 +132,9 @@ def summed_product(
     check_columns("weight", n)
     h, weighted, squares = empty(x, (*lead, n)), empty(x, (*lead, n)), empty(x, (*lead, n // WIDE), "f32")
     tensors = add.reshape((-1, n)), factors, weighted.reshape((-1, n)), squares.reshape((-1, n // WIDE))
+    if bias is not None:
+        given.array("bias", bias, "x", (n,), dense=True)
+        tensors = *tensors, bias
     finish = finishing(WIDE, tensors, prod(lead), *summing(float(as_number("offset", offset))), False)
     multiply(x, weight, h, replace(fused_of(), finish=finish), None, config, early=early, there=early)
     return h, weighted, squares
@@ -136,15 +142,16 @@ def summed_product(
 
 @planned_alone()
 def normed_product(
-    weighted: Any, squares: Any, weight: Any, eps: float, *, gate: str | None = None, config: Any = None,
-    early: bool = False,
+    weighted: Any, squares: Any, weight: Any, eps: float, *, gate: str | None = None, bias: Any = None,
+    config: Any = None, early: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute ``norm @ weight``; of a gate and `up`, ``gate(norm @ weight[:, :N]) * (norm @ weight[:, N:])``.
+    """Compute ``y = norm @ weight + bias``; of a gate and `up` ``gate(y[:, :N]) * y[:, N:]``.
 
     weighted, squares  of `summed_product`: (..., K) and (..., K / 32)
     weight             (K, N), N a multiple of 8; or (K, 2 N) with a gate
     eps                is added to the mean of squares
     gate               'silu', 'gelu', 'gelu_tanh' or 'relu'
+    bias               a number for each column of `weight`, or None for zeros
     config, early      as for `summed_product`
     Gives              (..., N)
     Errors             `cl.ArgumentError` for arrays that do not fit, or need a gradient
@@ -161,7 +168,11 @@ def normed_product(
     if gate is not None:
         one_of("gate", gate, gates.ACTIVATIONS)
     functions = multiplying(k, float(as_number("eps", eps)), gate)
-    finish = finishing(64, (squares.reshape((-1, k // WIDE)),), prod(lead), *functions, gate is not None)
+    tensors: tuple[Any, ...] = (squares.reshape((-1, k // WIDE)),)
+    if bias is not None:
+        given.array("bias", bias, "weighted", (columns,), dense=True)
+        tensors = *tensors, *(bias[i : i + n] for i in range(0, columns, n))
+    finish = finishing(64, tensors, prod(lead), *functions, gate is not None)
     out = empty(weighted, (*lead, n))
     return multiply(weighted, weight, out, replace(fused_of(), finish=finish), None, config, early=early, there=early)
 
