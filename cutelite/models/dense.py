@@ -152,7 +152,8 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
             return linear(entered(x, layers[0].entered_from), weights, bias)
     if all(isinstance(layer, ScaledLinear) and plain(layer) and layer.takes(x) for layer in layers) and alike(layers):
         return products(layers, x)
-    return torch.cat([layer(x) for layer in layers], -1)
+    each = [layer(x) for layer in layers]
+    return torch.cat(each, -1) if len(each) > 1 else each[0]
 
 
 def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:

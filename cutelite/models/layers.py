@@ -15,7 +15,7 @@ from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import rope_tables
 from cutelite.models.attention import Attention
 from cutelite.models.dense import plain, wrapped
-from cutelite.models.mlps import GatedMLP
+from cutelite.models.mlps import Gated
 from cutelite.models.norms import KINDS, normed_beside
 from cutelite.models.operators import lookup
 from cutelite.models.summed import Summed, held_for, multiplies_norm
@@ -80,7 +80,7 @@ class DecoderLayer:
             return super().forward(hidden_states, *args, **kwargs)  # type: ignore[misc]
         attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
         adds = isinstance(attention, Attention) and plain(attention) and plain(attention.o_proj)
-        gated = isinstance(mlp, GatedMLP) and plain(mlp)
+        gated = isinstance(mlp, Gated) and plain(mlp)
         # what runs ahead of this may make or bring the weights, as that of `fully_shard` and of accelerate does
         kept = not self._forward_pre_hooks and "forward" not in self.__dict__  # type: ignore[attr-defined]
         found = held_for(self.input_layernorm, hidden_states) if adds and kept else None

@@ -8,76 +8,87 @@ from torch import Tensor
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import gated_halves
-from cutelite.models.dense import Joined, Linear, ScaledLinear, biases_of, plain, project, projected, taken
+from cutelite.models.dense import Joined, Linear, ScaledLinear, plain, project, projected, taken
 from cutelite.models.norms import KINDS
-from cutelite.models.operators import gated_linear, gated_mlp, normed_linear
+from cutelite.models.operators import gated_linear, gated_mlp
 from cutelite.models.scaled import scaled_gated_linear
-from cutelite.models.summed import Normed, multiplies_norm, sum_and_norm, sums
+from cutelite.models.summed import Normed, multiplies_norm, projected_norm, sum_and_norm, sums
 
 
-class GatedMLP(Joined):
+class Gated(Joined):
     """``down(activation(gate(x)) * up(x))``: gate and up in one GEMM if their weights lie next to each other."""
 
-    parts = "gate_proj", "up_proj"
-    act_fn: Any
-    gate_proj: Any
-    up_proj: Any
+    parts: tuple[str, ...]
     down_proj: Any
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute as the layer's own."""
-        return self.added(x, None)
+    @property
+    def gate(self) -> str | None:
+        """The name of the activation; None for one that the kernels do not have."""
+        raise NotImplementedError
+
+    def layers(self) -> list[Any]:
+        """Return the dense layers of gate and up."""
+        return [getattr(self, name) for name in self.parts]
 
     def of_sum(self, x: Normed, residual: Tensor, following: Any) -> Tensor:
         """Return the same of a norm that is not computed yet, for which `takes` is true. The result is `held_for`
         the norm `following`, if there is one."""
-        parts, gate = [self.gate_proj, self.up_proj], activation_of(self.act_fn) or ""
-        inner = normed_linear(
-            x.weighted, x.squares, [part.weight for part in parts], biases_of(parts), x.eps, gate
-        )  # fmt: skip
+        inner = projected_norm(x, self.layers(), self.gate or "")
         if following is None or not sums(self.down_proj, inner, residual, following):
             return project(self.down_proj, inner, residual)
         return sum_and_norm(self.down_proj, inner, residual, following).held()
 
     def takes(self, x: Tensor) -> bool:
         """Tell whether `of_sum` computes the layer, of the norm of a sum like `x`."""
-        if activation_of(self.act_fn) is None or not multiplies_norm([self.gate_proj, self.up_proj], x):
+        layers = self.layers()
+        if self.gate is None or not multiplies_norm(layers, x):
             return False
-        return len(self.gate_proj.weight) % 8 == 0
+        return sum(len(layer.weight) for layer in layers) % 16 == 0
 
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """Return ``forward(x) + residual``; the last GEMM adds the residual."""
-        gate = activation_of(self.act_fn)
+        gate, layers = self.gate, self.layers()
         if x.dtype not in KINDS or gate is None:
             out = super().forward(x)  # type: ignore[misc]
             return out if residual is None else residual + out
-        parts = [self.gate_proj, self.up_proj]
-        if together(x, parts):  # no gradient is wanted
-            return project(self.down_proj, gated_linear(x, [part.weight for part in parts], gate), residual)
-        whole = [*parts, self.down_proj]
-        if residual is not None and differentiated(x, whole, residual):
-            found: Tensor = gated_mlp(x, [part.weight for part in parts], self.down_proj.weight, residual, gate)[0]
+        if together(x, layers):  # no gradient is wanted
+            halves = [half for layer in layers for half in layer.weight.chunk(2 // len(layers))]
+            return project(self.down_proj, gated_linear(x, halves, gate), residual)
+        if residual is not None and len(layers) == 2 and differentiated(x, [*layers, self.down_proj], residual):
+            weights = [layer.weight for layer in layers]
+            found: Tensor = gated_mlp(x, weights, self.down_proj.weight, residual, gate)[0]
             return found
-        return gated(self.down_proj, projected(x, parts), gate, residual)
+        return gated(self.down_proj, projected(x, layers), gate, residual)
 
 
-class WholeGatedMLP:
+class GatedMLP(Gated):
+    """A gated MLP of three dense layers."""
+
+    parts = "gate_proj", "up_proj"
+    act_fn: Any
+
+    @property
+    def gate(self) -> str | None:
+        return activation_of(self.act_fn)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute as the layer's own."""
+        return self.added(x, None)
+
+
+class WholeGatedMLP(Gated):
     """The same of a layer that has gate and up in one weight, as Phi 3 has."""
 
-    gate_up_proj: Any
-    down_proj: Any
+    parts = ("gate_up_proj",)
     activation_fn: Any
+
+    @property
+    def gate(self) -> str | None:
+        return activation_of(self.activation_fn)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """Compute as the layer's own."""
-        gate = activation_of(self.activation_fn)
-        if hidden_states.dtype not in KINDS or gate is None:
-            out: Tensor = super().forward(hidden_states)  # type: ignore[misc]
-            return out
-        if together(hidden_states, [self.gate_up_proj]) and len(self.gate_up_proj.weight) % 16 == 0:
-            inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)), gate)
-            return project(self.down_proj, inner, None)
-        return gated(self.down_proj, self.gate_up_proj(hidden_states), gate, None)
+        return self.added(hidden_states, None)
 
 
 def gated(down: Any, both: Tensor, gate: str, residual: Tensor | None) -> Tensor:
@@ -94,7 +105,7 @@ def together(x: Tensor, parts: list[Any]) -> bool:
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
         return False
     weights = [part.weight for part in parts]
-    return taken(x, *weights) and len(weights[0]) % 8 == 0 and not needs_gradient(x, *weights)
+    return taken(x, *weights) and sum(map(len, weights)) % 16 == 0 and not needs_gradient(x, *weights)
 
 
 def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:

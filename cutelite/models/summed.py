@@ -69,10 +69,10 @@ def kept(layer: Any) -> bool:
     return isinstance(layer, Linear) and plain(layer) and isinstance(layer.weight, nn.Parameter)
 
 
-def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
-    """Return the same of a norm that is not computed yet."""
+def projected_norm(norm: Normed, layers: list[Any], gate: str = "") -> Tensor:
+    """Return the results of dense layers for a norm that is not computed yet, concatenated; or those of a `gate`."""
     weights, biases = [layer.weight for layer in layers], biases_of(layers)
-    return normed_linear(norm.weighted, norm.squares, weights, biases, norm.eps, "")
+    return normed_linear(norm.weighted, norm.squares, weights, biases, norm.eps, gate)
 
 
 def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
