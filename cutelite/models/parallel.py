@@ -43,7 +43,7 @@ def shard(model: nn.Module, group: Any = None) -> None:
         if isinstance(layer, attention.Attention):
             split([getattr(layer, name) for name in layer.parts], layer.o_proj, rank, size, group)
         elif isinstance(layer, mlps.GatedMLP):
-            split([layer.gate_proj, layer.up_proj], layer.down_proj, rank, size, group)
+            split(layer.layers(), layer.down_proj, rank, size, group)
         elif experts.known(layer):
             both = [part(x, 1, rank, size) for x in layer.gate_up_proj.data.chunk(2, dim=1)]
             layer.gate_up_proj.data = torch.cat(both, 1)
@@ -66,7 +66,7 @@ def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
         if isinstance(layer, attention.Attention):
             yield name, layer.heads_of_keys(sum(getattr(layer, part).out_features for part in layer.parts))
         elif isinstance(layer, mlps.GatedMLP):
-            yield name, layer.gate_proj.out_features // EIGHT
+            yield name, layer.layers()[0].out_features // EIGHT
         elif experts.known(layer):
             if not experts.is_plain(layer):
                 raise ValueError(f"{name} is a {type(layer).__name__}, not changed by accelerate(): it cannot be split")

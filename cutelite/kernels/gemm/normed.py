@@ -131,10 +131,10 @@ def summed_product(
     given.array("factors", factors, "x", (n,), dense=True)
     check_columns("weight", n)
     h, weighted, squares = empty(x, (*lead, n)), empty(x, (*lead, n)), empty(x, (*lead, n // WIDE), "f32")
-    tensors = add.reshape((-1, n)), factors, weighted.reshape((-1, n)), squares.reshape((-1, n // WIDE))
+    added, *made = (y.reshape((-1, y.shape[-1])) for y in (add, weighted, squares))
     if bias is not None:
         given.array("bias", bias, "x", (n,), dense=True)
-        tensors = *tensors, bias
+    tensors = added, factors, *made, *([] if bias is None else [bias])
     finish = finishing(WIDE, tensors, prod(lead), *summing(float(as_number("offset", offset))), False)
     multiply(x, weight, h, replace(fused_of(), finish=finish), None, config, early=early, there=early)
     return h, weighted, squares
