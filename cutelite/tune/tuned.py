@@ -81,6 +81,8 @@ class TunedFunction(_Tuned):
         functools.update_wrapper(self, function, updated=())
         super().__init__(tuner)
         self.function = function
+        whole = inspect.signature(function)
+        self.__signature__ = whole.replace(parameters=[*whole.parameters.values()][1:])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with the config for these arguments. A call unlike all earlier ones tunes first.
@@ -266,5 +268,8 @@ def autotune(
     for what, given in (("key", () if key is None or callable(key) else key), ("restore", restore)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise TypeError(f"{what} takes a sequence of names: {what}=({given!r},)")
+    for what, function in (("prune", prune), ("timer", timer)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{what} takes a function, not {function!r}")
     names: Key = key if key is None or callable(key) else tuple(key)
     return Autotune(configs, {"key": names, "prune": prune, "restore": tuple(restore), "timer": timer})

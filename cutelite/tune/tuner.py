@@ -129,6 +129,9 @@ class Tuner:
     def _found(self, problem: Problem, environment: Environment) -> tuple[Any] | None:
         """Return the config to use from now on, in a tuple; None if nothing can be measured at this moment."""
         check_key(problem, self.key)
+        for name in self.restore:
+            if name not in problem.named:
+                raise TypeError(f"restore names `{name}`, but {self.name} has {', '.join(problem.named)}")
         views = views_of(problem.args, problem.kwargs)
         ordinal = place(views, environment)
         if len(self.configs) == 1 or ordinal is None or environment.autotune == "0":
@@ -224,7 +227,8 @@ class Tuner:
         candidates = dict(self._candidates(problem))
         stream = timed_stream_on(ordinal)
         with stream.device.active():
-            sets = Sets(problem.args, problem.kwargs, list(self._restored(problem)), stream)
+            restored = [array for name in self.restore for array in arrays_in(problem.named[name])]
+            sets = Sets(problem.args, problem.kwargs, restored, stream)
             stream.wait()
             args, kwargs = sets.sets[0]
             calls = {i: problem.call(config) for i, config in candidates.items()}
@@ -248,12 +252,6 @@ class Tuner:
         report = Report(self.name, best, rows, compiled - started, perf_counter() - compiled)
         _say(str(report), environment, environment.autotune_report)
         return report
-
-    def _restored(self, problem: Problem) -> Iterator[Any]:
-        for name in self.restore:
-            if name not in problem.named:
-                raise TypeError(f"restore names `{name}`, but {self.name} has {', '.join(problem.named)}")
-            yield from arrays_in(problem.named[name])
 
 
 def _gpu(ordinal: int) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import inspect
 import warnings
 from pathlib import Path
 from typing import Any
@@ -336,10 +337,10 @@ def test_restored_arguments_are_as_before(cuda: FakeCuda) -> None:
     np.testing.assert_array_equal(seen[-1], np.arange(8.0))
 
 
-def test_restore_names_arguments(on_gpu: GpuArray) -> None:
+def test_restore_names_arguments_also_where_nothing_is_measured() -> None:
     scaled = tuned(Stopwatch(), restore=("z",))
     with pytest.raises(TypeError, match="restore names `z`, but scaled_by has x, y, alpha"):
-        scaled(on_gpu((64,)), on_gpu((64,)))
+        scaled(np.zeros(64, np.float32), np.zeros(64, np.float32))
 
 
 # ---- what it is put on
@@ -354,6 +355,10 @@ def test_misuse() -> None:
             autotune([1], key=names)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match=rf"restore takes a sequence of names: restore=\({names!r},\)"):
             autotune([1], restore=names)  # type: ignore[arg-type]
+    for options in ({"prune": 3}, {"timer": 3}):
+        with pytest.raises(TypeError, match=r"takes a function, not 3"):
+            autotune([1], **options)  # type: ignore[call-overload]
+    assert [*inspect.signature(tuned(Stopwatch())).parameters] == ["x", "y", "alpha"]
     with pytest.raises(TypeError, match="decorates a function or a kernel"):
         autotune([1])(int)
     with pytest.raises(TypeError, match="needs a first parameter for the config"):
