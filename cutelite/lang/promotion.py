@@ -26,6 +26,7 @@ from cutelite.ir.types import (
     boolean,
     elem_of,
     f32,
+    i16,
     i32,
     i64,
     meet,
@@ -240,7 +241,11 @@ def _literal(x: Number, elem: DType, type: Type | None) -> Value:
         raise mistake("literal", f"the literal {x} does not fit {elem}", help=f"convert it: `cl.{elem}({x})`")
     if elem.is_int and not elem.range[0] <= int(x) <= elem.range[1]:
         held = f"which holds {elem.range[0]} to {elem.range[1]}"
-        raise mistake("literal", f"the literal {_shown(x)} does not fit {elem}, {held}")
+        low, high = min(x, elem.range[0]), max(x, elem.range[1])
+        roomy = [t for t in (i16, i32, i64) if t.range[0] <= low and high <= t.range[1]][:1]
+        room = "".join(f"; an operand converted by `.to(cl.{t})` has room for it" for t in roomy)
+        help = f"`cl.{elem}({x})` keeps its low bits{room}" if abs(x) < 2**64 else ""
+        raise mistake("literal", f"the literal {_shown(x)} does not fit {elem}, {held}", help=help)
     if elem.kind == "bool" and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
     number = _as_float(x, elem) if elem.is_float else x if elem.kind == "bool" else int(x)
