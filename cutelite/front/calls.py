@@ -25,7 +25,7 @@ from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.instructions import Bytecode, Instr
 from cutelite.front.iterators import StaticIter, exhaust, is_foreign, iterate_static, refuse_foreign
 from cutelite.front.merge import merge
-from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
+from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, is_array, owner_of, restore, unchanged
 from cutelite.front.regions import Returned
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.strings import RuntimeText, filled, formatted_now
@@ -649,17 +649,21 @@ _GENERATORS = (("random", "Random"), ("numpy", "Generator"), ("numpy", "RandomSt
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a native function, and refuse changes of containers and arrays of NumPy that are not allowed."""
-    held = [(x, contents(x)) for x in args if isinstance(x, CONTAINERS)]
-    owner = getattr(function, "__self__", None)
-    if "numpy" in sys.modules and (_home(function) == "numpy" or _home(type(owner)) == "numpy"):
-        return _of_numpy(frame, function, owner, args, kwargs)
-    result = frame.native(function, *args, **kwargs)
+    owner, mutables = getattr(function, "__self__", None), frame.evaluation.mutables
+    given = [owner_of(x) for x in (owner, *args, *kwargs.values()) if isinstance(x, CONTAINERS) or is_array(x)]
+    of_numpy = "numpy" in sys.modules and "numpy" in (_home(function), _home(type(owner)))
+    held = [(x, contents(x)) for x in given if not (of_numpy and is_array(x) and not mutables.is_made(x, frame.share))]
+    run = functools.partial(_of_numpy, frame) if of_numpy else frame.native
+    result = run(function, *args, **kwargs)
     for obj, before in held:
         if not unchanged(obj, before):
             after = contents(obj)
             restore(obj, before)
-            frame.evaluation.mutables.changing(obj, frame.share, f"`{getattr(function, '__name__', function)}()`")
+            mutables.changing(obj, frame.share, f"`{getattr(function, '__name__', function)}()`")
             restore(obj, after)
+    for each in (result if isinstance(result, tuple | list) else (result,)) if of_numpy else ():
+        if is_array(each) and not any(owner_of(each) is x for x in given):
+            mutables.made(owner_of(each), frame.share)
     return result
 
 
@@ -668,28 +672,26 @@ def _home(x: Any) -> str:
     return (getattr(x, "__module__", None) or "").partition(".")[0]
 
 
-def _of_numpy(frame: Frame, function: Any, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function of NumPy, or a method of an array, with views of arrays from outside that cannot be written."""
-    ndarray, own = sys.modules["numpy"].ndarray, frame.evaluation.mutables.arrays
+def _of_numpy(frame: Frame, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of NumPy, or a method of an array, with views that cannot be written of what may not change."""
+    ndarray, mutables = sys.modules["numpy"].ndarray, frame.evaluation.mutables
 
     def constant(x: Any) -> Any:
-        if type(x) is not ndarray or not x.flags.writeable or id(x) in own:
+        if type(x) is not ndarray or not x.flags.writeable or mutables.is_made(x, frame.share):
             return x
         view = x.view()
         view.flags.writeable = False
         return view
 
+    owner = getattr(function, "__self__", None)
     method = getattr(constant(owner), function.__name__) if isinstance(owner, ndarray) else function
     try:
-        result = frame.native(method, *map(constant, args), **{name: constant(x) for name, x in kwargs.items()})
+        return frame.native(method, *map(constant, args), **{name: constant(x) for name, x in kwargs.items()})
     except CompileError as error:
         given = [x for x in (owner, *args, *kwargs.values()) if isinstance(x, ndarray)]
         if given and "read-only" in str(error):
-            frame.evaluation.mutables.changing(given[-1], frame.share, f"`{function.__name__}()`")
+            mutables.changing(given[-1], frame.share, f"`{function.__name__}()`")
         raise
-    if type(result) is ndarray and result.base is None:
-        own[id(result)] = result
-    return result
 
 
 def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:

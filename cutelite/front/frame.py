@@ -22,7 +22,7 @@ from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.closure import Cell
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.instructions import Bytecode, Instr, stack_effect
-from cutelite.front.mutation import CONTAINERS
+from cutelite.front.mutation import CONTAINERS, is_array
 from cutelite.front.regions import Regions, Returned
 from cutelite.front.state import Conflict, Share, State
 from cutelite.ir.function import Value
@@ -139,8 +139,9 @@ class Frame:
         return self.state.share
 
     def made(self, obj: Any) -> Any:
-        """Return `obj`. If it is a container, it is the kernel's own from here on."""
-        return self.evaluation.mutables.made(obj, self.share) if isinstance(obj, CONTAINERS) else obj
+        """Return `obj`. If it is a container, or an array that is no view, it is the kernel's own from here on."""
+        own = isinstance(obj, CONTAINERS) or (is_array(obj) and obj.base is None)
+        return self.evaluation.mutables.made(obj, self.share) if own else obj
 
     def site(self) -> Any:
         """Return a key of the call that is about to be made, which no other call in this kernel has."""

@@ -8,6 +8,7 @@ where all threads see the change, which are those that made the object. Where th
 from __future__ import annotations
 
 import functools
+import sys
 from collections import OrderedDict, deque
 from contextlib import suppress
 from types import FunctionType, MemberDescriptorType
@@ -37,13 +38,27 @@ KINDS = {"StaticIter": "iterator", "Closure": "function"}
 """From the names of our stand-in classes to the names of what they stand for."""
 
 
+MEMORY = "a thread's memory is `cl.make_rmem_tensor(cl.f32, 4)`"
+
+
+def is_array(x: Any) -> bool:
+    """Tell whether `x` is an array of NumPy."""
+    return "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray)
+
+
+def owner_of(x: Any) -> Any:
+    """Return the array whose memory an array of NumPy shows, itself or another; any other object as it is."""
+    while is_array(x) and is_array(x.base):
+        x = x.base
+    return x
+
+
 class Mutables:
     """The objects that the kernel made, the shares of the threads that made them, and their changes since each mark."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
-        self.arrays: dict[int, Any] = {}  # new arrays of NumPy, which its functions may write to
         self.acting: dict[int, Any] = {}  # what those objects hold whose methods `ACTING` may change them
 
     def made(self, obj: Any, share: Share) -> Any:
@@ -68,19 +83,18 @@ class Mutables:
 
     def is_made(self, obj: Any, share: Share | None = None) -> bool:
         """Tell whether the kernel made an object; with a share, whether just these threads did."""
-        known = self._made.get(id(obj))
+        known = self._made.get(id(owner_of(obj)))
         return known is not None and share in (None, known[1])
 
     def changing(self, obj: Any, share: Share, what: str) -> None:
         """Allow `what` to change `obj`, which it is about to do. Errors: `mutation`."""
+        obj = owner_of(obj)
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         if known is None:
             help = f"kernels cannot change Python objects from outside: make a new {kind} here, as by `copy.copy(...)`"
             if kind == "ndarray":
-                help = (
-                    "an array of NumPy is constant in a kernel: `cl.make_rmem_tensor(cl.f32, 4)` is a thread's memory"
-                )
+                help = f"kernels cannot change arrays from outside: make one here, as by `x.copy()`; {MEMORY}"
             raise mistake("mutation", f"{what} would change {describe(obj)} that this kernel did not make", help=help)
         if known[1] != share:
             raise mistake(
@@ -121,6 +135,8 @@ def _acts(kind: Any) -> bool:
 
 def contents(obj: Any) -> Any:
     """Return a copy of what an object holds, for `restore`."""
+    if is_array(obj):
+        return obj.copy()
     kind = _container(obj)
     if kind is None:
         return _attributes(obj)
@@ -129,6 +145,9 @@ def contents(obj: Any) -> Any:
 
 def restore(obj: Any, before: Any) -> None:
     """Give an object what it held before."""
+    if is_array(obj):
+        obj[...] = before
+        return
     kind = _container(obj)
     if kind is not None:
         kind.clear(obj)
@@ -141,7 +160,9 @@ def restore(obj: Any, before: Any) -> None:
 
 
 def unchanged(obj: Any, before: Any) -> bool:
-    """Tell whether a container holds just what it held: the same objects in the same order."""
+    """Tell whether a container holds just what it held: the same objects in the same order; an array the same bits."""
+    if is_array(obj):
+        return bool(obj.tobytes() == before.tobytes())
     now = contents(obj)
     if isinstance(now, set):
         return bool(now == before)

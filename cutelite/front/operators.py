@@ -19,6 +19,7 @@ from cutelite.front import calls, tree, unready
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range, refuse_foreign
+from cutelite.front.mutation import MEMORY, is_array
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Ptr, boolean, i32, meet
@@ -118,7 +119,8 @@ def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     kind: Any = type(a)
     name = f"i{_dunder(symbol)}"
     own = overloads(kind).get(name)
-    if own is None and hasattr(kind, f"__{name}__") and calls.may_change(kind):
+    changes = calls.may_change(kind) or (is_array(a) and not isinstance(b, Runtime))
+    if own is None and hasattr(kind, f"__{name}__") and changes:
         frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")
         refuse_foreign(b)
         return frame.native(IN_PLACE[symbol], a, b)
@@ -402,7 +404,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     if not hasattr(type(obj), "__getitem__") and not of_class:
         raise _no_elements(obj)
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
-    return frame.made(result) if isinstance(key, slice) else result
+    return frame.made(result) if isinstance(key, slice) or is_array(obj) else result
 
 
 def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
@@ -483,6 +485,10 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
         if isinstance(obj, dict):
             unready.check_key(key)
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
+        unknown = next((x for x in (key, value) if tree.holds_runtime(x)), None)
+        if unknown is not None and is_array(obj):
+            text = f"an array of NumPy takes what is known at compile time, not {describe(unknown)}"
+            raise mistake("mutation", text, help=MEMORY)
     elif not hasattr(type(obj), "__setitem__"):
         raise _no_elements(obj)
     frame.native(operator.setitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key, value)

@@ -419,6 +419,28 @@ def test_initialisers_are_inlined():
     same(f, *pairs())
 
 
+def test_arrays_of_numpy_change_as_they_do_in_python():
+    def f(a, b):
+        one = np.zeros((2, 3), np.int64)
+        other, row = one, one[1]
+        other += 1
+        row[0] = 7
+        one.T[1:] *= 2
+        table, copied = np.linspace(0, 2, 3), COUNTS[[3, 1]]
+        for i in (0, 1, 2):
+            table[i] += i
+        copied.sort()
+        low, high = np.divmod(COUNTS, 2)
+        low |= high
+        n = 0
+        while n < 2:
+            table[n] -= 1
+            n += 1
+        return [int(x) + a for x in (*one.ravel(), *table, *copied, *low)], int(COUNTS.sum()) + b
+
+    same(f, *pairs(1, 2))
+
+
 def test_generators_of_random_numbers_are_objects_that_change():
     def f(a, b):
         draws, others = random.Random(5), np.random.default_rng(5)
@@ -570,7 +592,18 @@ SIZED = type("Sized", (), {"dims": 3})()
         ("x = State(1).idnex", "did you mean `index`?"),
         ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
         ("x = Complex(a, 1) - 3", "`-` is not defined for a Complex and 3"),
-        ("xs = np.zeros(4)\nxs[0] = a", "would change a ndarray that this kernel did not make"),
+        ("xs = np.zeros(4)\nxs[0] = a", "an array of NumPy takes what is known at compile time, not a run-time i32"),
+        ("xs = np.zeros(4)\nxs[a] = 1", "an array of NumPy takes what is known at compile time, not a run-time i32"),
+        ("xs = COUNTS\nxs += 1", "`+=` would change a ndarray that this kernel did not make"),
+        ("xs = COUNTS[1:]\nxs[0] = 1", "assigning to an item would change a ndarray that this kernel did not make"),
+        ("random.Random(1).shuffle(COUNTS)", "`shuffle()` would change a ndarray that this kernel did not make"),
+        *(
+            (
+                f"xs = np.arange(4)\nif a > 0:\n    {change}",
+                "would change a compile-time ndarray under a run-time condition",
+            )
+            for change in ("xs += 1", "xs[0] = 1", "xs.fill(1)", "np.add(xs, 1, out=xs)", "xs[1:].sort(); xs.T[0] = 2")
+        ),
         ("x = 1j * a", "help: keep real and imaginary parts apart"),
         ("for i in range(a * 0.5): out[0] = i", "help: convert it: `int(...)`"),
         ("out[0] = bisect.bisect((1, 2), 1)", "help: import it beside the kernel: `import bisect`"),
