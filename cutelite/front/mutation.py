@@ -64,7 +64,8 @@ class Mutables:
     def made(self, obj: Any, share: Share) -> Any:
         """Remember that threads of this share made an object, and return it."""
         self._made[id(obj)] = (obj, share)
-        if _acts(type(obj)):
+        kind: Any = type(obj)
+        if _acts(kind):
             self.acting[id(obj)] = contents(obj)
         return obj
 
