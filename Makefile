@@ -37,18 +37,20 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What depends on the version of Python: bytecode, and all that reads it.
-FRONT_TESTS := $(wildcard tests/front tests/diag tests/golden/test_golden_front.py tests/test_errors.py \
-	tests/run/test_examples.py)
+FRONT_TESTS := $(filter-out %/test_arguments.py,$(wildcard tests/front/test_*.py)) \
+	$(wildcard tests/diag tests/golden/test_golden_front.py tests/test_errors.py tests/run/test_examples.py)
 # What depends on there being no lock: launches.
 THREAD_TESTS := $(wildcard tests/dispatch tests/rt tests/test_threads.py)
 PIP := -m pip install --quiet --no-compile --config-settings editable_mode=compat --editable
 
 .PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
-.NOTPARALLEL:
 
-# Kernels that have no arrays would run on a GPU, where tests mean the simulator.
+# Kernels that have no arrays would run on a GPU, where tests mean the simulator. Environments are made one after the
+# other, for pip writes to the checkout; lint and tests of the frontend are processes that each take one core.
 test: export CUDA_VISIBLE_DEVICES :=
-test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
+test:
+	$(MAKE) --jobs=1 pythons $(INSTALLED) $(OTHERS:%=.venv/%/.test)
+	$(MAKE) --jobs --output-sync lint $(OTHERS:%=front-tests-%)
 	$(PY) -m pytest --quiet -n 2 --dist worksteal
 
 pythons:
@@ -62,7 +64,7 @@ lint: $(INSTALLED)
 	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY),:); found=$$?; wait $$typed && exit $$found
 
 front-tests-%: .venv/%/.test
-	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))
+	.venv/$*/bin/python -m pytest --quiet $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))
 
 gpu-test: $(INSTALLED)
 	@$(PY) -m tests.bench.needs

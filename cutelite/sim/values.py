@@ -15,7 +15,7 @@ import numpy as np
 
 Array = Any
 
-DEEPEST = 4  # after this many partings without a meeting, all values are copied at once
+DEEPEST = 16  # after this many partings without a meeting, all values are copied at once
 
 
 class Values(dict[Any, Any]):

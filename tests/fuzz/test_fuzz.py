@@ -70,17 +70,17 @@ def of(**way: bool) -> Callable[[int], list[str]]:
 
 
 SIMULATED: Table = {
-    "kernels": (of(), range(12)),
+    "kernels": (of(), range(6)),
     "expressions": (of(straight=True), range(4)),
-    "functions of Python": (of(python=True), range(20)),
-    "signatures": (signatures.mistakes, range(16)),
+    "functions of Python": (of(python=True), range(10)),
+    "signatures": (signatures.mistakes, range(8)),
     "programs": (sequences.mistakes, range(6)),
-    "boxes": (boxes.mistakes, range(24)),
-    "accesses": (accesses.mistakes, range(10)),
-    "products": (products.mistakes, (0, 4, 5, 6, 9, 10, 20, 40)),  # others take some seconds each
+    "boxes": (boxes.mistakes, range(12)),
+    "accesses": (accesses.mistakes, range(6)),
+    "products": (products.mistakes, (0, 5, 9, 20)),  # others take some seconds each
     "rings": (rings.mistakes, range(4)),
-    "races": (orders.mistakes, range(24)),
-    "mistakes at a line": (misuse.mistakes, range(24)),
+    "races": (orders.mistakes, range(12)),
+    "mistakes at a line": (misuse.mistakes, range(12)),
 }
 ON_A_GPU: Table = {
     "kernels": (of(gpu=True), range(200)),

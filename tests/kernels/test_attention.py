@@ -1,5 +1,6 @@
 """`kernels.attention` against float64: masks, lengths, head dims, scores made against the guess, mods, refusals."""
 
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +13,7 @@ from cutelite.kernels.attention.forward import build
 from cutelite.kernels.attention.model import Config, Work, chosen, costs, picked, predicted
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
 from cutelite.toolchain import find
+from tests.pairs import some
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -303,16 +305,9 @@ def test_terms_by_distance_fit_beside_the_widest_tiles() -> None:
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize(
     ("dim", "dim_v", "queries"),
-    [
-        (64, 64, 8192),
-        (64, 64, 512),
-        (128, 128, 512),
-        (192, 128, 512),
-        (192, 192, 512),
-        (192, 192, 8192),
-        (256, 256, 512),
-    ],
-)
+    some([(64, 64, 8192), (64, 64, 512), (128, 128, 512), (192, 128, 512), (192, 192, 512), (192, 192, 8192),
+          (256, 256, 512)], 3),
+)  # fmt: skip
 def test_powers_are_taken_while_values_are_multiplied(dim: int, dim_v: int, queries: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
     config = picked(dim, dim_v, Work(queries, queries, 512, 0, None, 0), 132)
@@ -333,9 +328,11 @@ def assembled(config: Config, problem: Problem) -> Any:
 
 @pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize(("softcap", "dtype"), [(None, cl.bf16), (None, cl.f16), (20.0, cl.bf16)])
-@pytest.mark.parametrize("causal", [False, True])
-def test_powers_are_rounded_while_scores_are_multiplied(softcap: float | None, dtype: Any, causal: bool) -> None:
+@pytest.mark.parametrize(
+    ("causal", "softcap", "dtype"),
+    some(product((False, True), (None, 20.0), (cl.bf16, cl.f16)), 3),
+)
+def test_powers_are_rounded_while_scores_are_multiplied(causal: bool, softcap: float | None, dtype: Any) -> None:
     """In machine code, of one text of a step: between the start of scores and that of the product with values."""
     config = picked(128, 128, Work(8192, 8192, 512, 0, None, 0 if causal else None), 132)
     compiled = assembled(config, Problem(dtype, 128, 128, right=causal, softcap=softcap))

@@ -1,5 +1,6 @@
 """`kernels.attention.decode` against float64: lengths, pages, several queries, heads that share keys, splits."""
 
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ from cutelite.kernels.attention.parts import Config
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.kernels.attention.splitting import Split
 from cutelite.toolchain import find
+from tests.pairs import some
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -220,8 +222,7 @@ def test_no_race_in_clusters() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("dim", [64, 80, 128, 256])
-@pytest.mark.parametrize("lone", [False, True])
+@pytest.mark.parametrize(("dim", "lone"), some(product((64, 80, 128, 256), (False, True)), 3))
 def test_registers_suffice(dim: int, lone: bool) -> None:
     """And of blocks of threads that are to have a multiprocessor each no two find room on one."""
     from cutelite.kernels.attention.decoding import chosen

@@ -16,7 +16,7 @@ from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.transpose import transposed
 from tests.kernels.test_rows import BF16, normed, random
-from tests.pairs import in_pairs
+from tests.pairs import in_pairs, some
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -219,20 +219,19 @@ def test_matrices_between_other_numbers_are_transposed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "pitch", "begin"),
-    [
-        (257, 265, 265, 0),
-        (140, 268, 268, 4),
-        (256, 264, 271, 7),
-        (129, 9, 9, 3),
-        (128, 272, 272, 0),
-        (130, 260, 264, 8),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("dtype", [BF16, np.float32])
+    ("dtype", "m", "n", "pitch", "begin"),
+    some(
+        (
+            (dtype, *of)
+            for dtype in (BF16, np.float32)
+            for of in ((130, 265, 265, 0), (130, 140, 140, 4), (128, 136, 143, 7), (129, 9, 9, 3), (128, 144, 144, 0),
+                       (130, 132, 136, 8), (257, 72, 79, 7))
+        ),
+        2,
+    ),
+)  # fmt: skip
 def test_transposed_rows_begin_anywhere(
-    m: int, n: int, pitch: int, begin: int, dtype: Any, checked: Callable[[int], None]
+    dtype: Any, m: int, n: int, pitch: int, begin: int, checked: Callable[[int], None]
 ) -> None:
     """Rows of all places in a vector, with NaN around the matrix and between rows, which no scale may know of."""
     checked(1)

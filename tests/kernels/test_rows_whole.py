@@ -33,7 +33,7 @@ def test_sums_up_to_each(shape: tuple[int, ...], dtype: Any) -> None:
     close(cumsum(x), np.cumsum(x.astype(np.float64), -1), dtype)
 
 
-@pytest.mark.parametrize(("m", "n"), [(5001, 1), (4099, 2), (300, 3), (70, 40), (5, 1000), (3, 2500)])
+@pytest.mark.parametrize(("m", "n"), [(601, 1), (517, 2), (300, 3), (70, 40), (5, 1000), (3, 2500)])
 def test_short_rows_share_blocks(m: int, n: int, checked: Callable[[int], None]) -> None:
     checked(1)
     x = random((m, n), np.float32)

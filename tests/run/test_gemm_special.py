@@ -16,6 +16,7 @@ from cutelite.kernels.gemm.configs import Problem
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.fp8_configs import TILES
 from cutelite.toolchain import find
+from tests.pairs import some
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -187,53 +188,52 @@ def test_numbers_of_8_bits_are_packed_as_their_bytes_are() -> None:
     np.testing.assert_array_equal(mixed.pack(numbers, scales, "e4m3"), by_bytes)
 
 
-@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("name", ["fp8", "grouped", "mixed"])
-def test_nothing_is_spilled_or_serialised(name: str) -> None:
-    compiled = {"fp8": fp8_kernels, "grouped": grouped_kernels, "mixed": mixed_kernels}[name]()
-    for config, kernel in compiled:
-        assert (kernel.spills, kernel.warnings) == (0, []), config
-
-
-def fp8_kernels() -> Iterator[tuple[Any, Any]]:
+def fp8_kernels(config: fp8_block.Config) -> Iterator[Any]:
     scale_a, scale_b = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
     forms = ((scale_a.T, None), (scale_b, None)), ((None, scale_a.T), (None, scale_b))
-    for config in TILES:
-        gemm, add_up = fp8_block.build(config)
-        parts = np.zeros((2 * config.groups * config.strips, 64, config.columns), np.float32)
-        for of_a, of_b in forms:
-            yield config, gemm.compile(a, a, d, *of_a, *of_b, None, 0, 2)
-        yield config, gemm.compile(a, a, d, *forms[0][0], *forms[0][1], parts, 0, 2)
-        yield config, add_up.compile(parts, d, 0, 2)
+    gemm, add_up = fp8_block.build(config)
+    parts = np.zeros((2 * config.groups * config.strips, 64, config.columns), np.float32)
+    for of_a, of_b in forms:
+        yield gemm.compile(a, a, d, *of_a, *of_b, None, 0, 2)
+    yield gemm.compile(a, a, d, *forms[0][0], *forms[0][1], parts, 0, 2)
+    yield add_up.compile(parts, d, 0, 2)
 
 
-def grouped_kernels() -> Iterator[tuple[Any, Any]]:
-    a, b, d = (np.zeros(shape, ml_dtypes.bfloat16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
-    rows = Problem(
-        cl.bf16, cl.bf16, cl.f32, cl.bf16, None, ("K", "K"), True, finish=cl.Finish(grouped.sums), groups="rows"
-    )
-    large = [c for c in grouped.CONFIGS if c.tile[0] * c.tile[1] >= 192 * 128 and made_for(c, grouped.fitted(c, rows))]
-    for config in {c.tile: c for c in large}.values():
-        kernel = dense.build(replace(config, buffers=1), grouped.fitted(config, rows))
-        yield config, kernel.compile(a, b, d, *(None,) * 4, 1.0, 0.0, None, np.zeros(4, np.int32), d)
-    wide = np.zeros((4, 512, 512), np.float32)
-    along = Problem(cl.bf16, cl.bf16, cl.f32, cl.f32, None, ("MN", "MN"), True, groups="K")
-    for config in grouped.CONFIGS[-2:]:
-        yield (
-            config,
-            dense.build(config, along).compile(
-                a, a, wide, wide, *(None,) * 3, 1.0, 1.0, None, np.zeros(4, np.int32), None
-            ),
-        )
+ROWS = Problem(cl.bf16, cl.bf16, cl.f32, cl.bf16, None, ("K", "K"), True, finish=cl.Finish(grouped.sums), groups="rows")
+ALONG_K = Problem(cl.bf16, cl.bf16, cl.f32, cl.f32, None, ("MN", "MN"), True, groups="K")
+LARGE = [c for c in grouped.CONFIGS if c.tile[0] * c.tile[1] >= 192 * 128 and made_for(c, grouped.fitted(c, ROWS))]
 
 
-def mixed_kernels() -> Iterator[tuple[Any, Any]]:
-    x = np.zeros((512, 512), ml_dtypes.bfloat16)
-    for kind, tokens in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16), ("i8", 128)):
-        packed = mixed.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
-        config = mixed.choose(tokens, 1 << 20, 512, kind, 4)
-        yield config, mixed.build(config, kind).compile(x, packed, x[None])
+def grouped_kernels(config: Config) -> Iterator[Any]:
+    a, b, d = (np.zeros(shape, BF16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
+    kernel = dense.build(replace(config, buffers=1), grouped.fitted(config, ROWS))
+    yield kernel.compile(a, b, d, *(None,) * 4, 1.0, 0.0, None, np.zeros(4, np.int32), d)
+
+
+def kernels_along_k(config: Config) -> Iterator[Any]:
+    a, wide, ends = np.zeros((512, 512), BF16), np.zeros((4, 512, 512), np.float32), np.zeros(4, np.int32)
+    yield dense.build(config, ALONG_K).compile(a, a, wide, wide, *(None,) * 3, 1.0, 1.0, None, ends, None)
+
+
+def mixed_kernels(kind: str, tokens: int) -> Iterator[Any]:
+    x, packed = np.zeros((512, 512), BF16), mixed.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
+    yield mixed.build(mixed.choose(tokens, 1 << 20, 512, kind, 4), kind).compile(x, packed, x[None])
+
+
+ASSEMBLED: list[tuple[Any, tuple[Any, ...]]] = [
+    *((fp8_kernels, (config,)) for config in TILES),
+    *((mixed_kernels, of) for of in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16), ("i8", 128))),
+    *((kernels_along_k, (config,)) for config in grouped.CONFIGS[-2:]),
+    *((grouped_kernels, (config,)) for config in {c.tile: c for c in LARGE}.values()),
+]
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize(("kernels", "of"), some(ASSEMBLED, 3))
+def test_nothing_is_spilled_or_serialised(kernels: Any, of: tuple[Any, ...]) -> None:
+    for compiled in kernels(*of):
+        assert (compiled.spills, compiled.warnings) == (0, [])
 
 
 @pytest.mark.parametrize("columns", [64, 128])

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from cutelite import sim
 from cutelite.sim.program import Program
-from cutelite.sim.values import DEEPEST, Values, joined
+from cutelite.sim.values import Values, joined
 from tests.sim.kernels import kernel
 
-THREADS = 12
+THREADS, DEEPEST = 12, 4
 
 
 def always(key: object) -> bool:
