@@ -169,9 +169,7 @@ def accelerate(model: nn.Module) -> Report:
     Result  a `Report` of the layers that were changed and those that were not. `restore` undoes the changes
     Errors  TypeError for what is no model, such as the name of one
     """
-    if not isinstance(model, nn.Module):
-        what = f"the class {model.__name__}" if isinstance(model, type) else f"{type(model).__name__} {model!r:.60}"
-        raise TypeError(f"accelerate takes a model, as AutoModelForCausalLM.from_pretrained(...) gives it, not {what}")
+    check_model("accelerate", model)
     report = Report()
     for name, layer in inner_first(model):
         known = next((known for known in KNOWN if is_like(layer, known.like) and known.if_(layer)), None)
@@ -210,6 +208,13 @@ def accelerate(model: nn.Module) -> Report:
     return report
 
 
+def check_model(function: str, model: Any) -> None:
+    """Errors: TypeError for what is no model."""
+    if not isinstance(model, nn.Module):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"{type(model).__name__} {model!r:.60}"
+        raise TypeError(f"{function} takes a model, as AutoModelForCausalLM.from_pretrained(...) gives it, not {what}")
+
+
 def notes(model: nn.Module, report: Report) -> Iterator[str]:
     """Yield what a user should know besides what was changed and left."""
     if any(why.endswith("Attention") for why in report.left) and asks_by_name(model):
@@ -244,6 +249,7 @@ def remember(model: Any, what: str, ours: str) -> None:
 
 def restore(model: nn.Module) -> None:
     """Give a model its old layers, and its old attention and experts again. Weights stay where they are in memory."""
+    check_model("restore", model)
     for _, layer in inner_first(model):
         if isinstance(layer, layers.DecoderLayer):
             layer.__dict__.pop("following", None)

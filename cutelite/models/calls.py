@@ -27,18 +27,27 @@ class Whole:
         """Return the calls whose kernels `cutelite.warm` compiles: one for each shape of tokens.
 
         shapes  a list of (sequences, tokens)
-        cache   the number of tokens for which each call makes a new static cache; None: no cache
+        cache   the number of tokens for which each call makes a new static cache; None: no cache. Shapes of one token
+                are called twice, as the first call makes the cache's memory, and later ones may take other kernels
         train   forward, loss and backward in training mode. Mode and gradients are restored afterwards
-        Errors  TypeError for other shapes. An error of a call, such as that of a model that takes more than tokens, has
-                a note on how to warm it
+        Errors  TypeError for other shapes, and a cache with fewer tokens. An error of a call, such as that of a model
+                that takes more than tokens, has a note on how to warm it
         """
-        if not shapes or not all(isinstance(shape, Sequence) and len(shape) == 2 for shape in shapes):
+        if not (isinstance(shapes, Sequence) and shapes and all(map(is_shape, shapes))):
             raise TypeError(f"shapes is a list of (sequences, tokens), such as [(1, 8192)], not {shapes!r}")
+        most = max(count for _, count in shapes)
+        if cache is not None and not (isinstance(cache, int) and cache >= most):
+            raise TypeError(f"cache is a number of tokens, at least the {most} of a shape, not {cache!r}")
         return [functools.partial(called, trained if train else run, self, *shape, cache) for shape in shapes]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model's own `forward`."""
         return super().forward(*args, **kwargs)  # type: ignore[misc]
+
+
+def is_shape(x: Any) -> bool:
+    """Tell whether this is a pair of numbers, of sequences and of tokens."""
+    return isinstance(x, Sequence) and len(x) == 2 and all(isinstance(n, int) and n > 0 for n in x)
 
 
 def called(how: Callable[..., None], model: Any, batch: int, count: int, cache: int | None) -> None:
@@ -63,7 +72,8 @@ def run(model: Any, batch: int, count: int, cache: int | None) -> None:
     """Run a forward pass without derivatives."""
     held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
     with torch.no_grad():
-        model(tokens_for(model, batch, count), use_cache=held is not None, logits_to_keep=1, **{CACHE: held})
+        for _ in range(2 if cache is not None and count == 1 < cache else 1):
+            model(tokens_for(model, batch, count), use_cache=held is not None, logits_to_keep=1, **{CACHE: held})
 
 
 def trained(model: Any, batch: int, count: int, cache: int | None) -> None:

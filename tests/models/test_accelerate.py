@@ -7,6 +7,7 @@ import copy
 import importlib
 import itertools
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,9 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [call.args[-2] is not None for call in watched.call_args_list] == 2 * [False, True]
     assert [call.args[-1] for call in decoding.call_args_list] == 2 * [False, True]
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+    watched.reset_mock()
+    model.__cutelite_calls__([(3, 1)], 16)[0]()
+    assert watched.call_count == 2, "warm() knows that it is done from the second token on"
     decoding.reset_mock()
     q, k, v = (torch.randn(3, heads, n, 64, device=DEVICE).bfloat16() for heads, n in ((4, 1), (2, 16), (2, 16)))
     for lengths in None, torch.full((3, 1, 1, 1), 8, dtype=torch.int32, device=DEVICE):
@@ -411,14 +415,19 @@ def test_a_norm_of_t5() -> None:
 def test_what_a_report_says_besides() -> None:
     with pytest.raises(TypeError, match=r"takes a model.*not str 'a/name'"):
         accelerate("a/name")
-    with pytest.raises(TypeError, match="not the class LlamaForCausalLM"):
-        accelerate(transformers.LlamaForCausalLM)
+    for function in accelerate, restore:
+        with pytest.raises(TypeError, match=f"{function.__name__} takes .* not the class LlamaForCausalLM"):
+            function(transformers.LlamaForCausalLM)
     model = made("Llama", torch.float32)
     assert "torch.float32 are torch's" in str(accelerate(model))
     assert str(accelerate(model)).startswith("nothing is left to change")
     assert "experts of torch.float16 are torch's" in str(accelerate(made("Mixtral", torch.float16)))
-    with pytest.raises(TypeError, match=r"shapes is a list of \(sequences, tokens\).* not \[16\]"):
-        cl.warm(model, shapes=[16])
+    for shapes in [16], 16, (1, 8), [(1, 0)], [(1, "8")]:
+        with pytest.raises(TypeError, match=rf"a list of \(sequences, tokens\).* not {re.escape(repr(shapes))}"):
+            cl.warm(model, shapes=shapes)
+    for cache in 7, "16":
+        with pytest.raises(TypeError, match=f"cache is .* at least the 8 of a shape, not {cache!r}"):
+            cl.warm(model, shapes=[(1, 8)], cache=cache)
     accelerate(model.model)
     with pytest.raises(AttributeError, match="loss") as seen:
         cl.warm(model.model, shapes=[(1, 2)], train=True)
