@@ -27,8 +27,7 @@ class Whole:
         """Return the calls whose kernels `cutelite.warm` compiles: one for each shape of tokens.
 
         shapes  a list of (sequences, tokens)
-        cache   the number of tokens for which each call makes a new static cache; None: no cache. Shapes of one token
-                are called twice, as the first call makes the cache's memory, and later ones may take other kernels
+        cache   the number of tokens for which each call makes a new static cache; None: no cache
         train   forward, loss and backward in training mode. Mode and gradients are restored afterwards
         Errors  TypeError for other shapes, and a cache with fewer tokens. An error of a call, such as that of a model
                 that takes more than tokens, has a note on how to warm it
@@ -69,11 +68,20 @@ def tokens_for(model: Any, batch: int, count: int) -> Tensor:
 
 
 def run(model: Any, batch: int, count: int, cache: int | None) -> None:
-    """Run a forward pass without derivatives."""
-    held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
-    with torch.no_grad():
-        for _ in range(2 if cache is not None and count == 1 < cache else 1):
-            model(tokens_for(model, batch, count), use_cache=held is not None, logits_to_keep=1, **{CACHE: held})
+    """Run forward passes without derivatives.
+
+    With a cache, kernels may be others where each sequence has positions of its own, as `generate` gives several, and
+    for one token where the cache's memory exists, from the second call on.
+    """
+    more: list[dict[str, Tensor]] = [{}]
+    tokens = tokens_for(model, batch, count)
+    if cache is not None and batch > 1 and "position_ids" in inspect.signature(model.forward).parameters:
+        more.append({"position_ids": torch.zeros_like(tokens)})
+    for each in more:
+        held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
+        with torch.no_grad():
+            for _ in range(2 if cache is not None and count == 1 < cache else 1):
+                model(tokens, use_cache=held is not None, logits_to_keep=1, **{CACHE: held}, **each)
 
 
 def trained(model: Any, batch: int, count: int, cache: int | None) -> None:

@@ -264,7 +264,8 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
     watched.reset_mock()
     model.__cutelite_calls__([(3, 1)], 16)[0]()
-    assert watched.call_count == 2, "warm() knows that it is done from the second token on"
+    rows = [len(call.args[3]) for call in watched.call_args_list]
+    assert rows == [1, 1, 3, 3], "of warm(): from the second token on, and with positions of each sequence"
     decoding.reset_mock()
     q, k, v = (torch.randn(3, heads, n, 64, device=DEVICE).bfloat16() for heads, n in ((4, 1), (2, 16), (2, 16)))
     for lengths in None, torch.full((3, 1, 1, 1), 8, dtype=torch.int32, device=DEVICE):
