@@ -582,7 +582,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """Yield the name of each global that code loads, and of the attribute that it takes next, or an empty text."""
+    """Yield the name of each global that code loads, and the attributes that it takes next: `path.exists`."""
     ops, args, names = code.co_code[::2], code.co_code[1::2], code.co_names
 
     def argument(at: int) -> int:
@@ -592,13 +592,13 @@ def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
     for at, op in enumerate(ops):
         if op not in _LOADS:
             continue
-        following = at + 1
-        while following < len(ops) and ops[following] in (_CACHE, EXTENDED_ARG):
+        attributes, following = [], at + 1
+        while following < len(ops) and (ops[following] in (_CACHE, EXTENDED_ARG) or ops[following] in _ATTR_SHIFT):
+            if ops[following] in _ATTR_SHIFT:
+                attributes.append(names[argument(following) >> _ATTR_SHIFT[ops[following]]])
             following += 1
-        shift = _ATTR_SHIFT.get(ops[following]) if following < len(ops) else None
-        attribute = "" if shift is None else names[argument(following) >> shift]
         # The lowest bit of LOAD_GLOBAL's argument says whether a NULL goes below it (CPython 3.11 to 3.13).
-        yield names[argument(at) >> (op == _LOAD_GLOBAL)], attribute
+        yield names[argument(at) >> (op == _LOAD_GLOBAL)], ".".join(attributes)
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None, int]]:

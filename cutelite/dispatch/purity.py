@@ -29,7 +29,17 @@ ONLY: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Attributes that do not ask the system, in modules that otherwise do."""
 
+_OF_FILES = frozenset(
+    """
+    abspath exists expanduser expandvars getatime getctime getmtime getsize isdir isfile isjunction islink ismount
+    lexists realpath relpath samefile sameopenfile
+    """.split()  # noqa: SIM905
+)
+
 ASK: dict[str, frozenset[str]] = {
+    "posixpath": _OF_FILES,
+    "ntpath": _OF_FILES,
+    "decimal": frozenset(("getcontext",)),
     "builtins": frozenset(("open", "input", "breakpoint")),
     "_io": frozenset(("open",)),
     "numpy": frozenset(("random", "load", "fromfile", "loadtxt", "genfromtxt", "memmap", "show_config", "geterr")),
@@ -50,7 +60,9 @@ def asks(module: str, attribute: str) -> bool:
     attribute  its attribute, perhaps with attributes of that: 'environ', 'Path.cwd'
     """
     root, _, inner = module.partition(".")
-    first = attribute.partition(".")[0]
+    first, _, rest = attribute.partition(".")
+    if module == "os" and first == "path":
+        return asks("posixpath", rest)
     if root in ("cutelite", "cutelite_rt"):
         return False
     if module in ASK and first in ASK[module]:

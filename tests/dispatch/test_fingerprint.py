@@ -806,6 +806,20 @@ PLAIN, SLOTTED = Plain(), Slotted()
     ],
 )
 def test_what_only_computes_has_a_digest(code: str) -> None:
+    assert _source_of(code).digest is not None
+
+
+@pytest.mark.parametrize(
+    "code", ["os.path.exists('a')", "os.getpid()", "paths.isfile('a')", "decimal.getcontext().prec"]
+)
+def test_what_asks_the_system_has_none(code: str) -> None:
+    assert _source_of(code).digest is None
+
+
+def _source_of(code: str) -> Source:
     names: dict[str, Any] = {}
-    exec(f"import math, os, sys, functools\nimport numpy as np\ndef kernel():\n    return {code}\n", names)
-    assert source(names["kernel"]).digest is not None
+    exec(
+        f"import decimal, math, os, sys, functools\nimport os.path as paths\nimport numpy as np\ndef kernel():\n    return {code}\n",
+        names,
+    )
+    return source(names["kernel"])
