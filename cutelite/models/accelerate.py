@@ -187,6 +187,9 @@ def accelerate(model: nn.Module) -> Report:
             layer.join()
         if isinstance(layer, nn.ModuleList):
             layers.chain(layer)
+        if isinstance(layer, attention.Backbone):
+            for each in layer.layers:
+                each.direct = True
     if isinstance(model, PreTrainedModel) and not isinstance(model, calls.Whole):
         model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
@@ -253,6 +256,7 @@ def restore(model: nn.Module) -> None:
     for _, layer in inner_first(model):
         if isinstance(layer, layers.DecoderLayer):
             layer.__dict__.pop("following", None)
+            layer.__dict__.pop("direct", None)
         layer.__class__ = restored(type(layer))
         for what in "attn", "experts":
             names = layer.__dict__.pop(f"_{what}_implementation_before_cutelite", None)

@@ -177,6 +177,7 @@ class Backbone:
     """
 
     config: Any
+    layers: Any
 
     def forward(self, input_ids: Tensor | None = None, attention_mask: Any = None, **more: Any) -> Any:
         """Call the model's own `forward`, with lengths as the mask if no mask, positions or cache are given."""

@@ -73,6 +73,8 @@ class DecoderLayer:
 
     following: tuple[Any, ...] = ()
     """The norm that the next layer begins with, if there is one: in a tuple, so that it is no module of this layer."""
+    direct: bool = False
+    """The model is known to do nothing with the result but to call the next layer, or a last norm."""
 
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Compute as the layer's own."""
@@ -96,7 +98,9 @@ class DecoderLayer:
                 kwargs["following"] = norm
             hidden_states, _ = attention(normed, *args, **kwargs)
         if isinstance(hidden_states, Summed):
-            return mlp.of_sum(hidden_states.normed, hidden_states.total, *self.following[:1] or (None,))
+            told = not torch.compiler.is_compiling() or (self.direct and plain(self))
+            following = self.following[0] if self.following and told else None
+            return mlp.of_sum(hidden_states.normed, hidden_states.total, following)
         normed, hidden_states = normed_beside(norm, hidden_states)
         return mlp.added(normed, hidden_states) if gated else hidden_states + mlp(normed)
 

@@ -21,6 +21,8 @@ class RMSNorm:
     weight: Tensor
     offset: float = 0.0
     """Added to the weight."""
+    prepared: Any = None
+    """Where torch compiles, what `summed.held_for` finds: a sum, and its norm."""
 
     @property
     def epsilon(self) -> float:

@@ -66,6 +66,11 @@ def at_once(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat(list(tensors)) if whole is None else whole
 
 
+def in_place(whole: Tensor, weights: Sequence[Tensor]) -> bool:
+    """Tell whether `at_once` gave the memory of the weights, and no copy."""
+    return whole.untyped_storage()._cdata == weights[0].untyped_storage()._cdata  # type: ignore[no-any-return]
+
+
 def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
     """Call `torch.ops.cutelite.linear` with all arguments: torch has a gradient for each argument passed."""
     return dense(x, list(weights), bias, add)
@@ -184,8 +189,8 @@ def normed_linear(
     gate     the activation of a gate, which the first half of the weights' rows are then; or ''
     """
     whole, bias = at_once(weights), at_once(biases) if biases else None
-    how = {"gate": gate or None, "bias": bias, "early": whole.data_ptr() == weights[0].data_ptr()}
-    found: Tensor = normed_product(weighted, squares.contiguous(), whole.T, eps, **how)
+    given, early = (weighted, squares.contiguous(), whole.T, eps), in_place(whole, weights)
+    found: Tensor = normed_product(*given, gate=gate or None, bias=bias, early=early)
     return found
 
 
@@ -211,7 +216,7 @@ def appended_linear(
     squares, eps    of `summed_linear`, whose norm is multiplied, and weights are as there; or None
     """
     whole, bias = at_once(weights), at_once(biases) if biases else None
-    early = squares is not None and whole.data_ptr() == weights[0].data_ptr()
+    early = squares is not None and in_place(whole, weights)
     given = x, whole.T, cosines, sines, keys, values, length.reshape(1)
     q: Tensor = appended_product(*given, squares=squares, eps=eps, bias=bias, early=early)
     return q.unflatten(-1, (-1, keys.shape[-1]))

@@ -38,8 +38,13 @@ class Summed(NamedTuple):
     norm: Any
 
     def held(self) -> Tensor:
-        """Return the sum. `held_for` finds its norm as long as it lives, if the sum can tell of changes."""
-        if not (torch.compiler.is_compiling() or self.total.is_inference()):
+        """Return the sum. `held_for` finds its norm as long as it lives, if the sum can tell of changes.
+
+        Where torch compiles no tensor can, and nothing may lie between the two layers.
+        """
+        if torch.compiler.is_compiling():
+            self.norm.prepared = self.total, self.normed
+        elif not self.total.is_inference():
             PREPARED[self.total] = self.total._version, self.norm, self.normed
         return self.total
 
@@ -51,10 +56,15 @@ themselves: their users may save them."""
 
 def held_for(norm: Any, x: Tensor) -> Normed | None:
     """Return the norm of x by the layer `norm`, if the layer before has prepared it and x was not changed since."""
-    if torch.compiler.is_compiling() or x not in PREPARED:
+    if not (isinstance(norm, RMSNorm) and plain(norm)):
+        return None
+    if torch.compiler.is_compiling():
+        held, norm.prepared = norm.prepared, None
+        return held[1] if held is not None and held[0] is x else None
+    if x not in PREPARED:
         return None
     version, by, normed = PREPARED[x]
-    return normed if by is norm and plain(norm) and version == x._version else None
+    return normed if by is norm and version == x._version else None
 
 
 def multiplies_norm(layers: list[Any], x: Tensor) -> bool:

@@ -296,7 +296,28 @@ def test_norms_in_the_gemms_beside_them(name: str, monkeypatch: pytest.MonkeyPat
             assert counted.call_count == most
             model.model.layers[0].register_forward_hook(doubled)
     restore(model)
-    assert "following" not in model.model.layers[0].__dict__
+    assert not {"following", "direct"} & model.model.layers[0].__dict__.keys()
+
+
+def test_norms_in_the_gemms_where_torch_compiles() -> None:
+    """Of the layers of a known model, without hooks."""
+    model, ids, graphs = made("Qwen2", hidden_size=128).eval().model, tokens(2, 9), []
+
+    def seen(graph: Any, _: Any) -> Any:
+        graphs.append([str(node.target) for node in graph.graph.nodes])
+        return graph.forward
+
+    accelerate(model)
+    first = model.layers[0]
+    with torch.no_grad():
+        for hooks, most in (0, 2), (1, 3):
+            right = model(ids).last_hidden_state
+            torch.compiler.reset()
+            compiled = torch.compile(model, fullgraph=True, backend=seen)
+            assert torch.equal(compiled(ids).last_hidden_state, right)
+            assert graphs[hooks].count("cutelite.norm.default") == most
+            first.register_forward_hook(lambda *given: given[-1].mul_(2))
+    assert all(layer.input_layernorm.prepared is None for layer in model.layers)
 
 
 def test_weights_made_for_a_call_are_not_loaded_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
