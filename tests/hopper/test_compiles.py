@@ -11,6 +11,7 @@ from tests.hopper import test_copies as copies
 from tests.hopper import test_mbarriers as pipeline
 from tests.hopper import test_tma as tma
 from tests.hopper import test_wgmma as wgmma
+from tests.pairs import some
 
 KERNELS: list[tuple[str, Any, dict[str, Any]]] = [
     ("ring", pipeline.ring, {}),
@@ -43,9 +44,10 @@ def example(name: str, rows: int, k: int) -> Any:
     return np.zeros((rows, k), wgmma.DTYPES[name])
 
 
-@pytest.mark.parametrize("registers", [False, True], ids=["shared", "registers"])
-@pytest.mark.parametrize(("a", "b", "d"), wgmma.FORMS)
-def test_products(a: str, b: str, d: str, registers: bool, ptxas: str) -> None:
+@pytest.mark.parametrize(
+    ("registers", "a", "b", "d"), some(((held, *form) for held in (False, True) for form in wgmma.FORMS), 3)
+)
+def test_products(registers: bool, a: str, b: str, d: str, ptxas: str) -> None:
     size = np.dtype(wgmma.DTYPES[a]).itemsize
     k = 256 // size
     tiles = wgmma.k_major(64, k, "128B", size), wgmma.k_major(128, k, "128B", size)

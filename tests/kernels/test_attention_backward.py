@@ -243,7 +243,7 @@ def test_functions_that_add_to_scores_are_known(mod: Any, known: Any) -> None:
     assert Plan.of(problem).extended == (known is not None)
 
 
-@pytest.mark.parametrize(("sq", "sk", "dim"), [(2, 35, 64), (40, 35, 72), (2, 19, 128), (3, 70, 136)])
+@pytest.mark.parametrize(("sq", "sk", "dim"), some([(2, 35, 64), (40, 35, 72), (2, 19, 128), (3, 70, 136)], 2))
 def test_tables_end_where_queries_and_keys_do(sq: int, sk: int, dim: int) -> None:
     """Nothing is read before an array, nor behind it, for those that fill up a tile."""
     q, k, v, do = inputs(sq, sk, 2, 1, dim)

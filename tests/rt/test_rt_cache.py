@@ -441,7 +441,7 @@ def churn(seed: int, directory: str) -> None:
 @needs_posix
 def test_processes_killed_at_any_moment_leave_nothing_wrong(tmp_path: Path) -> None:
     pick = random.Random(3)
-    for _ in range(3):
+    for _ in range(2):
         with processes(8, churn, str(tmp_path)) as started:
             for process in started:
                 time.sleep(pick.uniform(0.0, 0.05))
