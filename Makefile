@@ -23,6 +23,7 @@ FOUND := $(shell sh .ci/pythons $(VERSIONS))
 HERE := $(foreach found,$(FOUND),$(firstword $(subst =, ,$(found))))
 V := $(firstword $(HERE))
 OTHERS := $(filter-out $(V),$(HERE))
+TESTED := .venv/.test-$(subst $() ,-,$(OTHERS))
 python_of = $(lastword $(subst =, ,$(filter $(1)=%,$(FOUND))))
 
 ifdef PY
@@ -45,11 +46,10 @@ PIP := -m pip install --quiet --no-compile --config-settings editable_mode=compa
 
 .PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
 
-# Kernels that have no arrays would run on a GPU, where tests mean the simulator. Environments are made one after the
-# other, for pip writes to the checkout; lint and tests of the frontend are processes that each take one core.
+# Kernels that have no arrays would run on a GPU, where tests mean the simulator. What comes before the tests of all
+# takes a core for each of its processes.
 test: export CUDA_VISIBLE_DEVICES :=
-test:
-	$(MAKE) --jobs=1 pythons $(INSTALLED) $(OTHERS:%=.venv/%/.test)
+test: pythons
 	$(MAKE) --jobs --output-sync lint $(OTHERS:%=front-tests-%)
 	$(PY) -m pytest --quiet -n 2 --dist worksteal
 
@@ -63,7 +63,7 @@ lint: $(INSTALLED)
 	$(PY) -m mypy cutelite cutelite_rt tests $(wildcard examples) & typed=$$!; \
 	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY),:); found=$$?; wait $$typed && exit $$found
 
-front-tests-%: .venv/%/.test
+front-tests-%: $(TESTED)
 	.venv/$*/bin/python -m pytest --quiet $(FRONT_TESTS) $(if $(filter %t,$*),$(THREAD_TESTS))
 
 gpu-test: $(INSTALLED)
@@ -138,8 +138,9 @@ update: $(INSTALLED)
 .venv/%/.dev: pyproject.toml | .venv/%/bin/python
 	.venv/$*/bin/python $(PIP) '.[dev,cuda]'
 	@touch $@
-.venv/%/.test: pyproject.toml | .venv/%/bin/python
-	.venv/$*/bin/python $(PIP) '.[test]'
+# One after the other, for pip writes to the checkout.
+$(TESTED): pyproject.toml | $(INSTALLED) $(OTHERS:%=.venv/%/bin/python)
+	for each in $(OTHERS); do .venv/$$each/bin/python $(PIP) '.[test]' || exit 1; done
 	@touch $@
 .venv/%/.run: pyproject.toml | .venv/%/bin/python
 	.venv/$*/bin/python $(PIP) '.[cuda]'
