@@ -1,6 +1,6 @@
 """Times of configurations of the block-scaled fp8 GEMM at sizes of real models, beside torch; and how its model picks.
 
-    python tests/bench/fp8_model.py times.jsonl [--seconds 70] [--seed 1]       # on a GPU
+    python tests/bench/fp8_model.py times.jsonl [--seconds 70] [--seed 1]       # on a GPU; sizes by chance: --random
     python tests/bench/fp8_model.py times.jsonl --picks                         # anywhere: needs no torch
     python tests/bench/fp8_model.py times.jsonl --fit                           # likewise
 
@@ -39,11 +39,18 @@ NEAR, MOST = 1.5, 12
 """Times the shortest time that is expected, beyond which nothing is timed; and how many are, by chance, at most."""
 
 
-def sizes(seed: int) -> list[tuple[int, int, int]]:
-    """All sizes, in an order by chance."""
-    found = [(m, n, k) for m in ROWS for n, k in MATRICES if m * n * k <= LARGEST]
-    random.Random(seed).shuffle(found)
-    return found
+def sizes(seed: int, chance: bool = False) -> list[tuple[int, int, int]]:
+    """All sizes, in an order by chance; `chance`: 500 others, N a multiple of 64 and K of 128."""
+    source = random.Random(seed)
+
+    def some(most: int) -> int:
+        return int(most ** source.random())
+
+    found = [(m, n, k) for m in ROWS for n, k in MATRICES]
+    source.shuffle(found)
+    if chance:
+        found = [(some(16384), 64 * some(256), 128 * some(128)) for _ in range(500)]
+    return [(m, n, k) for m, n, k in found if m * n * k <= LARGEST]
 
 
 def candidates(m: int, n: int, k: int) -> list[Config]:
@@ -163,6 +170,7 @@ def main() -> None:
     asked.add_argument("times", type=Path)
     asked.add_argument("--seconds", type=float, default=70)
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--random", action="store_true", help="other sizes than those of models")
     asked.add_argument("--picks", action="store_true")
     asked.add_argument("--fit", action="store_true")
     given = asked.parse_args()
@@ -178,7 +186,7 @@ def main() -> None:
     start = time.monotonic()
     gc.freeze()
     with given.times.open("a") as file:
-        for shape in sizes(given.seed):
+        for shape in sizes(given.seed, given.random):
             if time.monotonic() - start > given.seconds:
                 break
             line = {"shape": shape, "us": timed(*shape)}

@@ -49,6 +49,12 @@ def test_few_columns_have_one_round_of_tiles_that_share_nothing() -> None:
         assert 100 < -(-m // config.tile[1]) <= AT_ONCE[1]
 
 
+def test_rows_of_results_off_sectors_leave_whole_where_l2_does_not_keep_them() -> None:
+    """Every second sector between two pieces of a row is written twice: 93 and 65 us at 8923 x 10312 x 64."""
+    assert all(picked(*sizes).piece == 208 for sizes in ((8923, 10312, 64), (8296, 6632, 40)))
+    assert picked(8296, 6640, 40).piece < 208
+
+
 def test_narrow_tiles_fill_a_round_where_k_has_several_steps() -> None:
     config = picked(553, 440, 1648)
     assert config.tile[1] < 64 and config.cluster == (1, 4)

@@ -335,7 +335,7 @@ CONFIGS += [  # the same of few columns
         (128, 2, (4, 5, 6, 8)),
         (128, 4, (4, 5, 6)),
     )
-    for columns in (8, 16, 24, 32, 64)
+    for columns in (8, 16, 24, 32, 64, 96)
     for turned in (False, True)
     for splits in shares
     if columns < 64 or high == 64

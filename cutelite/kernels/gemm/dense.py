@@ -228,19 +228,13 @@ def run(
     add_up(problem, splits, parts, d, fused)
 
 
-WRITTEN, IN_L2 = 4, 16e6
-"""Steps along K up to which storing results is most of the time, and bytes of operands that L2 keeps besides."""
-
-
 def order_of(config: Config, down: int, right: int, steps: int, bytes: int) -> dict[str, Any]:
     """Return fields of `Config` for the order of several rounds of tiles.
 
     down, right  tiles of clusters along M and N, as the kernel has them
     bytes        of the operands
-    Blocks that run at once store whole rows of results where these are most of what is moved: DRAM takes neighbours
-    faster.
     """
-    if steps <= WRITTEN and bytes <= IN_L2:
+    if model.stores_rows(steps, bytes):
         return {"raster": "M" if config.swapped else "N", "swizzle": 1}
     (cm, cn), bands = config.cluster, config.swizzle
     return {"raster": "N"} if cn > cm and 1 < down <= bands < right else {}

@@ -30,7 +30,7 @@ import numpy as np
 import cutelite_rt as rt
 from cutelite.kernels.gemm import rates
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.fits import wide
+from cutelite.kernels.gemm.fits import stored, wide
 from cutelite.tuples import NamedTuple
 
 
@@ -71,6 +71,8 @@ class Table(NamedTuple):
     plain        tiles as they lie, of a width in `PLAIN`
     lone         blocks without a cluster, and blocks whose sums another kernel adds up: few have several rounds
     ragged       tiles as they lie whose columns are no multiple of 64
+    torn         the part of results that is written besides where rows begin within sectors of 32 bytes, which L2 does
+                 not keep until the rest comes: of what is stored at once of a row one sector, of swapped tiles two
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
     share        bytes that a block loads for a step, where it brings whole tiles
@@ -103,6 +105,7 @@ class Table(NamedTuple):
     plain: Any
     lone: Any
     ragged: Any
+    torn: Any
     uneven: Any
     share: Any
     step: Any = None
@@ -156,6 +159,7 @@ def table_of(configs: Sequence[Config]) -> Table:
     made = (
         bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
+        np.array([0.5 if c.swapped else 16 / stored(c.piece or 64, 2) for c in configs]),
         np.array([c.own[1] % 64 > 0 for c in configs]),
         128 * (bm / cn + bn / cm),
     )  # fmt: skip
@@ -317,6 +321,18 @@ def is_late(splits: Any, filled: Any, bytes: Any) -> Any:
     return (splits > 1) | ((low < filled) & (filled < high) & (bytes >= MANY))
 
 
+WRITTEN, IN_L2 = 4, 16e6
+"""Steps along K up to which storing results is most of the time, and bytes of operands or of results that L2 keeps."""
+
+
+def stores_rows(steps: Any, bytes: Any) -> Any:
+    """Tell whether it is best that blocks which run at once store whole rows of results; of numbers or arrays.
+
+    So it is where these are most of what is moved: DRAM takes neighbours faster. bytes: of the operands
+    """
+    return (steps <= WRITTEN) & (bytes <= IN_L2)
+
+
 class Filling(NamedTuple):
     """The way in which a GEMM's tiles fill the GPU: numbers for each configuration.
 
@@ -388,7 +404,9 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
 def moved_by(t: Table, work: Work, of: Filling) -> Any:
     """Return the bytes that come from DRAM or go there: operands and results once, but for lines written in part."""
     m, n, k, batches, matrices, _ = work.sizes
-    written = m * n * work.result * (1.0 + t.numbers.partial * (t.ragged * (of.extent > t.bn)))
+    lines = t.ragged * (of.extent > t.bn) * np.logical_not(stores_rows(of.steps, (m + n) * k * work.bytes))
+    results, torn = m * n * work.result, (n * work.result % 32 > 0) & (of.steps < rates.DEEP)
+    written = results * (1.0 + t.numbers.partial * lines + t.torn * (torn & (results > IN_L2)))
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
     columns = np.where(matrices > 1, np.ceil(of.extent / t.wide) * t.wide, n)
     return batches * ((m + matrices * columns) * k * work.in_memory + written)
