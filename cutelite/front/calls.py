@@ -25,7 +25,17 @@ from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.instructions import Bytecode, Instr
 from cutelite.front.iterators import StaticIter, exhaust, is_foreign, iterate_static, refuse_foreign
 from cutelite.front.merge import merge
-from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, is_array, owner_of, restore, unchanged
+from cutelite.front.mutation import (
+    CONTAINERS,
+    COPIES,
+    MUTATORS,
+    check_tensor,
+    contents,
+    is_array,
+    owner_of,
+    restore,
+    unchanged,
+)
 from cutelite.front.regions import Returned
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.strings import RuntimeText, filled, formatted_now
@@ -492,6 +502,11 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 
 def _executed(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Have Python execute a function, which may change only what the kernel made, where all threads see it."""
+    name = getattr(function, "__name__", "")
+    if name.endswith("_") and not name.endswith("__"):  # torch's name for what changes its operand
+        for x in (getattr(function, "__self__", None), *args[:1]):
+            check_tensor(x, f"`{name}()`")
+    check_tensor(kwargs.get("out"), f"`{name}(out=...)`")
     owner = _owner(function, args)
     kind: Any = type(owner)
     drawn = _draws(kind)

@@ -46,6 +46,13 @@ def is_array(x: Any) -> bool:
     return "numpy" in sys.modules and isinstance(x, sys.modules["numpy"].ndarray)
 
 
+def check_tensor(x: Any, what: str) -> None:
+    """Refuse to change a tensor of torch. Errors: `mutation`."""
+    if "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor):
+        help = "make another one, as by `t + 1`, or an array of NumPy, which may change"
+        raise mistake("mutation", f"{what} would change a tensor of torch, which is constant in a kernel", help=help)
+
+
 def owner_of(x: Any) -> Any:
     """Return the array whose memory an array of NumPy shows, itself or another; any other object as it is."""
     while is_array(x) and is_array(x.base):

@@ -19,7 +19,7 @@ from cutelite.front import calls, tree, unready
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
 from cutelite.front.iterators import Range, refuse_foreign
-from cutelite.front.mutation import MEMORY, is_array
+from cutelite.front.mutation import MEMORY, check_tensor, is_array
 from cutelite.front.state import State
 from cutelite.front.strings import formatted_now
 from cutelite.ir.types import Ptr, boolean, i32, meet
@@ -119,6 +119,7 @@ def in_place(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     kind: Any = type(a)
     name = f"i{_dunder(symbol)}"
     own = overloads(kind).get(name)
+    check_tensor(a, f"`{symbol}=`")
     changes = calls.may_change(kind) or (is_array(a) and not isinstance(b, Runtime))
     if own is None and hasattr(kind, f"__{name}__") and changes:
         frame.evaluation.mutables.changing(a, frame.share, f"`{symbol}=`")
@@ -484,6 +485,7 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
     if not isinstance(obj, Runtime):
         if isinstance(obj, dict):
             unready.check_key(key)
+        check_tensor(obj, "assigning to an item")
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
         unknown = next((x for x in (key, value) if tree.holds_runtime(x)), None)
         if unknown is not None and is_array(obj):

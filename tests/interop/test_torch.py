@@ -183,3 +183,17 @@ def test_in_the_stream_that_is_current(vectors: tuple[Any, Any]) -> None:
     a.fill_(3)
     captured.replay()
     torch.testing.assert_close(z, 3 * b + 1)
+
+
+TABLE = torch.arange(4)
+
+
+@pytest.mark.parametrize(
+    "change", ["t.fill_(1)", "t += 1", "t[0] = 1", "torch.add(t, 1, out=t)", "torch.nn.init.zeros_(t)"]
+)
+def test_tensors_are_constants_in_kernels(change: str) -> None:
+    space: dict[str, Any] = {"TABLE": TABLE, "torch": torch}
+    exec(f"def kernel() -> None:\n    t = TABLE\n    {change}\n", space)
+    with pytest.raises(cl.CompileError, match="would change a tensor of torch, which is constant in a kernel"):
+        cl.kernel(block=1)(space["kernel"]).compile()
+    assert TABLE.tolist() == [0, 1, 2, 3]
