@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -97,6 +98,11 @@ class Evaluation:
         """Return `error`, or a plainer one: a run-time number where a function of ours needs one that is known now."""
         ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
         code = error.diagnostic.code
+        own = _users_function(error) if code == "runtime-condition" else ""
+        if own:
+            title = f"a run-time value decides something in `{own}`, which Python executes"
+            help = "methods that the kernel calls by name are inlined, and may branch on it"
+            return CompileError(Mistake(code, title, help=help), self.builder.span)
         if not ours or code not in ("runtime-text", "runtime-condition") or error.span != self.builder.span:
             return error
         try:
@@ -148,6 +154,17 @@ def _origin(error: Exception) -> types.FrameType | None:
             return step.tb_frame
         step = step.tb_next
     return None
+
+
+def _users_function(error: Exception) -> str:
+    """Return the name of the user's function that Python called, and that raised the exception; '' if none did."""
+    found, step = "", error.__traceback__
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if module not in ("cutelite", "numpy", "torch") and module not in sys.stdlib_module_names:
+            found = step.tb_frame.f_code.co_qualname
+        step = step.tb_next
+    return found
 
 
 def _signature(function: Any) -> str:

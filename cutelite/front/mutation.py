@@ -135,10 +135,16 @@ class Mutables:
 
 @functools.lru_cache(maxsize=1024)
 def _acts(kind: Any) -> bool:
-    """Tell whether this is a class of the user's with methods `ACTING`; objects of frozen ones do not change."""
-    frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
-    found = [getattr(kind, f"__{name}__", None) for name in ACTING]
-    return not frozen and any(type(f) is FunctionType and not f.__module__.startswith("cutelite") for f in found)
+    """Tell whether Python calls methods of the user's for objects of this class, or for its attributes.
+
+    Objects of frozen dataclasses do not change.
+    """
+    if getattr(getattr(kind, "__dataclass_params__", None), "frozen", False):
+        return False
+    called = [getattr(kind, f"__{name}__", None) for name in ACTING]
+    called += [getattr(type(member), "__get__", None) for cls in kind.__mro__ for member in vars(cls).values()]
+    homes = {f.__module__.partition(".")[0] for f in called if type(f) is FunctionType}
+    return not homes <= {"cutelite", *sys.stdlib_module_names}
 
 
 def contents(obj: Any) -> Any:

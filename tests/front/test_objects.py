@@ -478,6 +478,14 @@ class Remembers:
         super().__setattr__("x", x)
 
 
+class Late:
+    """An attribute that is computed when it is asked for."""
+
+    def __get__(self, obj, kind=None):
+        obj.at += 1
+        return 1 if obj.at > 3 else obj.items[obj.at]
+
+
 class Reader:
     """An object that methods change which Python calls; `__slots__` are empty until then."""
 
@@ -491,6 +499,8 @@ class Reader:
             raise AttributeError(name)
         self.at += 1
         return self.at
+
+    late = Late()
 
     def __iter__(self):
         return self
@@ -542,8 +552,18 @@ SIZED = type("Sized", (), {"dims": 3})()
                 f"r = Reader('x', 2)\nif a > 0:\n    x = {change}",
                 "a method that Python calls would change a compile-time Reader",
             )
-            for change in ("sum(iter(r))", "list(r)", "next(r, 0)", "f'{r}'", "r.x", "[*zip(r, r)]", "hasattr(r, 'x')")
+            for change in (
+                "sum(iter(r))",
+                "list(r)",
+                "next(r, 0)",
+                "f'{r}'",
+                "r.x",
+                "r.late",
+                "[*zip(r, r)]",
+                "hasattr(r, 'x')",
+            )
         ),
+        ("x = Reader(a, a)\nx.at = a\nout[0] = x.late", "decides something in `Late.__get__`, which Python executes"),
         ("xs = UserList()\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time UserList under a"),
         ("xs = Counter('ab')\nif a > 0:\n    xs.subtract('a')", "`.subtract()` would change a compile-time Counter"),
         (
