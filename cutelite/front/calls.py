@@ -349,7 +349,7 @@ def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
         held = {name: state.locals[name] for name in callee.own if name in state.locals}
         where = {"": span} if span else {}
         states.append(State({"": value, **held}, [], where, state.block, state.share, state.facts))
-    merged = merge(frame.builder, states, names)
+    merged = merge(frame.builder, states, names, frame.evaluation.mutables)
     for name, cell in callee.own.items():
         cell.detach(merged.locals.get(name, UNBOUND))
     frame.state.share, frame.state.facts = merged.share, merged.facts

@@ -16,6 +16,7 @@ from cutelite import ops
 from cutelite.diag import CompileError, Span
 from cutelite.front import tree
 from cutelite.front.iterators import StaticIter
+from cutelite.front.mutation import Mutables
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
@@ -29,15 +30,18 @@ from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
 
 
-def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
-    """Return the one state of several paths that meet. Their open blocks jump to a new one, which the builder opens."""
+def merge(builder: Builder, states: list[State], live: frozenset[str], mutables: Mutables) -> State:
+    """Return the one state of several paths that meet. Their open blocks jump to a new one, which the builder opens.
+
+    Lists and dicts that meet may not change from here on (`mutables`): one of them may be what another name holds.
+    """
     if len(states) == 1:
         (only,) = states
         for name in [name for name in only.locals if name not in live]:
             del only.locals[name]
         builder.block = only.block
         return only
-    meeting = _Meeting(builder, states)
+    meeting = _Meeting(builder, states, mutables)
     first = states[0]
     share = together(state.share for state in states)
     facts = {v: held for v, held in first.facts.items() if all(s.facts.get(v) is held for s in states[1:])}
@@ -80,8 +84,8 @@ def _taken_apart(found: Sequence[Any]) -> tuple[Any, list[list[Any]]]:
 class _Meeting:
     """The block where states meet, and the arguments that each passes for its parameters."""
 
-    def __init__(self, builder: Builder, states: list[State]) -> None:
-        self.builder, self.states = builder, states
+    def __init__(self, builder: Builder, states: list[State], mutables: Mutables) -> None:
+        self.builder, self.states, self.mutables = builder, states, mutables
         self.block: Block = builder.new_block()
         self.args: list[list[Value]] = [[] for _ in states]
 
@@ -111,7 +115,7 @@ class _Meeting:
                 help = "convert, so that it has one type on every path"
                 return self._conflict(slot, column, "type-changes", title, help)
             made.append(column[0] if t is None else self._param(column, t, hint(slot, structure, number)))
-        return tree.with_leaves(first, iter(made))
+        return self.mutables.met(found, tree.with_leaves(first, iter(made)))
 
     def _settled(self, column: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a leaf of each state; if they differ, lazy vectors among them are computed."""

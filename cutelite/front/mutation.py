@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
+from cutelite.front import tree
 from cutelite.front.state import Share
 from cutelite.lang.emit import describe, mistake
 
@@ -66,6 +68,7 @@ class Mutables:
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
+        self.meetings: dict[int, Any] = {}  # lists and dicts that differed where paths met, and what they became
         self.acting: dict[int, Any] = {}  # what those objects hold whose methods `ACTING` may change them
 
     def made(self, obj: Any, share: Share) -> Any:
@@ -94,11 +97,20 @@ class Mutables:
         known = self._made.get(id(owner_of(obj)))
         return known is not None and share in (None, known[1])
 
+    def met(self, found: Sequence[Any], made: Any) -> Any:
+        """Return `made`, which structures become where paths meet. Lists and dicts that differ may not change then."""
+        for x in tree.containers_apart([*found, made]):
+            self.meetings[id(x)] = x
+        return made
+
     def changing(self, obj: Any, share: Share, what: str) -> None:
         """Allow `what` to change `obj`, which it is about to do. Errors: `mutation`."""
         obj = owner_of(obj)
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
+        if id(obj) in self.meetings:
+            help = "another name may hold it on one of the paths that met: change a copy of it, as by `copy.copy(...)`"
+            raise mistake("mutation", f"{what} would change a {kind} that depends on the path", help=help)
         if known is None:
             help = f"kernels cannot change Python objects from outside: make a new {kind} here, as by `copy.copy(...)`"
             if kind == "ndarray":
@@ -143,7 +155,7 @@ def _acts(kind: Any) -> bool:
         return False
     called = [getattr(kind, f"__{name}__", None) for name in ACTING]
     called += [getattr(type(member), "__get__", None) for cls in kind.__mro__ for member in vars(cls).values()]
-    homes = {f.__module__.partition(".")[0] for f in called if type(f) is FunctionType}
+    homes = {(f.__module__ or "").partition(".")[0] for f in called if type(f) is FunctionType}
     return not homes <= {"cutelite", *sys.stdlib_module_names}
 
 

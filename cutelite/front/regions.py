@@ -128,7 +128,7 @@ class Regions:
 
     def _execute(self, at: int, loop: Loop | None, states: list[State]) -> None:
         """Execute a block, or the loop of which it is the header, in the state that these make together."""
-        state = merge(self.builder, states, self.cfg.live_in[at])
+        state = merge(self.builder, states, self.cfg.live_in[at], self.mutables)
         if loop:
             self.host.run_loop(loop, state)
         else:
@@ -176,14 +176,15 @@ class Regions:
         return self.host.span_of(self.cfg.instrs(self.cfg.blocks[loop.header])[0])
 
     def snapshot(self, state: State) -> Callable[[], None]:
-        """Return a function that undoes all that happens after this call: blocks, ops, pending paths, returns."""
+        """Return a function that undoes what happens after this call: blocks, ops, pending paths, returns, meetings."""
         undo_ops = self.builder.snapshot(state.block)
         pending = {target: list(states) for target, states in self.pending.items()}
+        meetings = dict(self.mutables.meetings)
         returns, left = len(self.returns), [(running, len(running.left)) for running in self.running]
 
         def undo() -> None:
             undo_ops()
-            self.pending = pending
+            self.pending, self.mutables.meetings = pending, meetings
             del self.returns[returns:]
             for running, number in left:
                 del running.left[number:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -75,6 +75,20 @@ def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
     keys, old = parts
     new = [with_leaves(child, leaves) for child in old]
     return x if all(a is b for a, b in zip(old, new, strict=True)) else put_together(x, keys, new)
+
+
+def containers_apart(xs: Sequence[Any]) -> Iterator[Any]:
+    """Yield the lists and dicts of structures alike that are not one object in all of them."""
+    first = xs[0]
+    if all(x is first for x in xs):
+        return
+    if type(first) in (list, dict):
+        yield from xs
+    parts = None if is_leaf(first) else take_apart(first)
+    if parts is not None:
+        others = [take_apart(x)[1] for x in xs[1:]]  # type: ignore[index]
+        for children in zip(parts[1], *others, strict=True):
+            yield from containers_apart(children)
 
 
 def leaf_name(structure: Any, number: int) -> str:

@@ -372,6 +372,22 @@ def test_iteration_over_compile_time_sequences():
     same(f, *singles(0, 1, 2, 4))
 
 
+def test_lists_may_change_that_are_the_same_on_all_paths():
+    def f(a, b):
+        xs, ys = [1, a], [b, 2]
+        state, both = (0, xs), {"x": xs, "n": 0}
+        if a > b:
+            state, both = (1, xs), {"x": xs, "n": a}
+        for i in range(2):
+            state = (state[0] + i, xs)
+        ys = [a, b] if a > 0 else ys
+        xs[0] += 5
+        xs.append(b)
+        return state[0], *state[1], *both["x"], both["n"], *ys
+
+    same(f, *pairs())
+
+
 def test_one_list_stays_one_list():
     def f(a, b):
         xs = [1]
@@ -561,6 +577,20 @@ SIZED = type("Sized", (), {"dims": 3})()
                 "r.late",
                 "[*zip(r, r)]",
                 "hasattr(r, 'x')",
+            )
+        ),
+        *(
+            (
+                f"xs = [1, 2]\nys, t = xs, (xs, 3)\n{paths}\nout[0] = len(ys) + len(t)",
+                "would change a list that depends on the path",
+            )
+            for paths in (
+                "if a > 0: ys = [5, 6]\nxs[0] = 9",
+                "if a > 0: ys = [1, 2]\nys.append(9)",
+                "if a > 0: t = ([5, 6], 3)\nxs += [9]",
+                "for i in range(a): ys = [i, 6]\nxs[0] = 9",
+                "ys = {'x': xs} if a > 0 else {'x': [5, 6]}\nxs.clear()",
+                "ys = (lambda: xs if a > 0 else [5, 6])()\nxs[0] = 9",
             )
         ),
         ("x = Reader(a, a)\nx.at = a\nout[0] = x.late", "decides something in `Late.__get__`, which Python executes"),

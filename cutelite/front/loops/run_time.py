@@ -112,7 +112,7 @@ class RunTimeLoop:
             elif not back and self.certain and not self.once:
                 self.once = True  # the header's way out, by which names would be unbound, is not taken
                 del self.carried[len(self.entry.stack) - 1, 0]
-            elif not back or self._closed(before, merge(regions.builder, back, self.live), memory):
+            elif not back or self._closed(before, merge(regions.builder, back, self.live, regions.mutables), memory):
                 break
             undo()
         if back:
@@ -134,7 +134,7 @@ class RunTimeLoop:
                 back = regions.body(self.loop, state, running)
                 if not back or turn == unroll - 1:
                     break
-                state = merge(regions.builder, back, self.live)
+                state = merge(regions.builder, back, self.live, regions.mutables)
         finally:
             regions.iteration = outer
         return back
@@ -189,7 +189,7 @@ class RunTimeLoop:
                     self.params.append((slot.key, i))
                     block.params.append(Value(t, hint=hint(slot, structure, i)))
                     leaves[i] = wrap_like(leaf, block.params[-1])
-            return tree.with_leaves(held, iter(leaves))
+            return self.regions.mutables.met([held], tree.with_leaves(held, iter(leaves)))
 
         for slot in slots_of([entry], self.live):
             conflict = self.carried.get((slot.key, WHOLE_SLOT))

@@ -55,7 +55,7 @@ def tried(regions: Regions, loop: Loop, state: State) -> None:
         try:
             back = regions.body(loop, state, trial)
             if back:
-                state = merge(regions.builder, back, regions.cfg.live_in[loop.header])
+                state = merge(regions.builder, back, regions.cfg.live_in[loop.header], regions.mutables)
                 if state.share != trial.share:
                     raise _DecidedAtRunTime(trial)
         except _DecidedAtRunTime as decided:

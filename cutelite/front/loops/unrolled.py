@@ -27,7 +27,7 @@ def unrolled(regions: Regions, loop: Loop, state: State) -> None:
             if ahead:
                 move_ahead(regions, loop, starts[:-1], ahead)
             return
-        state = merge(regions.builder, back, regions.cfg.live_in[loop.header])
+        state = merge(regions.builder, back, regions.cfg.live_in[loop.header], regions.mutables)
     raise too_long(regions, loop)
 
 
