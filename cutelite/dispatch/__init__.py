@@ -15,7 +15,7 @@ export.py       a kernel, its signatures and launcher as a file      export_prog
 checking.py     checks and timelines of launches                     dynamo.py       keeps torch.compile out of launches
 programs.py     host functions whose launches go out together        divert.py       functions in place of launches
 pointers.py     arrays of addresses of arrays                        ranges.py       ranges around launches
-device_functions.py   functions that other compilers' kernels link
+device_functions.py   functions that other compilers' kernels link    replay.py   whether planned calls may be repeated
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
 mirrors.py      host copies of GPU arrays for the simulator          records.py      that comparison, op by op
 comparing.py    launches on both, compared                            nested.py      arguments of programs, taken apart

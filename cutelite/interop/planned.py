@@ -4,13 +4,16 @@ In    a function of torch's tensors that checks its arguments, allocates, takes 
 Out   the same function, which keeps a `program` for each kind of call with tensors on a GPU
 
 Calls are of one kind if their tensors have equal shapes, strides, dtypes, devices and alignments and overlap in the
-same way, if all other arguments are equal, and if the stream is the same. Functions are equal if their code is, and
-what they captured and find in their module; tensors among that are tensors of the call. The first `COUNTED` calls
-of a kind are only counted, because a plan takes as long to make as they take. The next one is watched: all that
-torch may do in it is to make views, and to allocate, without contents or with zeros. The one after makes the program,
-whose arguments are the tensors of the call and those that it allocates. Each later call reads its tensors, allocates,
-and has machine code issue the launches.
+same way, if all other arguments are equal, and the stream, and whether torch is to be deterministic. Functions are
+equal if their code is, and what they captured and find in their module; tensors among that are tensors of the call. The
+first `COUNTED` calls of a kind are only counted, because a plan takes as long to make as they take. The next one is
+watched: all that torch may do in it is to make views, and to allocate, without contents or with zeros. The one after
+makes the program, whose arguments are the tensors of the call and those that it allocates. Each later call reads its
+tensors, allocates, and has machine code issue the launches.
 That takes a sixth of the host's time or less: most of a call is checks and the choice of a configuration.
+
+A call of tensors that need a gradient is planned where all that it does is to call one operator: later ones go to the
+operator's autograd function at once.
 
 Other calls run as they are: those in a stream capture, in torch's dispatch modes, of tensors on a CPU or without
 elements, and those in which torch computes something itself.
@@ -40,6 +43,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.programs import Program
+from cutelite.dispatch.replay import epoch
 from cutelite.lang.state import state_of
 from cutelite.lang.tables import globals_of, replaced
 from cutelite_rt.arrays.memory import reach
@@ -64,32 +68,48 @@ ALLOCATE = {
 """Operators of torch that allocate, and whether they write zeros."""
 
 
-def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
+class Operator(NamedTuple):
+    """An operator whose calls may be planned.
+
+    function  computes it, of its arguments by place, and is `planned`; its results may be views
+    apply     takes these, and last None or the plan of their call: the same, with its derivative
+    """
+
+    function: Callable[..., Any]
+    apply: Callable[..., Any]
+
+
+operators: dict[Any, Operator] = {}
+"""Operators by torch's `OpOverload`."""
+
+
+def planned(function: F) -> F:
     """Decorator: plan calls of a function on tensors.
 
     function  returns tensors, those it is given, new ones or views of either, alone or in tuples and lists. It depends
               on its arguments, but not on what tensors hold, and on no globals that change
-    state     returns what else tells kinds of calls apart; None: a call runs as it is
     """
-    kinds: dict[Hashable, _Plan | int | None] = {}  # how many calls there were, or the plan; None: there is none
+    kinds: dict[Hashable, Plan | _Step | int | None] = {}  # how many calls there were, or a plan; None: there is none
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         tensors: list[Tensor] = []
-        now = state()
-        kind = None if now is None else kind_of(now, args, kwargs, tensors)
+        kind = kind_of(args, kwargs, tensors)
         if kind is None:
             return function(*args, **kwargs)
         found = kinds.get(kind, 0)
-        if isinstance(found, _Plan):
+        if isinstance(found, Plan | _Step):
             try:
                 return found.run(tensors)
             except ArgumentError:  # a launch takes an array that lies in no tensor of the call, or one was kept
                 kinds[kind] = found = None
         if found == COUNTED:
-            with _Watching() as watched, _within(watched.written):
+            with _Watching(needy(tensors)) as watched, _within(watched.written):
                 result = function(*args, **kwargs)
-            kinds[kind] = _plan_of(function, (args, kwargs), tensors, watched, result)
+            if watched.step:
+                kinds[kind] = _step_of(tensors, watched, result)
+            else:
+                kinds[kind] = _plan_of(function, (args, kwargs), tensors, watched, result)
             return result
         if found is not None:
             if len(kinds) >= MOST and not found:
@@ -97,6 +117,11 @@ def planned(function: F, state: Callable[[], Hashable | None] = lambda: 0) -> F:
             kinds[kind] = found + 1
         return function(*args, **kwargs)
 
+    def known(args: tuple[Any, ...]) -> Plan | None:
+        found = kinds.get(kind_of(args, {}, []))
+        return found if isinstance(found, Plan) else None
+
+    call.known = known  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -118,33 +143,67 @@ class _Place(NamedTuple):
         return base.as_strided(shape, strides, base.storage_offset() + offset)
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """A planned call: its program, what it allocates, and what makes its result of all its tensors.
 
     where      the device of all tensors
     allocated  shape, strides and dtype of each tensor, and whether it begins with zeros
+    empty      likewise of those without elements, which no launch takes
     written    numbers of the tensors of the call that torch has to be told of (`tell_written`)
     """
 
     program: Program
     where: torch.device
     allocated: list[tuple[Any, ...]]
+    empty: list[tuple[Any, ...]]
     written: list[int]
     result: Callable[[Sequence[Tensor]], Any]
 
     def run(self, tensors: list[Tensor]) -> Any:
         """Return the result of a call with these tensors."""
-        if self.allocated:
+        self.allocate(self.allocated, tensors)
+        self.program.entry(*tensors)
+        self.allocate(self.empty, tensors)
+        if self.written:
+            torch.autograd.graph.increment_version([tensors[i] for i in self.written])
+        return self.result(tensors)
+
+    def allocate(self, those: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
+        """Append tensors, each given by shape, strides, dtype, and whether it begins with zeros."""
+        if those:
             here = self.where.type == "cuda" and self.where.index == torch._C._cuda_getDevice()
-            for shape, strides, dtype, zeros in self.allocated:
+            for shape, strides, dtype, zeros in those:
                 if here:
                     made = _empty_on_gpu(shape, strides, dtype)
                 else:
                     made = torch.empty_strided(shape, strides, dtype=dtype, device=self.where)
                 tensors.append(made.zero_() if zeros else made)
-        self.program.entry(*tensors)
-        if self.written:
-            torch.autograd.graph.increment_version([tensors[i] for i in self.written])
+
+
+class _Step:
+    """A planned call that goes to an operator, with a derivative.
+
+    given   arguments of the operator, None for each tensor
+    places  of tensors among these, and their numbers in the call
+    plan    of the operator's call without a derivative, as soon as there is one
+    """
+
+    def __init__(
+        self, operator: Operator, given: Any, places: list[tuple[int, int]], result: Callable[[Sequence[Tensor]], Any]
+    ) -> None:
+        self.operator, self.given, self.places, self.result = operator, given, places, result
+        self.plan: Plan | None = None
+
+    def run(self, tensors: list[Tensor]) -> Any:
+        """Return the result of a call with these tensors."""
+        given = [*self.given]
+        for place, number in self.places:
+            given[place] = tensors[number]
+        if self.plan is None:
+            with torch.no_grad():
+                self.plan = self.operator.function.known(given)  # type: ignore[attr-defined]
+        found = self.operator.apply(*given, self.plan)
+        tensors += [found] if type(found) is Tensor else found
         return self.result(tensors)
 
 
@@ -154,11 +213,13 @@ _empty_on_gpu = torch._C._dynamo.guards._empty_strided_cuda
 
 def _plan_of(
     function: Callable[..., Any], given: Any, tensors: list[Tensor], watched: _Watching, result: Any
-) -> _Plan | None:
+) -> Plan | None:
     """Return the plan of a call that was watched; None if it did more than a plan does."""
-    where, count, every = tensors[0].device, len(tensors), [*tensors, *watched.allocated]
+    where, count, zeros = tensors[0].device, len(tensors), watched.zeros
+    made, empty = ([x for x in watched.allocated if bool(x.numel()) == has] for has in (True, False))
+    every = [*tensors, *made, *empty]
     written = [i for i, x in enumerate(tensors) if any(x is each for each in watched.written)]
-    if not watched.only_launches or any(x.device != where or not x.numel() for x in watched.allocated):
+    if not watched.only_launches or any(x.device != where for x in watched.allocated):
         return None
     try:
         places = _mapped(given, (Tensor, nn.Parameter), lambda x: _place_of(x, tensors))
@@ -168,23 +229,40 @@ def _plan_of(
 
     def again(*tensors: Tensor) -> None:
         args, kwargs = _mapped(places, _Place, lambda place: place.taken(tensors))
-        with _Allocating(tensors[count:]) as made, _within():
+        with _Allocating(tensors[count:]) as allocating, _within():
             function(*args, **kwargs)
-        if next(made.left, None) is not None:
+        if next(allocating.left, None) is not None:
             raise ArgumentError(f"{function.__name__} allocates less than before: it has kept a tensor")
 
-    names = (inspect.Parameter(f"tensor{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(every)))
+    names = (inspect.Parameter(f"tensor{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count + len(made)))
     again.__signature__ = inspect.Signature([*names])  # type: ignore[attr-defined]
     again.__name__ = again.__qualname__ = function.__name__
-    each = zip(watched.allocated, watched.zeros, strict=True)
-    made = [(tuple(x.shape), x.stride(), x.dtype, zeros) for x, zeros in each]
-    return _Plan(Program(again, tied=True), where, made, written, _giving(returned))
+    told = ([(tuple(x.shape), x.stride(), x.dtype, id(x) in zeros) for x in each] for each in (made, empty))
+    return Plan(Program(again, tied=True), where, *told, written, _giving(returned))
+
+
+def _step_of(tensors: list[Tensor], watched: _Watching, result: Any) -> _Step | None:
+    """Return the plan of a call that was watched; None if it did more than to call one operator."""
+    if len(watched.called) != 1 or not watched.only_launches or watched.allocated:
+        return None
+    operator, args, made = watched.called[0]
+    try:
+        places = {i: _place_of(x, tensors, views=False) for i, x in enumerate(args) if isinstance(x, Tensor)}
+        every = [*tensors, *([made] if isinstance(made, Tensor) else made)]
+        returned = _mapped(result, (Tensor, nn.Parameter), lambda x: _place_of(x, every, views=False))
+    except LookupError:
+        return None
+    given = [None if isinstance(x, Tensor) else x for x in args]
+    numbers = [(i, place.number) for i, place in places.items()]
+    return _Step(operators[operator], given, numbers, _giving(returned))
 
 
 def _giving(x: Any) -> Callable[[Sequence[Tensor]], Any]:
     """Return what makes a result, given with `_Place`s, of the tensors of a call."""
     if type(x) is _Place:
         return x.taken
+    if x is None:
+        return lambda _: None
     if not isinstance(x, tuple | list):
         return lambda tensors: _mapped(x, _Place, lambda place: place.taken(tensors))
     kind, parts = type(x), [_giving(each) for each in x]
@@ -193,12 +271,12 @@ def _giving(x: Any) -> Callable[[Sequence[Tensor]], Any]:
     return lambda tensors: kind(*[part(tensors) for part in parts])
 
 
-def _place_of(x: Tensor, tensors: Sequence[Tensor]) -> _Place:
-    """Return the place of a tensor among those of a call. Errors: LookupError if it is no view of one."""
+def _place_of(x: Tensor, tensors: Sequence[Tensor], views: bool = True) -> _Place:
+    """Return the place of a tensor among those of a call. Errors: LookupError if it is none, and no view of one."""
     for i, base in enumerate(tensors):
         if x is base:
             return _Place(i)
-    for i, base in enumerate(tensors):
+    for i, base in enumerate(tensors if views else ()):
         if x.dtype == base.dtype and x.untyped_storage().data_ptr() == base.untyped_storage().data_ptr():
             return _Place(i, (tuple(x.shape), x.stride(), x.storage_offset() - base.storage_offset()))
     raise LookupError(f"{tuple(x.shape)} is no view of a tensor of the call")
@@ -229,36 +307,49 @@ def _mapped(x: Any, what: type | tuple[type, ...], change: Callable[[Any], Any])
 class _Watching(TorchDispatchMode):
     """See what torch does: whether it only makes views and allocates.
 
-    allocated  the tensors, in order;  zeros  whether each begins with zeros
+    step       only for calls of operators of ours (`operators`), whose own doings are not seen then
+    allocated  the tensors, in order;  zeros  the identities of those that begin with zeros
     written    tensors that torch was told of (`tell_written`)
+    called     operators, each with its arguments and what it gave
     """
 
-    def __init__(self) -> None:
+    def __init__(self, step: bool) -> None:
         super().__init__()
+        self.step = step
+        self.called: list[tuple[Any, tuple[Any, ...], Any]] = []
         self.allocated: list[Tensor] = []
-        self.zeros: list[bool] = []
+        self.zeros: set[int] = set()
         self.written: list[Tensor] = []
         self.only_launches = True
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in operators and not self.step:
+            with self:
+                return operators[function].function(*args)
         found = function(*args, **(kwargs or {}))
-        if function in ALLOCATE:
+        if function in operators:
+            self.called.append((function, args, found))
+        elif function in ALLOCATE:
             self.allocated.append(found)
-            self.zeros.append(ALLOCATE[function])
+            self.zeros |= {id(found)} if ALLOCATE[function] else set()
         elif not function.is_view:
             self.only_launches = False
         return found
 
 
 class _Allocating(TorchDispatchMode):
-    """Allocate nothing: give these tensors instead, in order."""
+    """Give these tensors, in order, instead of others that have elements."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         super().__init__()
         self.left = iter(tensors)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return next(self.left) if function in ALLOCATE else function(*args, **(kwargs or {}))
+        if function in operators:
+            with self:
+                return operators[function].function(*args)
+        found = function(*args, **(kwargs or {}))
+        return next(self.left) if function in ALLOCATE and found.numel() else found
 
 
 class _Here(threading.local):
@@ -297,22 +388,22 @@ def planning() -> bool:
 # The kind of a call.
 
 
-def kind_of(now: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Hashable | None:
+def kind_of(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Hashable | None:
     """Return the kind of a call, whose tensors are appended in order; None: it is not planned.
 
-    now  what else tells kinds apart
     Every planned call pays for this: of its time on the host it is the most.
     """
-    if _here.within or diversion.get() is not None or is_transformed():
+    now = epoch()
+    if now is None or _here.within or diversion.get() is not None or is_transformed():
         return None
-    kind: list[Any] = [now, len(args)]
+    kind: list[Any] = [now, _deterministic(), len(args)]
     try:
         for x in args:
             if type(x) is Tensor:
                 tensors.append(x)
                 kind.append(Tensor)
             else:
-                kind.append(_without_tensors(x, tensors))
+                kind.append(x if type(x) in _SAME else _without_tensors(x, tensors))
         if kwargs:
             kind.append(_without_tensors(kwargs, tensors))
     except TypeError:
@@ -321,33 +412,42 @@ def kind_of(now: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
         return None
     if _any_autocast() and torch.is_autocast_enabled("cuda"):
         kind.append(torch.get_autocast_dtype("cuda"))
-    where, ordinal = tensors[0].device, tensors[0].get_device()
-    if where.type not in PLANNED:
+    on_gpu, ordinal = tensors[0].is_cuda, tensors[0].get_device()
+    if ("cuda" if on_gpu else tensors[0].device.type) not in PLANNED:
         return None
-    kind.append(where)
-    if where.type == "cuda":
-        if torch._C._cuda_isCurrentStreamCapturing():
+    kind.append(ordinal)
+    if on_gpu:
+        if _is_capturing():
             return None
-        kind.append(torch._C._cuda_getCurrentRawStream(ordinal))
-    spans, derived = [], torch.is_grad_enabled() and not _excluded(_AUTOGRAD)
-    for x in tensors:
-        if (derived and x.requires_grad) or x.is_neg() or x.get_device() != ordinal:
-            return None
-        try:
+        kind.append(_stream_of(ordinal))
+    if needy(tensors):
+        kind += [x.requires_grad for x in tensors]
+    spans, known, aligned = [], _shapes.get, ALIGNED
+    try:
+        for x in tensors:
             shape, start = (x.shape, x.stride(), x.dtype), x.data_ptr()
-        except RuntimeError:  # nested tensors have no strides, sparse ones and those of `is_grads_batched=True` no data
-            return None
-        if not start:  # it has no elements
-            return None
-        number, size = _shapes.get(shape) or _known(shape)
-        kind += number, start % ALIGNED
-        spans.append((start, start + size))
+            if not start or x.is_neg() or x.get_device() != ordinal:  # or it has no elements
+                return None
+            number, size = known(shape) or _known(shape)
+            kind += number, start % aligned
+            spans.append((start, start + size))
+    except RuntimeError:  # nested tensors have no strides, sparse ones and those of `is_grads_batched=True` no data
+        return None
     if len(spans) > 1:
         kind.append(_overlaps(spans))
     return tuple(kind)
 
 
+def needy(tensors: Sequence[Tensor]) -> bool:
+    """Tell whether one of these tensors needs a gradient here."""
+    return torch._C._any_requires_grad(*tensors) and torch.is_grad_enabled() and not _excluded(_AUTOGRAD)
+
+
 _excluded, _AUTOGRAD = torch._C._dispatch_tls_is_dispatch_key_excluded, torch._C.DispatchKey.AutogradCUDA
+_deterministic = torch._C._get_deterministic_algorithms
+_is_capturing, _stream_of = (
+    getattr(torch._C, f"_cuda_{name}", None) for name in ("isCurrentStreamCapturing", "getCurrentRawStream")
+)
 _any_autocast = torch._C._is_any_autocast_enabled
 _modes, _levels, _is_traced = (
     torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active, torch._C._is_tracing
@@ -427,7 +527,7 @@ def _without_tensors(x: Any, tensors: list[Tensor], within: tuple[FunctionType, 
     if kind is dict:
         return kind, *x, *[_without_tensors(each, tensors, within) for each in x.values()]
     if isinstance(x, (tuple, list)):
-        return kind, *[_without_tensors(each, tensors, within) for each in x]
+        return kind, *[each if type(each) in _SAME else _without_tensors(each, tensors, within) for each in x]
     if kind is FunctionType:
         return within.index(x) if x in within else _of_function(x, tensors, (*within, x))
     if kind is functools.partial:

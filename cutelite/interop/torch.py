@@ -23,7 +23,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
 from cutelite.interop import torch_levels
-from cutelite.interop.planned import planning
+from cutelite.interop.planned import Operator, operators, planned, planning
 from cutelite.interop.torch_flops import count_flops
 from cutelite_rt import ArgumentError
 from cutelite_rt.arrays.memory import imagined_addresses
@@ -118,6 +118,7 @@ def custom_op(
     schema: str | None = None,
     results: Results = None,
     checked: bool = False,
+    plans: bool | None = None,
 ) -> CustomOp:
     """Make an operator as `torch.library.custom_op` does, whose fake implementation is `function` without launches.
 
@@ -129,6 +130,8 @@ def custom_op(
                   a function of the operator's arguments that allocates its results
     checked       the function looks at where tensors are, but not at what is in them: it is run on fake tensors too, to
                   refuse what it refuses of real ones. `results` is then for extents that are symbols
+    plans         of an operator of cutelite's own: whether calls may be planned. None: torch's dispatcher looks for
+                  what computes it, and checks that results have memory of their own
     Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`. A derivative that gives
                   None for a tensor that needs a gradient is refused, which torch takes as a gradient of nothing
 
@@ -139,39 +142,45 @@ def custom_op(
 
     def decorate(function: Function) -> Any:
         wanted = schema or infer_schema(function, mutates_args=mutates_args)
+        whole = planned(function) if plans else function
+        computed = torch_levels.without_views(whole)
         made = torch.library.custom_op(
-            name, without_views(function), mutates_args=mutates_args, device_types=device_types, schema=wanted
+            name, computed, mutates_args=mutates_args, device_types=device_types, schema=wanted
         )
-        told = made._opoverload._schema
-        giving = results_like(told, results) if isinstance(results, str | tuple) else results or function
-
-        @functools.wraps(function)
-        def fake(*args: Any, **kwargs: Any) -> Any:
-            every, found = (*args, *kwargs.values()), None
-            symbols = symbols_of(every)
-            with diverted(nothing), imagined_addresses():
-                if checked and all(x.node.has_hint() for x in symbols):
-                    found = function(*with_extents(args), **{name: with_extents(x) for name, x in kwargs.items()})
-                if told.returns and (symbols or not checked):
-                    found = giving(*args, **kwargs)
-            check_places(f"{made._qualname}: ", every, found)
-            return found
-
-        made.register_fake(fake)
-        if not told.is_mutable:
-            torch_levels.refuse_lost_gradients(made)
-            torch_levels.derive_in_levels(made, DEVICES)
-            if told.returns and all(str(each.type) in ("Tensor", "List[Tensor]") for each in told.returns):
-                torch_levels.batch_one_by_one(made)
+        made.register_fake(fake_of(made, function, results, checked))
+        if not made._opoverload._schema.is_mutable:
+            apply = torch_levels.transform(made, DEVICES, None if plans is None else computed)
+            if plans:
+                operators[made._opoverload] = Operator(whole, apply)
         return made
 
     found: Any = decorate if function is None else decorate(function)
     return found  # type: ignore[no-any-return]
 
 
+def fake_of(operator: Any, function: Function, results: Results, checked: bool) -> Function:
+    """Return the fake implementation of an operator, given the arguments of `custom_op`."""
+    told = operator._opoverload._schema
+    giving = results_like(told, results) if isinstance(results, str | tuple) else results or function
+
+    @functools.wraps(function)
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        every, found = (*args, *kwargs.values()), None
+        symbols = symbols_of(every)
+        with diverted(nothing), imagined_addresses():
+            if checked and all(x.node.has_hint() for x in symbols):
+                found = function(*with_extents(args), **{name: with_extents(x) for name, x in kwargs.items()})
+            if told.returns and (symbols or not checked):
+                found = giving(*args, **kwargs)
+        check_places(f"{operator._qualname}: ", every, found)
+        return found
+
+    return fake
+
+
 def library_op(
     name: str, *, results: Results, out: tuple[str, ...] = (), mutates_args: Iterable[str] = (),
-    flops: Callable[..., int] | None = None, **how: Any
+    flops: Callable[..., int] | None = None, plans: bool = True, **how: Any
 ) -> Callable[[Function], Any]:  # fmt: skip
     """Make operators of functions of `cutelite.kernels` and `cutelite.models`: `custom_op`, and `checked`.
 
@@ -180,6 +189,8 @@ def library_op(
              keyword `out` then, which the operator has not
     flops    of the operator's arguments: the floating-point operations that `torch.utils.flop_counter` counts. With an
              out= form it may use those alone that are before the tensors to write
+    plans    calls may be planned: function and derivative depend on arguments alone, and on no functions of the user.
+             Those of operators of lists, which may depend on how tensors lie to each other, never are
     """
 
     def decorate(function: Function) -> Any:
@@ -191,8 +202,16 @@ def library_op(
             parameters=[each for each in taken.parameters.values() if not (out and each.name == "out")]
         )
         schema = infer_schema(told, mutates_args=mutates_args)
+        plans_too = plans and "[]" not in schema
         made: Any = custom_op(
-            name, function, mutates_args=mutates_args, checked=True, results=results, schema=schema, **how
+            name,
+            function,
+            mutates_args=mutates_args,
+            checked=True,
+            results=results,
+            schema=schema,
+            plans=plans_too,
+            **how,
         )
         if not made._opoverload._schema.is_mutable:
             made.register_autograd(functools.partial(refuse_derivative, made))  # until it is given one
@@ -205,15 +224,22 @@ def library_op(
     return decorate
 
 
-def derive(operator: Any, keep: Function, gradients: Function, only: int | None = None) -> None:
+def derive(operator: Any, keep: Function, gradients: Function, only: int | None = None, needs: int = 0) -> None:
     """Give an operator its derivative.
 
     keep       of its result and its arguments: the tensors that the derivative needs, some of which may be None, and
                last a tuple of constants
     gradients  of the gradients of its results, these tensors and these constants: what the first arguments get; the
-               others get none
+               others get none. Calls of it are planned where those of the operator may be
     only       how many of its results have gradients, each of which may be None then; others have none. Default: all
+    needs      of how many first arguments `gradients` is told last, in a tuple, whether they need a gradient
     """
+
+    def gradient(*given: Any) -> Any:
+        return gradients(*given)
+
+    if operator._opoverload in operators:
+        gradient = planned(gradient)
 
     def remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         *tensors, ctx.constants = keep(output, *inputs)
@@ -223,9 +249,11 @@ def derive(operator: Any, keep: Function, gradients: Function, only: int | None 
             ctx.set_materialize_grads(False)  # else torch fills zeros for each unused gradient, by a launch each
 
     def differentiate(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        made = gradients(*grads[:only], *ctx.saved_tensors, *ctx.constants)
+        needed = ctx.needs_input_grad
+        told = ((*needed, *(False,) * needs)[:needs],) if needs else ()  # torch leaves out what a call leaves out
+        made = gradient(*grads[:only], *ctx.saved_tensors, *ctx.constants, *told)
         found = made if isinstance(made, tuple) else (made,)
-        return *found, *(None,) * (len(ctx.needs_input_grad) - len(found))
+        return *found, *(None,) * (len(needed) - len(found))
 
     operator.register_autograd(differentiate, setup_context=remember)
 
@@ -273,21 +301,6 @@ def with_extents(x: Any) -> Any:
     return x.new_empty_strided(with_extents(tuple(x.shape)), with_extents(x.stride()))
 
 
-def without_views(function: Function) -> Function:
-    """Return the function with results that are no views: of an operator, torch lets nobody change these in place."""
-
-    def own(x: Any) -> Any:
-        if isinstance(x, tuple | list):
-            return [*map(own, x)] if isinstance(x, list) else tuple(map(own, x))
-        return x.new_empty(0).set_(x) if isinstance(x, torch.Tensor) and x._is_view() else x
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return own(function(*args, **kwargs))
-
-    return call
-
-
 def results_like(schema: Any, names: str | tuple[str, ...]) -> Function:
     """Return the function that allocates results like the arguments of these names of an operator, one or a tuple."""
     every, one = [argument.name for argument in schema.arguments], isinstance(names, str)
@@ -322,16 +335,21 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     names = names or ("out",)
     schema, count = operator._opoverload._schema, len(names)
     told = [x for x in str(schema).partition("(")[2].rpartition(") ->")[0].split(", ") if x != "*"]
-    first = next((i for i, x in enumerate(schema.arguments) if x.has_default_value()), len(told))
+    taken = schema.arguments
+    first = next((i for i, x in enumerate(taken) if x.has_default_value()), len(told))
     told[first:first] = [f"Tensor(out{i}!) {name}" for i, name in enumerate(names)]
-    changed = [x.name for x in schema.arguments if x.alias_info is not None and x.alias_info.is_write]
+    changed = [x.name for x in taken if x.alias_info is not None and x.alias_info.is_write]
+    defaults, by_place = [x.default_value for x in taken], sum(not x.kwarg_only for x in taken)
+    by_name = [x.name for x in taken[by_place:]]
 
     def into(*args: Any) -> None:
         given, out = [*args[:first], *args[first + count :]], args[first : first + count]
-        given += [x.default_value for x in schema.arguments[len(given) :]]  # torch omits defaults
-        named = {x.name: each for x, each in zip(schema.arguments, given, strict=True) if x.kwarg_only}
-        function(*given[: len(given) - len(named)], out=out if count > 1 else out[0], **named)
+        given += defaults[len(given) :]  # torch omits them
+        named = dict(zip(by_name, given[by_place:], strict=True))
+        function(*given[:by_place], out=out if count > 1 else out[0], **named)
 
+    plans = operator._opoverload in operators
+    into = planned(into) if plans else into
     made = torch.library.custom_op(
         f"{operator._qualname}.out", into, mutates_args=(*changed, *names), schema=f"({', '.join(told)}) -> ()"
     )
@@ -357,18 +375,26 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
     made.register_fake(check_into)
     made.register_vmap(over_batch)
     for device in "CPU", "CUDA":
-        refuse_gradients(made, f"Autograd{device}")
+        refuse_gradients(made, f"Autograd{device}", into if plans else None)
     return made
 
 
-def refuse_gradients(operator: Any, key: str) -> None:
-    """Make an operator that writes to its arguments refuse tensors that need a gradient, at a dispatch key of torch."""
-    overload, without = operator._opoverload, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+def refuse_gradients(operator: Any, key: str, function: Function | None) -> None:
+    """Make an operator that writes to tensors refuse those that need a gradient, at a dispatch key of torch.
 
-    def call(_: Any, *args: Any) -> None:
+    function  computes it, of its arguments by place; None: torch's dispatcher finds what does
+    """
+    overload, without = operator._opoverload, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    places = [i for i, x in enumerate(overload._schema.arguments) if x.alias_info is not None and x.alias_info.is_write]
+
+    def call(keyset: Any, *args: Any) -> None:
         needy = (isinstance(x, torch.Tensor) and x.requires_grad for x in args)
         if torch.is_grad_enabled() and any(needy):
             raise ValueError(f"{overload} has no derivative: detach what needs a gradient, or use the form without out")
+        if function is not None and torch_levels.at_kernel(keyset):
+            function(*args)
+            torch.autograd.graph.increment_version([args[i] for i in places])
+            return
         with torch._C._ExcludeDispatchKeyGuard(without):
             overload(*args)
 

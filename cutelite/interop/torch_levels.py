@@ -1,7 +1,8 @@
-"""Operators within transforms of `torch.func`: derivatives by `grad`, `vjp` and `jacrev`, and batches by `vmap`.
+"""Operators and derivatives, also within transforms of `torch.func`: `grad`, `vjp`, `jacrev`, and batches by `vmap`.
 
 torch computes an operator's derivative by an `autograd.Function` without `setup_context`, which these transforms
-refuse. Within them it is done here by a function of one level, as they make of every function that has one.
+refuse, and has its dispatcher call Python twice. Here one function does it: within transforms as one of a single level,
+which they make of every function that has one; where nothing but the kernel follows, it calls that itself.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -9,18 +10,20 @@ refuse. Within them it is done here by a function of one level, as they make of 
 from __future__ import annotations
 
 import functools
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
-from torch._library.autograd import make_autograd_impl, supports_tensorlist
-from torch._library.utils import fill_defaults, is_tensorlist_like_type
+from torch._functorch.utils import unwrap_dead_wrappers
+from torch._library.autograd import supports_tensorlist
+from torch._library.utils import is_tensorlist_like_type
 from torch.autograd import forward_ad
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
-from torch.autograd.function import _SingleLevelFunction
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from cutelite.interop.planned import Plan
 from cutelite_rt import ArgumentError
 
 
@@ -29,26 +32,47 @@ def in_levels() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
-def derive_in_levels(operator: Any, devices: tuple[str, ...]) -> None:
-    """Make an operator that changes no argument compute its derivative within transforms as well.
+def transform(operator: Any, devices: tuple[str, ...], function: Any) -> Any:
+    """Make an operator that changes no argument compute its derivative, within transforms as well, and take batches.
 
     operator  torch's `CustomOpDef`
     devices   of its tensors
+    function  computes it, of its arguments by place; None: torch's dispatcher finds what does
+    Gives     what computes it with its derivative, of its arguments and None, where `function` is given
     """
-    usual, alone = make_autograd_impl(operator._opoverload, operator), function_of(operator)
+    overload, apply = operator._opoverload, function_of(operator, function)
+    refuse_lost_gradients(operator)
 
     def call(keyset: Any, *args: Any, **named: Any) -> Any:  # named: keyword-only arguments, which are no tensors
-        if not in_levels():
-            return usual(keyset, *args, **named)
-        check_tangents(*args)
+        if levels := in_levels():
+            check_tangents(*args)
+        direct, below = function is not None and not named and at_kernel(keyset), keyset & BELOW
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
-            return usual(keyset, *args, **named)
-        with enable_single_level_autograd_function():
-            return alone.apply(*args, _Beside(keyset, named))
+            if direct:
+                return function(*args)
+            with torch._C._AutoDispatchBelowAutograd():
+                return overload.redispatch(below, *args, **named)
+        if direct:
+            return apply(*args, None)
+        with enable_single_level_autograd_function() if levels else nullcontext():
+            return apply(*(args if levels else unwrap_dead_wrappers(args)), _Beside(below, named))
 
     for device in devices:
         key = f"Autograd{torch._C._dispatch_key_for_device(device)}"
         operator._lib.impl(operator._name, call, key, with_keyset=True)
+    kinds = [str(each.type) for each in overload._schema.returns]
+    if kinds and all(kind in ("Tensor", "List[Tensor]") for kind in kinds):
+        batch_one_by_one(operator)
+    return apply
+
+
+def at_kernel(keyset: Any) -> bool:
+    """Tell whether nothing but the kernel, and torch's count of changes, follows autograd among keys of dispatch."""
+    return (keyset & BELOW).remove(_COUNT).highestPriorityTypeId() in _KERNELS
+
+
+BELOW, _COUNT = torch._C._after_autograd_keyset, torch._C.DispatchKey.ADInplaceOrView
+_KERNELS = torch._C.DispatchKey.CUDA, torch._C.DispatchKey.CPU
 
 
 def refuse_lost_gradients(operator: Any) -> None:
@@ -58,15 +82,15 @@ def refuse_lost_gradients(operator: Any) -> None:
     Errors    `cutelite.ArgumentError`, when the derivative is computed
     """
     register, overload = operator.register_autograd, operator._opoverload
+    names = [argument.name for argument in overload._schema.arguments]
 
     def complete(backward: Any, /, **more: Any) -> None:
         @functools.wraps(backward)
         def call(ctx: Any, *grads: Any) -> Any:
             found = backward(ctx, *grads)
             each = found if isinstance(found, tuple) else (found,)
-            for argument, need, made in zip(overload._schema.arguments, ctx.needs_input_grad, each, strict=False):
+            for name, need, made in zip(names, ctx.needs_input_grad, each, strict=False):
                 if need is True and made is None:
-                    name = argument.name
                     raise ArgumentError(f"{overload} has no derivative by {name}, which needs a gradient: detach it")
             return found
 
@@ -79,44 +103,70 @@ def refuse_lost_gradients(operator: Any) -> None:
 class _Beside:
     """Hold what a call has beside its arguments by place; for each part of a tuple torch would want a gradient."""
 
-    keyset: Any  # of dispatch
+    keyset: Any  # of dispatch, below autograd
     named: dict[str, Any]  # arguments by keyword alone
 
 
-def function_of(operator: Any) -> Any:
-    """Return the function of one level that computes an operator, and its derivative."""
+def function_of(operator: Any, function: Any) -> Any:
+    """Return the `apply` of the autograd function of an operator, also where there is one level alone.
+
+    It takes the operator's arguments, and last a `_Beside`; None, where `function` computes it; or the plan of that.
+    """
     overload = operator._opoverload
+    taken = overload._schema.arguments
+    defaults = [x.default_value for x in taken if not x.kwarg_only]  # torch leaves out those at the end
+    by_name = {x.name: x.default_value for x in taken if x.kwarg_only}
 
-    class Alone(_SingleLevelFunction):  # type: ignore[misc]
-        """Its last argument is a `_Beside`."""
+    def forward(ctx: Any, *given: Any) -> Any:
+        *args, beside = given
+        if type(beside) is Plan:
+            found = own(beside.run([x for x in args if isinstance(x, torch.Tensor)]))
+        elif beside is None:
+            found = function(*args)
+        else:
+            levels = in_levels()  # others have derivatives of their own
+            with torch.set_grad_enabled(levels), _set_fwd_grad_enabled(levels), torch._C._AutoDispatchBelowAutograd():
+                found = overload.redispatch(beside.keyset, *args, **beside.named)
+        if operator._setup_context_fn is not None:
+            named = by_name | (beside.named if type(beside) is _Beside else {})
+            more = {"keyword_only_inputs": named} if by_name else {}
+            filled = (*args, *defaults[len(args) :])
+            operator._setup_context_fn(ctx=ctx, inputs=filled, output=found, **more)
+        return found
 
-        @staticmethod
-        def forward(ctx: Any, *given: Any) -> Any:
-            *args, beside = given
-            keyset, named = beside.keyset, beside.named
-            lower = torch.enable_grad(), _set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd()
-            with lower[0], lower[1], lower[2]:  # other levels have derivatives of their own
-                found = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args, **named)
-            if operator._setup_context_fn is not None:
-                filled, named = fill_defaults(overload._schema, args, named)
-                more = {"keyword_only_inputs": named} if named else {}
-                operator._setup_context_fn(ctx=ctx, inputs=filled, output=found, **more)
-            return found
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if operator._backward_fn is None:
+            raise RuntimeError(f"{overload} has no derivative")
+        needed = ctx.needs_input_grad
+        ctx.needs_input_grad = needed[:-1]
+        try:
+            found = operator._backward_fn(ctx, *grads)
+        finally:
+            ctx.needs_input_grad = needed
+        return *(found if isinstance(found, tuple) else (found,)), None
 
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            if operator._backward_fn is None:
-                raise RuntimeError(f"{overload} has no derivative")
-            needed = ctx.needs_input_grad
-            ctx.needs_input_grad = needed[:-1]
-            try:
-                found = operator._backward_fn(ctx, *grads)
-            finally:
-                ctx.needs_input_grad = needed
-            return *(found if isinstance(found, tuple) else (found,)), None
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    made: Any = type(operator._name, (torch.autograd.Function,), methods)
+    made.apply = super(torch.autograd.Function, made).apply  # torch's own refuses to be called within transforms
+    types = (each.type for each in (*taken, *overload._schema.returns))
+    return (supports_tensorlist(made) if any(map(is_tensorlist_like_type, types)) else made).apply
 
-    types = (each.type for each in (*overload._schema.arguments, *overload._schema.returns))
-    return supports_tensorlist(Alone) if any(map(is_tensorlist_like_type, types)) else Alone
+
+def without_views(function: Any) -> Any:
+    """Return the function with results that are no views: of an operator, torch lets nobody change these in place."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return own(function(*args, **kwargs))
+
+    return call
+
+
+def own(x: Any) -> Any:
+    """Return results, each of which is no view, in the same memory."""
+    if isinstance(x, tuple | list):
+        return [*map(own, x)] if isinstance(x, list) else tuple(map(own, x))
+    return x.new_empty(0).set_(x) if isinstance(x, torch.Tensor) and x._is_view() else x
 
 
 def check_tangents(*tensors: Any) -> None:

@@ -15,7 +15,6 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arguments import changing, underived
 from cutelite.kernels.lent import takes_jax
-from cutelite.tune.warm import wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 Taken = Callable[[dict[str, Any]], bool]
@@ -27,18 +26,6 @@ IN_NO_GRAPH = (
     "functools.partial of one from outside), out= (cutelite's docs, interop.md: Functions in the graph)"
 )
 """What torch says of a call that breaks the graph."""
-
-_epoch = 0
-
-
-def forget_plans() -> None:
-    """Run no more calls by plans made so far: a function would choose another configuration now."""
-    global _epoch
-    _epoch += 1
-
-
-def _state() -> int | None:
-    return None if wanted.get() else _epoch
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +75,7 @@ def _planned(function: F, names: tuple[str, ...], taken: Taken | None = None) ->
         if found is None:
             from cutelite.interop.planned import planned as on_tensors
 
-            found = on_tensors(function, _state)
+            found = on_tensors(function)
         return found(*args, **kwargs)
 
     apart = _apart(call)

@@ -19,7 +19,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.mistakes import around_users_code, without_our_frames
-from cutelite.threads import OfThread
+from cutelite.dispatch.replay import wanted
 from cutelite.tune.compile import cpus
 from cutelite.tuples import NamedTuple
 from cutelite_rt import forks
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, float], object]
 """A function of three numbers: kernels ready, kernels known to be needed, seconds since the start."""
-
-wanted: OfThread[bool] = OfThread("tuning wanted", False)
-"""Whether library functions that choose configurations by a model measure them instead: see `tuning_wanted`."""
 
 
 class Warmed(NamedTuple):

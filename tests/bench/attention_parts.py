@@ -67,8 +67,8 @@ def caller(cell: Cell) -> tuple[Callable[[int, Split], Any], int]:
     """A function of a number of a set of arrays, and of a split; and how many sets there are."""
     import torch
 
+    from cutelite.dispatch.replay import forget_plans
     from cutelite.kernels.attention import decode, decode_latent, decoding_call
-    from cutelite.kernels.planning import forget_plans
 
     def normal(*shape: int) -> Any:
         return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)

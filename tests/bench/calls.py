@@ -133,11 +133,15 @@ def of_lists(count: int) -> Cases:
 def with_gradients(x: torch.Tensor, w: torch.Tensor, weight: torch.Tensor) -> Cases:
     """Forward and backward; needs `torch.enable_grad`."""
     needy = [each.clone().requires_grad_() for each in (x, w, weight)]
+    gates = [needy[0], x.clone().requires_grad_()]
+    heads = [normal(1, 256, 8, 128).requires_grad_() for _ in range(3)]
 
     def both(function: Callable[..., Any], *given: torch.Tensor) -> Callable[[], Any]:
+        gradient = x if given[0].shape == x.shape else torch.randn_like(given[0])
+
         def call() -> Any:
             with torch.enable_grad():
-                return torch.autograd.grad(function(*given), given, x)
+                return torch.autograd.grad(function(*given), given, gradient)
 
         return call
 
@@ -146,7 +150,14 @@ def with_gradients(x: torch.Tensor, w: torch.Tensor, weight: torch.Tensor) -> Ca
         "gemm, gradients": (both(gemm, *needy[:2]), both(torch.matmul, *needy[:2])),
         "RMSNorm, gradients": (norm, both(lambda a, b: functional.rms_norm(a, (512,), b), needy[0], needy[2])),
         "softmax, gradients": (both(softmax, needy[0]), both(lambda a: torch.softmax(a, -1), needy[0])),
-    }
+        "SwiGLU, gradients": (both(gated, *gates), both(lambda a, b: functional.silu(a) * b, *gates)),
+        "attention, gradients": (
+            both(lambda a, b, c: attention(a, b, c, causal=True), *heads),
+            both(lambda a, b, c: functional.scaled_dot_product_attention(
+                *(each.transpose(1, 2) for each in (a, b, c)), is_causal=True
+            ).transpose(1, 2), *heads),
+        ),
+    }  # fmt: skip
 
 
 def taken(call: Callable[[], Any]) -> float:

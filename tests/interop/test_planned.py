@@ -21,13 +21,13 @@ pytest.importorskip("torch")
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from cutelite.dispatch.replay import forget_plans
 from cutelite.interop import planned as plans
 from cutelite.interop.planned import planned
 from cutelite.kernels.attention.blocks import tables_of, with_own_mask
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.gemm import gemm
-from cutelite.kernels.planning import forget_plans
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated
 from cutelite.kernels.rows.histogram import histogram
@@ -64,13 +64,13 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions of planned calls, by name, in the order of the calls."""
     names: list[str] = []
-    run = plans._Plan.run
+    run = plans.Plan.run
 
     def noted(plan: Any, tensors: list[Any]) -> Any:
         names.append(plan.program.__name__)
         return run(plan, tensors)
 
-    monkeypatch.setattr(plans._Plan, "run", noted)
+    monkeypatch.setattr(plans.Plan, "run", noted)
     return names
 
 
@@ -385,7 +385,7 @@ def test_block_masks_of_torch_are_tensors_and_a_function() -> None:
     @with_own_mask
     def kind(q: Any, k: Any, *, block_mask: Any) -> Any:
         tensors: list[Any] = []
-        return plans.kind_of(0, (q, k, block_mask), {}, tensors), block_mask, len(tensors)
+        return plans.kind_of((q, k, block_mask), {}, tensors), block_mask, len(tensors)
 
     def made(width: int, document: Any) -> Any:
         return lambda b, h, i, j: (document[i] == document[j]) & (i - j < width)
@@ -397,6 +397,45 @@ def test_block_masks_of_torch_are_tensors_and_a_function() -> None:
         assert own is kind(q, q, block_mask=mask)[1] and count == 2 + 3 + 1
         kinds.append(found)
     assert kinds[0] is not None and kinds[0] == kinds[1] != kinds[2]
+
+
+LEARNED: dict[str, tuple[Callable[..., Any], int]] = {
+    "softmax": (softmax, 1),
+    "norm": (lambda x, y, w: rms_norm(x, w, residual=y).y, 3),
+    "gated": (gated, 2),
+    "gemm": (gemm, 2),
+    "attention": (lambda *heads: attention(*(x.view(1, 8, 2, 16) for x in heads), causal=True), 3),
+}
+"""Functions of two matrices and a row, and of how many of these."""
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_calls_with_gradients_are_planned(name: str, ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward and backward are a plan each, for each choice of what needs a gradient; what is kept is not changed."""
+    function, count = LEARNED[name]
+    torch.manual_seed(0)
+    x, y, w = torch.randn(16, 16, device=DEVICE), torch.randn(16, 16, device=DEVICE), torch.randn(16, device=DEVICE)
+    given = [each.bfloat16() for each in ((x, y, w) if name != "attention" else (x, y, x + y))[:count]]
+
+    def computed(needs: int) -> list[torch.Tensor]:
+        leaves = [each.clone().requires_grad_(bool(needs >> i & 1)) for i, each in enumerate(given)]
+        result = function(*leaves)
+        assert result.requires_grad and not result._is_view()
+        wanted = [each for each in leaves if each.requires_grad]
+        gradient = torch.ones_like(result)
+        first = torch.autograd.grad(result, wanted, gradient, retain_graph=True)
+        return [result, *first, *torch.autograd.grad(result, wanted, 2 * gradient)]
+
+    for needs in (1, 2**count - 1):
+        with monkeypatch.context() as context:
+            context.setattr(plans, "PLANNED", ())
+            want = computed(needs)
+        for _ in range(5):
+            before = len(ran)
+            for got, wanted in zip(computed(needs), want, strict=True):
+                torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+        assert len(ran) - before == 3
+        assert name in ran[-3] and ran[-2:] == ["gradient"] * 2
 
 
 def test_what_is_not_planned(ran: list[str]) -> None:

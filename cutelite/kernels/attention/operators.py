@@ -24,7 +24,7 @@ from torch import Tensor
 import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.planned import is_transformed
-from cutelite.interop.torch import library_op, traced
+from cutelite.interop.torch import derive, library_op, traced
 from cutelite.interop.torch_functions import restored
 from cutelite.interop.torch_levels import in_levels, one_by_one, refuse_tangents
 from cutelite.interop.torch_transforms import autocast
@@ -313,21 +313,17 @@ def of_sinks(
     return each.sum(-1).view(-1, len(sinks)).sum(0)
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    q, k, v, sinks, *more = inputs
+def _kept(made: tuple[Tensor, Tensor], q: Tensor, k: Tensor, v: Tensor, sinks: Any, *more: Any) -> tuple[Any, ...]:
     starts, how = [x for x in more if isinstance(x, Tensor)], [x for x in more if not isinstance(x, Tensor)]
-    ctx.how = How(*how)
-    ctx.save_for_backward(sinks, q, k, v, *output, *starts)
-    ctx.set_materialize_grads(False)  # few differentiate the logsumexp
+    return sinks, q, k, v, *made, *starts, tuple(how)
 
 
-def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
-    strict, (sinks, *saved) = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
-    given = given_to(saved, do, dlse)
-    starts, how = saved[5:], ctx.how[:-1] if len(saved) > 5 else ctx.how
-    found = (attention_varlen_backward if starts else attention_backward)(*given, *saved, *how, strict)
-    with_sinks = of_sinks(given, saved, sinks, ctx.how.layout) if ctx.needs_input_grad[3] else None
-    return *found, with_sinks, *(None,) * (len(starts) + len(how))
+def _differentiate(do: Tensor | None, dlse: Tensor | None, sinks: Tensor | None, *more: Any) -> tuple[Any, ...]:
+    *kept, needs = more
+    saved, how = [x for x in kept if isinstance(x, Tensor)], [x for x in kept if not isinstance(x, Tensor)]
+    given, strict = given_to(saved, do, dlse), torch.are_deterministic_algorithms_enabled()
+    found = (attention_varlen_backward if len(saved) > 5 else attention_backward)(*given, *saved, *how, strict)
+    return *found, of_sinks(given, saved, sinks, How(*how).layout) if needs[3] else None
 
 
 def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -350,11 +346,11 @@ def _differentiate_with(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tup
 
 
 attention_with.register_autograd(_differentiate_with, setup_context=_remember_with)
-attention.register_autograd(_differentiate, setup_context=_remember)
 for each in attention, attention_varlen, attention_with, decode:
     autocast(each, "q", "k", "v")
 autocast(decode_latent, "q", "latents")
-attention_varlen.register_autograd(_differentiate, setup_context=_remember)
+for each in attention, attention_varlen:
+    derive(each, _kept, _differentiate, only=2, needs=4)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]

@@ -24,7 +24,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import called, library_op, to_be_cast
+from cutelite.interop.torch import called, derive, library_op, to_be_cast
 from cutelite.interop.torch_functions import restored, takes
 from cutelite.interop.torch_levels import in_levels
 from cutelite.interop.torch_transforms import autocast, batched
@@ -252,17 +252,16 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
     return library_op(name, results=lambda a, b, *_: _product(a, b, False), flops=flops_of)(prepared)
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, *more = inputs
-    _remember_how(ctx, How(*more))
-    ctx.save_for_backward(a, b, output if ctx.how.activation == "relu" else None)
+def _kept(made: Tensor, a: Tensor, b: Tensor, *more: Any) -> tuple[Any, ...]:
+    how = How(*more)
+    return a, b, made if how.activation == "relu" else None, _constants(how)
 
 
-def _remember_how(ctx: Any, how: How) -> None:
+def _constants(how: How) -> tuple[Any, ...]:
+    """Return what derivatives need of `how`: itself without tensors, and the dtypes of c and bias."""
     if how.scale_a is not None or how.scale_b is not None:
         raise Misfit("there is no derivative through scales: multiply what needs a gradient by them")
-    ctx.kinds = [None if x is None else x.dtype for x in how[:2]]
-    ctx.how = how._replace(c=None, bias=None)
+    return how._replace(c=None, bias=None), *(None if x is None else x.dtype for x in how[:2])
 
 
 def as_rows(x: Tensor) -> Tensor:
@@ -282,51 +281,53 @@ def _remember_with(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     _, gate, prepare = restored(functions, captured)
     if prepare is not None:
         raise Misfit("prepare= has no derivative: detach what needs a gradient")
-    _remember_how(ctx, How(c, bias, scale_a, scale_b, alpha, beta, precision=precision))
+    ctx.constants = _constants(How(c, bias, scale_a, scale_b, alpha, beta, precision=precision))
     ctx.functions, ctx.kept = functions, (c is not None, bias is not None)
     ctx.save_for_backward(a, b, *(x for x in (c, bias) if x is not None and gate is None), *captured)
 
 
 def _backward_with(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     a, b, *others = ctx.saved_tensors
-    how, beside = ctx.how, iter(others)
+    (how, of_c, of_bias), beside = ctx.constants, iter(others)
     c, bias = (next(beside) if kept else None for kept in ctx.kept)
     captured = list(beside)
     product = call.gemm(a, b, c=c, bias=bias, alpha=how.alpha, beta=how.beta, precision=how.precision)
-    found = gradients(ctx, slope(grad.contiguous(), product, captured, ctx.functions), a, b)
+    grad = slope(grad.contiguous(), product, captured, ctx.functions)
+    found = gradients(grad, a, b, how, of_c, of_bias, ctx.needs_input_grad)
     return *found, None, None, [None] * len(captured), *(None,) * 4
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    a, b, positive = ctx.saved_tensors
-    how = ctx.how
+def _differentiate(grad: Tensor, a: Tensor, b: Tensor, positive: Tensor | None, how: How, *more: Any) -> Any:
     if positive is not None:
         grad = torch.ops.aten.threshold_backward(grad, positive, 0)  # nothing of inf and NaN where it is flat
     grad = grad.contiguous()  # of a sum it has strides of 0
     if how.gate is not None:
         product = call.gemm(a, b, alpha=how.alpha, precision=how.precision)
         grad = gated_halves_backward(grad, product, how.gate)
-    given = len(ctx.needs_input_grad)
-    return (*gradients(ctx, grad, a, b), *(None,) * 7)[:given]
+    return gradients(grad, a, b, how, *more)
 
 
-def gradients(ctx: Any, grad: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
-    """Return the gradients of a, b, c and bias of a GEMM, given that of its sums with these added."""
-    how, kind = ctx.how, ctx.kinds
+def gradients(
+    grad: Tensor, a: Tensor, b: Tensor, how: How, of_c: torch.dtype | None, of_bias: torch.dtype | None,
+    needs: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """Return the gradients of a, b, c and bias of a GEMM, given that of its sums with these added.
+
+    of_c, of_bias  their dtypes
+    needs          whether each is needed
+    """
     product = partial(call.gemm, alpha=how.alpha, precision=how.precision)
-    needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
-    of_a = summed(product(grad, b.mT), a) if needs[0] else None
-    of_b = None
+    da = summed(product(grad, b.mT), a) if needs[0] else None
+    db = None
     if needs[1]:
         rows = (as_rows(a), as_rows(grad)) if b.ndim == 2 else (a, grad)
-        of_b = summed(product(rows[0].mT, rows[1]), b)
-    of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
-    of_bias = as_rows(grad).float().sum(0).to(kind[1]) if needs[3] else None
-    return of_a, of_b, of_c, of_bias
+        db = summed(product(rows[0].mT, rows[1]), b)
+    dc = (grad * call.beta_of(grad, how.beta)).to(of_c) if needs[2] else None
+    return da, db, dc, as_rows(grad).float().sum(0).to(of_bias) if needs[3] else None
 
 
 gemm_with.register_autograd(_backward_with, setup_context=_remember_with)
 autocast(gemm_with, "a", "b", "c")
-gemm.register_autograd(_backward, setup_context=_remember)
+derive(gemm, _kept, _differentiate, needs=4)
 autocast(gemm, "a", "b", "c")
 batched(gemm, "a", "c", unless=("scale_a",))

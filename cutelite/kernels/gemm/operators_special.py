@@ -22,7 +22,7 @@ from torch.nn import functional
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import library_op, to_be_cast
+from cutelite.interop.torch import derive, library_op, to_be_cast
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.kernels.arguments import HALVES, Misfit, check_underived, wants_operator
 from cutelite.kernels.arrays import code_of, empty
@@ -177,19 +177,17 @@ def along_k_backward(
 def _derive(operator: Any, backward: Callable[..., tuple[Tensor, Tensor]], tensors: int) -> None:
     """Give an operator its derivative by a and b; `tensors`: how many arguments it keeps, a and b among them."""
 
-    def keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        if code_of(inputs[0]) not in HALVES:
-            raise Misfit(f"{operator._opoverload} has derivatives of bf16 and f16, not of {inputs[0].dtype}: detach it")
-        ctx.save_for_backward(*inputs[:tensors])
-        ctx.given = len(inputs)
+    def keep(made: Tensor, *given: Any) -> tuple[Any, ...]:
+        if code_of(given[0]) not in HALVES:
+            raise Misfit(f"{operator._opoverload} has derivatives of bf16 and f16, not of {given[0].dtype}: detach it")
+        return *given[:tensors], ()
 
-    def differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        needs = list(ctx.needs_input_grad[:2])
-        found = backward(grad.contiguous(), *ctx.saved_tensors, needs)
-        each = [x if need else None for x, need in zip(found, needs, strict=True)]
-        return (*each, *(None,) * (len(ctx.needs_input_grad) - 2))
+    def gradients(grad: Tensor, *given: Any) -> tuple[Any, ...]:
+        *kept, needs = given
+        found = backward(grad.contiguous(), *kept, list(needs))
+        return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 
-    operator.register_autograd(differentiate, setup_context=keep)
+    derive(operator, keep, gradients, needs=2)
     autocast(operator, "a", "b")
 
 

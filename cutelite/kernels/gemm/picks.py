@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from cutelite.dispatch.replay import forget_plans
 from cutelite.kernels.arguments import Misfit
-from cutelite.kernels.planning import forget_plans
 from cutelite.tune.warm import tuning_wanted
 
 

@@ -80,21 +80,18 @@ def experts_backward(
     return tuple(backward.experts_backward(gradient, x, gate_up, down, weights, sums, order, matrices=matrices))
 
 
-def _keep_experts(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, gate_up, down, _, weights = inputs
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.save_for_backward(x, gate_up, down, weights, *output[1:])
+def _keep_experts(made: tuple[Tensor, ...], x: Any, gate_up: Any, down: Any, _: Any, weights: Any) -> tuple[Any, ...]:
+    return x, gate_up, down, weights, *made[1:], ()
 
 
-def _differentiate_experts(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
-    needs, saved = ctx.needs_input_grad, ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+def _differentiate_experts(gradient: Tensor, *given: Any) -> tuple[Any, ...]:
+    *saved, needs = given
     found = experts_backward(gradient.contiguous(), *saved, needs[1] or needs[2])
-    of_weights = found[3].to(saved[3].dtype)
-    each = found[0], found[1], found[2], None, of_weights
+    each = found[0], found[1], found[2], None, found[3].to(saved[3].dtype)
     return tuple(x if need else None for x, need in zip(each, needs, strict=True))
 
 
-experts_kept.register_autograd(_differentiate_experts, setup_context=_keep_experts)
+derive(experts_kept, _keep_experts, _differentiate_experts, only=1, needs=5)
 for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
 

@@ -233,7 +233,7 @@ def elementwise(name: str, function: Callable[..., Any], dtypes: Sequence[str] =
 
     outs = tuple(f"out{i}" for i in range(count)) if count > 1 else ("out",)
     computed.__signature__ = _takes(names, count, out=True)  # type: ignore[attr-defined]
-    made = library_op(name, results=results, out=outs)(computed)
+    made = library_op(name, results=results, out=outs, plans=False)(computed)
     batched(made, *names)
     if elements.has_slopes(len(names), count, dtypes):
         _differentiable(made, function, names, count)
@@ -272,6 +272,7 @@ def _differentiable(operator: Any, function: Callable[..., Any], names: tuple[st
 
     of_results, of_names = (tuple(f"d{each}" for each in every) for every in (map(str, range(count)), names))
     backward.__signature__ = _takes((*of_results, *names), len(names))  # type: ignore[attr-defined]
-    derived = library_op(f"{operator._qualname}_backward", results=names if len(names) > 1 else names[0])(backward)
+    like = names if len(names) > 1 else names[0]
+    derived = library_op(f"{operator._qualname}_backward", results=like, plans=False)(backward)
 
     derive(operator, lambda made, *given: (*given, ()), derived)

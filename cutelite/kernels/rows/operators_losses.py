@@ -61,7 +61,9 @@ def _flops_of_losses(x: Tensor, weight: Tensor, *how: Any) -> int:
     return flops_of(x, weight.mT) * (3 if how[-1] else 1)
 
 
-@library_op("cutelite::linear_cross_entropy", results=_losses, flops=_flops_of_losses)
+@library_op(  # its derivative asks torch whether the graph is kept
+    "cutelite::linear_cross_entropy", results=_losses, flops=_flops_of_losses, plans=False,
+)  # fmt: skip
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
