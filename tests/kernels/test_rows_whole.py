@@ -55,7 +55,7 @@ def test_sums_of_whole_numbers_in_place(checked: Callable[[int], None]) -> None:
     assert cumsum(small[:0]).shape == (0, 4500)
 
 
-@pytest.mark.parametrize(("n", "descending"), [(1, False), (33, True), (5000, False)])
+@pytest.mark.parametrize(("n", "descending"), [(1, False), (256, True), (257, True), (5000, False)])
 def test_sorted_with_places(n: int, descending: bool) -> None:
     x = whole(n, 40)
     found = sort(x, descending=descending)
@@ -84,18 +84,15 @@ def test_what_moves_keys_spills_nothing(key: Any, value: Any) -> None:
     assert (compiled.spills, compiled.warnings) == (0, [])
 
 
+@pytest.mark.parametrize("n", [70, 270])
 @pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16, np.int64])
-def test_sorted_by_key(dtype: Any, checked: Callable[[int], None]) -> None:
+def test_sorted_by_key(dtype: Any, n: int, checked: Callable[[int], None]) -> None:
     if dtype == BF16:
         checked(1)
-    x = (
-        whole(70, 1 << 40, dtype=np.int64)
-        if dtype == np.int64
-        else np.round(random((70,), np.float32) * 4).astype(dtype)
-    )
+    x = whole(n, 1 << 40, dtype=np.int64) if dtype == np.int64 else np.round(random((n,), np.float32) * 4).astype(dtype)
     if dtype != np.int64:
         x[:6] = [np.nan, np.inf, -np.inf, -0.0, 0.0, -0.0]
-    values = np.arange(70, dtype=np.float32)
+    values = np.arange(n, dtype=np.float32)
     places = np.argsort(x.astype(np.float64) if dtype != np.int64 else x, kind="stable")
     found = sort(x, values)
     np.testing.assert_array_equal(found.values, places)

@@ -6,7 +6,8 @@
 One launch counts the digits of all passes. Each pass then reads and writes every key once: a block ranks the keys of
 its tile, learns by look-back how many keys of each digit are in the tiles before, orders the tile in shared memory, and
 writes it, where keys of a digit lie side by side. Keys of a tile are ranked by warps: lanes find their equals by votes.
-(Adinets, Merrill: Onesweep, 2022.) As many keys as one block holds are sorted by one launch, in shared memory.
+(Adinets, Merrill: Onesweep, 2022.) As many keys as one block holds are sorted by one launch, in shared memory; a few by
+comparing each with all.
 """
 
 from functools import cache
@@ -29,6 +30,7 @@ THREADS, BLOCKS = 512, 2  # of a block that moves keys; blocks of a multiprocess
 EACH, NARROW = 16, 12  # keys of a thread; of 16 bits, for which registers run out sooner
 ROOM = 64  # bytes of keys, and of values, that a thread has registers for
 AHEAD = 4  # tiles that look-back reads together
+FEW = 256  # keys that are compared each with all
 
 
 def order(key: Any, flip: bool) -> Any:
@@ -289,6 +291,30 @@ def sorting(key: Any, value: Any, to: Any, shifts: tuple[int, ...], flip: bool, 
     return sort
 
 
+@cache
+def comparing(key: Any, value: Any, to: Any, flip: bool) -> Any:
+    """Make the kernel that sorts a few keys, one of each thread. Arguments as for `moving`."""
+    held, word = i32 if value is None else value, u64 if key == i64 else u32
+
+    @cl.kernel(block=FEW)
+    def sort(
+        x: Tensor[key, (N,)], values: Tensor[held, (N,)] | None, y: Tensor[key, (N,)], moved: Tensor[to, (N,)]
+    ) -> None:
+        t, orders, place = cl.thread_idx.x, cl.shared(word, (FEW,)), i32(0)
+        at = min(t, N - 1)
+        own, carried = x[at], i32(at) if values is None else values[at]
+        mine = order(own, flip)
+        orders[t] = mine
+        cl.syncthreads()
+        for i in cl.range(N, unroll=8):
+            other = orders[i]
+            place += cl.where((other < mine) | ((other == mine) & (i < t)), i32(1), i32(0))
+        if t < N:
+            y[place], moved[place] = own, to(carried)
+
+    return sort
+
+
 class Sorted(NamedTuple):
     """Keys in order, and what belongs to them: values, or the places where keys were, int64."""
 
@@ -325,6 +351,9 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
     wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
     made = results(out, wanted, **({"x": x} if values is None else {"x": x, "values": values}))
     if n == 0:
+        return Sorted(*made)
+    if n <= FEW:
+        comparing(key, given, given or i64, descending)[1, FEW](keys, moved, *made)
         return Sorted(*made)
     tiles, word = -(-n // (THREADS * keys_of(key, given))), i32 if n < 1 << 30 else i64
     if tiles == 1:
