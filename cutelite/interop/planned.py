@@ -237,8 +237,8 @@ def _plan_of(
     names = (inspect.Parameter(f"tensor{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count + len(made)))
     again.__signature__ = inspect.Signature([*names])  # type: ignore[attr-defined]
     again.__name__ = again.__qualname__ = function.__name__
-    told = ([(tuple(x.shape), x.stride(), x.dtype, id(x) in zeros) for x in each] for each in (made, empty))
-    return Plan(Program(again, tied=True), where, *told, written, _giving(returned))
+    first, last = ([(tuple(x.shape), x.stride(), x.dtype, id(x) in zeros) for x in each] for each in (made, empty))
+    return Plan(Program(again, tied=True), where, first, last, written, _giving(returned))
 
 
 def _step_of(tensors: list[Tensor], watched: _Watching, result: Any) -> _Step | None:
