@@ -11,7 +11,7 @@ index        indices of threads, blocks, clusters; `warp`, `words`, `sync`, `reg
              cooperate
 math         mathematics; `fastmath`, `libm` and `libm_tables` say how, `straight` computes it of literals; `bits` and
              `convert` for bits and conversions
-mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm`: atomics, prints and traps, inline PTX
+mbarrier     barriers that count arrivals and bytes; `atomics` and `debug`: atomics, prints and traps
 copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
 loops        `range` and `static_range`; `pipeline_state` and `pipeline_checks` serve the rings of `cutelite.lib`
@@ -23,6 +23,6 @@ dual         numbers with a derivative; `given`, `biased`, `places`, `apart`, `l
 dims         dims made in a kernel; `pointers` and `tensormap`: arrays and descriptors whose addresses only the GPU
              knows
 foreign      names of other languages, for help with unknown ones
-extern       linked functions
+extern       linked functions and inline PTX
 profile      events that a kernel records
 """

@@ -1,4 +1,4 @@
-"""Helpers for calls of linked functions: types of arguments, and whether a kernel is built for the simulator."""
+"""Helpers of `lib/extern.py`: types of arguments of linked functions, inline PTX, and whether a kernel is simulated."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Type, Vec, elem_of
+from cutelite.lang.address import address as address_of
 from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec, seen_beside
 from cutelite.lang.annotations import Tensor as AnyTensor
 from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake, wrap
@@ -16,6 +17,7 @@ from cutelite.lang.promotion import as_value, literal
 from cutelite.lang.tensor import Tensor, make_tensor
 from cutelite.lang.values import RuntimeNumber
 from cutelite.layout import Layout
+from cutelite.ops.asm import InlinePtx
 from cutelite.ops.call import Call
 from cutelite.tuples import NamedTuple
 
@@ -137,3 +139,18 @@ def no_meaning(name: str) -> Any:
 
 def refuse(name: str) -> None:
     raise no_meaning(name)
+
+
+def inline_ptx_op(
+    template: str, out: Type | tuple[Type, ...], pure: bool, memory: bool, inputs: dict[str, Any]
+) -> InlinePtx:
+    """Return the op of `cl.inline_ptx`, checked."""
+    outs = out if isinstance(out, tuple) else (out,)
+    for one in outs:
+        if not isinstance(one, Type):
+            help = "`out` is the type of the result; inputs are named, as in `a=x`"
+            raise mistake("asm", f"inline PTX gives numbers and vectors, not {describe(one)}", help=help)
+    values = tuple(address_of(x) if isinstance(x, Tensor) else as_value(x) for x in inputs.values())
+    made = InlinePtx(template, tuple(inputs), values, outs, pure, memory)
+    builder_here("`inline_ptx`").check(made)
+    return made

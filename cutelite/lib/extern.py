@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.lang.asm import inline_ptx_op
 from cutelite.lang.emit import emit
-from cutelite.lang.extern import as_declared, bound, call_linked, declared, refuse, simulated
+from cutelite.lang.extern import as_declared, bound, call_linked, declared, inline_ptx_op, refuse, simulated
 
 
 def inline_ptx(
