@@ -282,7 +282,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 
 def test_bands_go_along_n_where_they_have_all_of_m(order: Callable[..., Any]) -> None:
-    deep = 64 * dense.WRITTEN + 8
+    deep = 64 * model.WRITTEN + 8
     assert order(136, 520, deep) == order(520, 136, deep, swapped=True) == ("N", 3)  # three clusters by five
     assert order(136, 520, deep, raster="M") == order(136, 520, deep, raster="M", swapped=True) == ("M", 3)
     assert order(136, 520, deep, swapped=True) == order(520, 136, deep) == order(200, 520, deep) == (None, 3)
@@ -293,10 +293,10 @@ def test_bands_go_along_n_where_they_have_all_of_m(order: Callable[..., Any]) ->
 def test_rows_of_results_are_whole_where_storing_them_is_the_work(
     order: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shallow = 64 * dense.WRITTEN
+    shallow = 64 * model.WRITTEN
     assert order(520, 520, shallow) == ("N", 1) and order(520, 520, shallow, swapped=True) == ("M", 1)
     assert order(520, 520, shallow, at_once=100) == (None, 3) and order(520, 520, shallow, raster="M") == ("M", 3)
-    monkeypatch.setattr(dense, "IN_L2", 4 * 520 * shallow - 1)  # operands would come from DRAM again
+    monkeypatch.setattr(model, "IN_L2", 4 * 520 * shallow - 1)  # operands would come from DRAM again
     assert order(520, 520, shallow) == (None, 3)
 
 
