@@ -18,7 +18,7 @@ BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDL
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     **{leaf: {"tuples"} for leaf in ("diag", "parsers")},
-    "sass": {"graphs", "tuples"},
+    "sass": {"diag", "graphs", "tuples"},
     "target": {"records", "threads", "tuples"},
     "options": {"parsers", "records", "tuples"},
     "config": {"options", "parsers", "records", "target", "tuples", "cutelite_rt"},

@@ -4,6 +4,7 @@ span      places in the source                    diagnostic  the facts of a mis
 error     `CompileError` and `InternalError`      render      the text around the caret
 nearest   the name that was probably meant        log         messages of the compiler
 progress  a line about work that takes long         callables   functions that users give: how they are called
+paths     names of files in PTX
 
 A room that finds a mistake raises ``CompileError(diagnostic, span, notes)``; a room that finds a bug of the
 compiler raises ``InternalError(message, stage=...)``.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from cutelite.diag import Span
+from cutelite.diag.paths import coded
 from cutelite.lower.writer import escaped
 
 
@@ -79,5 +80,5 @@ def outermost(span: Span) -> Span:
 
 def file_node(path: str) -> str:
     """Return the node of a source file."""
-    directory, name = os.path.split(path)
+    directory, name = os.path.split(coded(path))
     return f'!DIFile(filename: "{escaped(name)}", directory: "{escaped(directory)}")'

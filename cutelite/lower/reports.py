@@ -18,7 +18,7 @@ ASSERTFAIL = "declare void @__assertfail(ptr, ptr, i32, ptr, i64) #5"
 
 def string(w: Writer, text: str) -> str:
     """Return a generic pointer to `text`, zero-terminated."""
-    octets = text.encode() + b"\0"
+    octets = text.encode(errors="backslashreplace") + b"\0"  # of undecoded bytes in names of files
     spelled = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in octets)
     constant = f'private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"'
     name = w.globals.setdefault(constant, f"@text{len(w.globals)}")

@@ -6,7 +6,7 @@ graph     blocks and loops                              kinds        classes of 
 In    the text that `nvdisasm` prints for a cubin, and the cubin (control words are read from its bytes)
 Out   `Sass`, this text with the structure as attributes: ``compiled.sass.loops[0].mix["tensor"]``
 
-A leaf room: it imports no other. Control words are read as sm_70 and later have them.
+A leaf room. Control words are read as sm_70 and later have them.
 """
 
 from cutelite.sass.graph import Block, Loop, Mix

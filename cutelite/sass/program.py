@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
+from cutelite.diag.paths import decoded
 from cutelite.sass.graph import Block, Loop, Mix, blocks_of, loops_of, mix_of
 from cutelite.sass.instruction import LABEL_OPERAND, Control, Instruction, Place
 
@@ -163,7 +164,7 @@ class Sass(str):
 
 def ptx_places(ptx: str) -> dict[int, Place]:
     """Return the source places of lines of PTX, by line number from 1: a line's place is in the `.loc` before it."""
-    files = {int(number): name for number, name in _FILE.findall(ptx)}
+    files = {int(number): decoded(name) for number, name in _FILE.findall(ptx)}
     found: dict[int, Place] = {}
     chain: list[tuple[str, int]] = []  # the calls, outermost first, then the place
     for number, line in enumerate(ptx.splitlines(), 1):
@@ -189,7 +190,7 @@ def _functions(printed: str, code: dict[str, bytes], ptx: str) -> Iterator[tuple
                 if told[1] == PTX_FILE:
                     ptx_line = int(told[2])
                     continue
-                chain.append((told[1], int(told[2]), told[3] or "", int(told[4] or 0)))
+                chain.append((decoded(told[1]), int(told[2]), decoded(told[3] or ""), int(told[4] or 0)))
             elif read := _INSTRUCTION.match(line):
                 if chain:
                     place = _place(chain)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from cutelite.diag.paths import coded
 from cutelite.tuples import NamedTuple
 
 # Kept as strings, so that `re` compiles them only for kernels with source lines.
@@ -87,7 +88,8 @@ class _Writer:
 
     def ending(self) -> str:
         """Return the tables of files and names, which stand at the end."""
-        lines = [f'\t.file\t{number} "{_escaped(file)}"' for file, number in self.files.items()]
+        paths = {number: coded(file).replace("\\", "\\\\") for file, number in self.files.items()}
+        lines = [f'\t.file\t{number} "{path}"' for number, path in paths.items()]
         if self.names and self.chains:
             lines += ["\t.section\t.debug_str", "\t{"]
             for name, number in self.names.items():
@@ -97,7 +99,3 @@ class _Writer:
 
     def _file(self, name: str) -> int:
         return self.files.setdefault(name, len(self.files) + 1)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -135,3 +135,15 @@ def test_the_cubin_is_read_as_it_is(sass: Sass) -> None:
 )  # fmt: skip
 def test_classes(opcode: str, kind: str) -> None:
     assert kind_of(opcode) == kind
+
+
+@pytest.mark.parametrize("options", [{"line_info": True}, {"debug": True}, {"assertions": True}])
+def test_files_of_any_name(options: dict[str, bool]) -> None:
+    file = '/home/josé/a "b"/100%41/\udce9.py'
+    space: dict[str, Any] = {"cl": cl, "Tensor": Tensor, "f32": f32, "N": N}
+    source = "@cl.kernel(block=1)\ndef kernel(x: Tensor[f32, (N,)]) -> None:\n    assert N > 3\n    x[0] = x[1] * 2\n"
+    exec(compile(source, file, "exec"), space)
+    compiled = space["kernel"].compile(arch="sm_90a", **options)
+    assert compiled.cubin
+    if "line_info" in options and compiled.sass is not None:
+        assert (file, 4) in compiled.sass.lines
