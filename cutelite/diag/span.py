@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
 
+from cutelite.diag.paths import current_folder
 from cutelite.tuples import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
@@ -114,5 +115,5 @@ def short_path(filename: str) -> str:
     """Return `filename` relative to the working directory if it is below that, otherwise unchanged."""
     if not os.path.isabs(filename):
         return filename
-    here = os.path.join(os.getcwd(), "")
+    here = os.path.join(current_folder(), "")
     return filename.removeprefix(here)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cutelite import config
+from cutelite.diag.paths import current_folder
 from cutelite.toolchain import bindings
 
 
@@ -23,7 +24,7 @@ def ptxas() -> str | None:
     """Return the path of ptxas, or None. Errors: `ConfigError` if CUTELITE_PTXAS names no program."""
     settings = config.read()
     if settings.ptxas is None:
-        return _program("ptxas", settings.toolkit, tuple(sys.path), os.getcwd())
+        return _program("ptxas", settings.toolkit, tuple(sys.path), current_folder())
     if not _runs(settings.ptxas):
         raise config.ConfigError(f"CUTELITE_PTXAS={settings.ptxas}: takes the path of a program, and none is there")
     return settings.ptxas
@@ -31,7 +32,7 @@ def ptxas() -> str | None:
 
 def program(name: str) -> str | None:
     """Return the path of the toolkit's program `name`; None if it is not found."""
-    return _program(name, config.read().toolkit, tuple(sys.path), os.getcwd())
+    return _program(name, config.read().toolkit, tuple(sys.path), current_folder())
 
 
 @functools.cache
@@ -52,7 +53,7 @@ def _runs(path: str) -> bool:
 
 def _elsewhere(folders: Iterable[str], here: str) -> list[str]:
     """Return the folders that are neither the current one, `here`, nor relative to it."""
-    here = os.path.realpath(here)
+    here = here and os.path.realpath(here)  # "" if it has been removed
     return [folder for folder in folders if os.path.isabs(folder) and os.path.realpath(folder) != here]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cutelite.diag.span import short_path
 from cutelite.toolchain import find
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="makes programs out of shell scripts")
@@ -81,3 +82,12 @@ def test_programs_of_the_current_folder_are_not_run(
     monkeypatch.setenv("PATH", os.path.join(named, "nvidia", "cu13", "bin") if named != str(tmp_path) else ".")
     monkeypatch.delenv("CUDA_HOME", raising=False)
     assert find.program("nvtool") is None
+
+
+def test_a_current_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert find.program("ptxas") == find.ptxas()
+    assert short_path(__file__) == __file__
