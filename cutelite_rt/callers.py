@@ -36,7 +36,11 @@ def calling_line() -> str:
 
 def warn(text: str, category: type[Warning] = RuntimeWarning) -> None:
     """Issue a warning at the user's line, however deep in our code this is called."""
-    warnings.warn(text, category, stacklevel=calling_frame()[1])
+    frame, number = calling_frame()
+    if frame is None:
+        warnings.warn_explicit(text, category, "cutelite", 1)
+    else:
+        warnings.warn(text, category, stacklevel=number)
 
 
 def cut(error: BaseException) -> None:

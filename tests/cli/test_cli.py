@@ -547,3 +547,10 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
     found = os.environ | {"PYTHONPATH": str(ours)}
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=found)
     assert run.returncode == 141 and run.stderr == "" == run.stdout
+
+
+def test_warnings_show_no_line_of_ours(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CACHE_DIR", str(files / "one.py"))  # no folder
+    with pytest.warns(RuntimeWarning, match="the kernel cache .* cannot be written") as caught:
+        assert run("compile", "one.py")[0] == 0
+    assert [each.filename for each in caught] == ["cutelite"]
