@@ -68,7 +68,7 @@ class Mutables:
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
-        self.meetings: dict[int, Any] = {}  # lists and dicts that differed where paths met, and what they became
+        self.meetings: dict[int, Any] = {}  # objects that differed where paths met, and what they became
         self.acting: dict[int, Any] = {}  # what those objects hold whose methods `ACTING` may change them
 
     def made(self, obj: Any, share: Share) -> Any:
@@ -98,8 +98,8 @@ class Mutables:
         return known is not None and share in (None, known[1])
 
     def met(self, found: Sequence[Any], made: Any) -> Any:
-        """Return `made`, which structures become where paths meet. Lists and dicts that differ may not change then."""
-        for x in tree.containers_apart([*found, made]):
+        """Return `made`, which structures become where paths meet. What differs in them may not change then."""
+        for x in tree.objects_apart([*found, made]):
             self.meetings[id(x)] = x
         return made
 

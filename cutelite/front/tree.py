@@ -77,18 +77,18 @@ def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
     return x if all(a is b for a, b in zip(old, new, strict=True)) else put_together(x, keys, new)
 
 
-def containers_apart(xs: Sequence[Any]) -> Iterator[Any]:
-    """Yield the lists and dicts of structures alike that are not one object in all of them."""
+def objects_apart(xs: Sequence[Any]) -> Iterator[Any]:
+    """Yield what may change in structures alike, lists, dicts and objects, and is not one object in all of them."""
     first = xs[0]
-    if all(x is first for x in xs):
+    if is_leaf(first) or all(x is first for x in xs):
         return
-    if type(first) in (list, dict):
+    parts = take_apart(first)
+    if parts is None or type(first) in (list, dict):
         yield from xs
-    parts = None if is_leaf(first) else take_apart(first)
     if parts is not None:
         others = [take_apart(x)[1] for x in xs[1:]]  # type: ignore[index]
         for children in zip(parts[1], *others, strict=True):
-            yield from containers_apart(children)
+            yield from objects_apart(children)
 
 
 def leaf_name(structure: Any, number: int) -> str:

@@ -494,6 +494,11 @@ class Remembers:
         super().__setattr__("x", x)
 
 
+@dataclass(unsafe_hash=True)
+class Equal:
+    x: int
+
+
 class Late:
     """An attribute that is computed when it is asked for."""
 
@@ -592,6 +597,10 @@ SIZED = type("Sized", (), {"dims": 3})()
                 "ys = {'x': xs} if a > 0 else {'x': [5, 6]}\nxs.clear()",
                 "ys = (lambda: xs if a > 0 else [5, 6])()\nxs[0] = 9",
             )
+        ),
+        (
+            "p = Equal(1)\nq = p\nif a > 0: p = Equal(1)\nq.x = 2\nout[0] = p.x",
+            "would change a Equal that depends on the path",
         ),
         ("x = Reader(a, a)\nx.at = a\nout[0] = x.late", "decides something in `Late.__get__`, which Python executes"),
         ("xs = UserList()\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time UserList under a"),
