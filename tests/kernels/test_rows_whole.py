@@ -166,11 +166,11 @@ def test_numbers_that_launches_share_are_zero_again(
         assert not shared.any()
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(40, np.float32), (1030, BF16)])
-def test_tables_and_their_gradients(dtype: Any, n: int) -> None:
-    table, places = random((11, n), dtype), np.random.default_rng(0).integers(0, 11, (3, 7))
+@pytest.mark.parametrize(("n", "m", "dtype"), [(3, 47, BF16), (40, 7, np.float32), (1030, 7, BF16)])
+def test_tables_and_their_gradients(dtype: Any, n: int, m: int) -> None:
+    table, places = random((11, n), dtype), np.random.default_rng(0).integers(0, 11, (3, m))
     np.testing.assert_array_equal(embedding(table, places), table[places])
-    dy = random((3, 7, n), dtype, 1)
+    dy = random((3, m, n), dtype, 1)
     exact = np.zeros((11, n))
     np.add.at(exact, places.reshape(-1), dy.astype(np.float64).reshape(-1, n))
     close(embedding_backward(dy, places, 11), exact, dtype)

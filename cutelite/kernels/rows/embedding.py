@@ -14,8 +14,9 @@ from cutelite.kernels.arguments import as_number, in_words_of_caller, is_array, 
 from cutelite.kernels.arrays import code_of, empty, zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import Rows, countable, derived, flat
-from cutelite.kernels.rows.plan import ACCESS, pitches, sharing
+from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches, sharing
 from cutelite.kernels.rows.sort import sort
+from cutelite.tuples import NamedTuple
 
 M, N, V, S = cl.dims("M N V S")  # rows to gather, columns, rows of the table, sums of parts
 THREADS, ROWS = 128, 4  # of a block; rows that a thread has under way
@@ -24,35 +25,58 @@ AHEAD = 8  # parts of a run that a thread loads together
 MOST_WORDS = 2**31 - 1
 
 
-def blocks(count: int, n: int, wide: int, threads: int) -> int:
-    """Return how many blocks have `count` rows of `n` elements, each by `threads` threads with `wide` at a time."""
-    return -(-count * -(-n // (threads * wide)) * threads // THREADS)
+class Tile(NamedTuple):
+    """How much of a row some threads have at a time: `pieces` vectors each, which lie `threads` vectors apart."""
 
+    vector: int
+    pieces: int
+    threads: int
 
-def place(n: Any, dtype: Any, threads: int) -> tuple[Any, Any]:
-    """Return the number of a row for this thread, and its tile of it."""
-    wide = ACCESS // dtype.bytes
-    tiles = cl.ceil_div(n, threads * wide)
-    number = cl.block_idx.x * (THREADS // threads) + cl.thread_idx.x // threads
-    return number // tiles, cl.RowTile(number % tiles * threads * wide, n, wide, 1, threads)
+    @staticmethod
+    def of(n: int, dtype: Any, vector: int) -> "Tile":
+        """Return the tile for rows of `n` elements: for as many threads as have a vector, with up to 16 bytes each."""
+        threads = sharing(n, vector, THREADS)
+        return Tile(vector, min(ACCESS // dtype.bytes // vector, -(-n // (threads * vector))), threads)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.vector * self.pieces * self.threads
+
+    @property
+    def teams(self) -> int:
+        """The number of tiles that a block has at a time."""
+        return THREADS // self.threads
+
+    def blocks(self, count: int, n: int) -> int:
+        """Return how many blocks have `count` rows of `n` elements."""
+        return -(-count * -(-n // self.size) // self.teams)
+
+    def place(self, n: Any) -> tuple[Any, Any]:
+        """Return the number of a row for this thread, and its tile of it."""
+        tiles = cl.ceil_div(n, self.size)
+        number = cl.block_idx.x * self.teams + cl.thread_idx.x // self.threads
+        return number // tiles, cl.RowTile(number % tiles * self.size, n, *self)
 
 
 @cache
-def gathering(dtype: Any, kind: Any, vector: int, threads: int) -> Any:
-    """Make the kernel that copies rows of the table."""
-    P, Q = pitches("P Q", vector)
+def gathering(dtype: Any, kind: Any, tile: Tile) -> Any:
+    """Make the kernel that copies rows of the table. Of short rows neighbouring threads have neighbouring ones."""
+    (P, Q), teams = pitches("P Q", tile.vector), tile.teams
 
     @cl.kernel(block=THREADS)
     def gather(
         table: Tensor[dtype, (V, N), (P, 1)], places: Tensor[kind, (M,)], out: Tensor[dtype, (M, N), (Q, 1)]
     ) -> None:
-        group, tile = place(N, dtype, threads)
-        numbers = [places[min(group * ROWS + i, M - 1)] for i in cl.static_range(ROWS)]
+        follow()
+        group, mine = tile.place(N)
+        rows = [group // teams * teams * ROWS + group % teams + i * teams for i in range(ROWS)]
+        numbers = [places[min(row, M - 1)] for row in rows]
         inside = [(number >= 0) & (number < V) for number in numbers]
-        held = [tile.load(table[cl.where(*each, 0), None]) for each in zip(inside, numbers, strict=True)]
+        held = [mine.load(table[cl.where(*each, 0), None]) for each in zip(inside, numbers, strict=True)]
         for i in cl.static_range(ROWS):
-            if group * ROWS + i < M:
-                tile.store(cl.where(inside[i], held[i], dtype(0)), out[group * ROWS + i, None])
+            if rows[i] < M:
+                mine.store(cl.where(inside[i], held[i], dtype(0)), out[rows[i], None])
 
     return gather
 
@@ -63,6 +87,7 @@ def numbering(kind: Any) -> Any:
 
     @cl.kernel(block=THREADS)
     def number(places: Tensor[kind, (M,)], numbers: Tensor[i32, (M,)], words: kind, padding: kind) -> None:
+        follow()
         i = cl.block_idx.x * THREADS + cl.thread_idx.x
         if i < M:
             place = places[i]
@@ -72,19 +97,20 @@ def numbering(kind: Any) -> Any:
 
 
 @cache
-def adding(dtype: Any, vector: int, threads: int) -> Any:
+def adding(dtype: Any, shape: Tile) -> Any:
     """Make the kernel that adds up rows with the same number: who has the first of them in a part adds all of the part.
 
     Sums of runs that go on in other parts go to `parts`: two of each part, of a run from before, and of one that begins
     """
-    P, Q = pitches("P Q", vector)
+    P, Q = pitches("P Q", shape.vector)
 
     @cl.kernel(block=THREADS)
     def add(
         dy: Tensor[dtype, (M, N), (P, 1)], numbers: Tensor[i32, (M,)], rows: Tensor[i64, (M,)],
         table: Tensor[dtype, (V, N), (Q, 1)], parts: Tensor[f32, (S, N)],
     ) -> None:  # fmt: skip
-        first, tile = place(N, dtype, threads)
+        follow()
+        first, tile = shape.place(N)
         number = numbers[min(first, M - 1)]
         begins = number != numbers[min(max(first - 1, 0), M - 1)]
         begins |= first == 0
@@ -111,13 +137,14 @@ def adding(dtype: Any, vector: int, threads: int) -> Any:
 
 
 @cache
-def joining(dtype: Any, vector: int, threads: int) -> Any:
+def joining(dtype: Any, shape: Tile) -> Any:
     """Make the kernel that adds up the parts of runs that are in several, for `adding`."""
-    (Q,) = pitches("Q", vector)
+    (Q,) = pitches("Q", shape.vector)
 
     @cl.kernel(block=THREADS)
     def join(parts: Tensor[f32, (S, N)], numbers: Tensor[i32, (M,)], table: Tensor[dtype, (V, N), (Q, 1)]) -> None:
-        part, tile = place(N, dtype, threads)
+        follow()
+        part, tile = shape.place(N)
         last = part * PART + PART - 1
         if last + 1 < M:
             number, first = numbers[last], part * PART
@@ -159,10 +186,11 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     countable("places", m)
     (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
-        made, wide = Rows(out, "out", most=None), ACCESS // rows.dtype.bytes
-        threads = sharing(rows.n, wide, THREADS)
-        kernel = gathering(rows.dtype, kind(places), math.gcd(rows.vector, made.vector), threads)
-        kernel[blocks(-(-m // ROWS), rows.n, wide, threads), THREADS](rows.matrix, flat(places, m), made.matrix)
+        made = Rows(out, "out", most=None)
+        tile = Tile.of(rows.n, rows.dtype, math.gcd(rows.vector, made.vector))
+        groups = -(-m // (tile.teams * ROWS)) * tile.teams
+        kernel = gathering(rows.dtype, kind(places), tile)
+        kernel[after(tile.blocks(groups, rows.n), THREADS)](rows.matrix, flat(places, m), made.matrix)
     return out
 
 
@@ -188,16 +216,15 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     out = zeros(dy, (words, rows.n), rows.dtype.name)
     if m * rows.n * words:
         made, numbers = Rows(out, "out", most=None), empty(dy, (m,), "i32")
-        numbering(kind(places))[-(-m // THREADS), THREADS](flat(places, m), numbers, words, padding)
+        numbering(kind(places))[after(-(-m // THREADS), THREADS)](flat(places, m), numbers, words, padding)
         numbers, order = sort(numbers)
-        wide, several = ACCESS // rows.dtype.bytes, -(-m // PART)
-        threads = sharing(rows.n, wide, THREADS)
+        several, tile = -(-m // PART), Tile.of(rows.n, rows.dtype, math.gcd(rows.vector, made.vector))
         parts = empty(dy, (2 * several, rows.n), "f32")
-        kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector), threads)
-        kernel[blocks(m, rows.n, wide, threads), THREADS](rows.matrix, numbers, order, made.matrix, parts)
+        launch = after(tile.blocks(m, rows.n), THREADS)
+        adding(rows.dtype, tile)[launch](rows.matrix, numbers, order, made.matrix, parts)
         if several > 1:
-            kernel = joining(rows.dtype, made.vector, threads)
-            kernel[blocks(several - 1, rows.n, wide, threads), THREADS](parts, numbers, made.matrix)
+            launch = after(tile.blocks(several - 1, rows.n), THREADS)
+            joining(rows.dtype, tile)[launch](parts, numbers, made.matrix)
     return out
 
 
