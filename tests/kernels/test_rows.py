@@ -485,20 +485,20 @@ def test_any_number_of_rows(rows: int) -> None:
         close(y, softmaxed(x.astype(np.float64)), np.float32)
 
 
-def of_two_bytes(choose: Any, *more: int) -> Any:
-    return lambda n, vector: choose(n, vector, 2, *more)
+def with_more(choose: Any, *more: int) -> Any:
+    return lambda n, vector: choose(n, vector, *more)
 
 
 def of_odd_rows(n: int, vector: int, sums: int) -> Plan:
     """The plan for gradients of rows that begin anywhere."""
     covered = -(-(n + 2 * vector - 1) // vector) * vector
-    return plan_sums(covered, vector, 2, 2, sums, shifted=True, whole=n // vector * vector)
+    return plan_sums(covered, vector, 2, sums, shifted=True, whole=n // vector * vector)
 
 
 @pytest.mark.parametrize("sums", [1, 2])
 def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
     for n in [*range(257, 4000, 61), *range(4000, 262_144, 977)]:
-        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, 2, 2, sums), n // 8 * 8)):
+        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, 2, sums), n // 8 * 8)):
             if p.stages:
                 part = -(-(whole or n + 40) // p.cluster)
                 places = p.threads * 8 * -(-part // (p.threads * 8))
@@ -509,14 +509,13 @@ def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
 @pytest.mark.parametrize(
     "choose",
     [
-        *(plan, plan_fold, plan_light, of_two_bytes(plan_two), of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
+        *(plan, plan_fold, plan_light, plan_two, plan_softmax, plan_token, with_more(plan_norm, 3)),
         *(
-            of_two_bytes(plan_norm, 2),
-            of_two_bytes(plan_sums, 2, 1),
-            of_two_bytes(plan_sums, 3, 2),
-            of_two_bytes(plan_sums, 2, 1, 8, True),
-            of_two_bytes(plan_residual, True),
-            of_two_bytes(plan_token),
+            with_more(plan_norm, 2),
+            with_more(plan_sums, 2, 1),
+            with_more(plan_sums, 3, 2),
+            with_more(plan_sums, 2, 1, 8, True),
+            with_more(plan_residual, True, True),
         ),
         *(lambda n, vector, light=light: plan_norm_ends(n, vector, light) for light in (True, False)),
         *(lambda n, vector, sums=sums: of_odd_rows(n, vector, sums) for sums in (1, 2)),
@@ -553,14 +552,14 @@ def test_plans_hold_every_length(choose: Any) -> None:
 
 def test_blocks_that_are_no_cluster_hold_every_length() -> None:
     for n in [8193, 50_257, 151_936, MOST + 1, 1 << 24]:
-        for bytes, vector in ((2, 8), (2, 1), (4, 4)):
-            p = plan_apart(n, vector, bytes)
+        for vector in (8, 1):
+            p = plan_apart(n, vector)
             assert p.block * p.blocks <= 2048
-            assert p.block * p.cluster * (64 // bytes) >= n > p.block * (p.cluster - 1)
+            assert p.block * p.cluster * 32 >= n > p.block * (p.cluster - 1)
 
 
 @pytest.mark.parametrize(
-    "choose", [of_two_bytes(plan_norm, 2), of_two_bytes(plan_norm, 3), of_two_bytes(plan_softmax, True), plan_light]
+    "choose", [with_more(plan_norm, 2), with_more(plan_norm, 3), with_more(plan_softmax, True), plan_light]
 )
 def test_rows_between_powers_of_two_have_as_many_elements_under_way(choose: Any) -> None:
     """A multiprocessor works on 32,768 elements and more at powers of two."""
@@ -573,27 +572,25 @@ def test_rows_between_powers_of_two_have_as_many_elements_under_way(choose: Any)
 @pytest.mark.parametrize("most", [8, 16])
 def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int) -> None:
     for n in [1024, 5120, 8184, 8192, 16384, 20_000, 50257, 65536, 131072, 160_000, 200_000, MOST - 1, MOST]:
-        for vector, bytes in ((8, 2), (1, 2), (4, 4)):
-            p = plan_sums(n, vector, bytes, inputs, sums, most)
+        for vector in (8, 1):
+            p = plan_sums(n, vector, inputs, sums, most)
             row = -(-n // p.cluster)
-            assert p.stages * 2 * row * bytes + p.shared_sums * p.teams * row * 4 <= 227_000 // (
-                p.blocks if p.stages else 1
-            )
+            assert p.stages * 4 * row + p.shared_sums * p.teams * row * 4 <= 227_000 // (p.blocks if p.stages else 1)
             assert p.cluster <= most
 
 
 @pytest.mark.parametrize(
     ("choose", "more"),
-    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True,)), (plan_norm, (2,))],
+    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True, True)), (plan_norm, (2,))],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_plans_need_no_cluster_that_the_gpu_lacks(
     choose: Any, more: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = Rows(np.zeros((1, 8), np.float32), "x")
-    assert rows.planned(choose, MOST, 8, 2, *more).cluster == 16
+    assert rows.planned(choose, MOST // 2, 8, *more).cluster == 16
     monkeypatch.setattr("cutelite.kernels.rows.arrays.clusters_at_once", lambda blocks, *_: 9 if blocks <= 8 else 0)
-    assert rows.planned(choose, MOST, 8, 2, *more).cluster == 8
+    assert rows.planned(choose, MOST // 2, 8, *more).cluster == 8
 
 
 def test_what_is_refused() -> None:

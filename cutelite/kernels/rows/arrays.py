@@ -21,7 +21,7 @@ from cutelite.kernels.arguments import (
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.lent import is_jax
-from cutelite.kernels.rows.plan import ACCESS, LONGEST, MOST_BLOCKS, Plan, width
+from cutelite.kernels.rows.plan import ACCESS, ELEMENT, LONGEST, MOST_BLOCKS, Plan, width
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
@@ -169,6 +169,7 @@ class Rows:
 class Access(NamedTuple):
     """The access of threads to rows of several arrays, which all have rows of `n` elements.
 
+    each     16-bit elements that one counts as for plans
     aligned  rows of all arrays begin at multiples of this many elements
     vector   elements of one access: `aligned`, or where rows are `shifted` as many as 16 bytes of the first array hold
     alike    rows of all arrays begin as far into such a vector, and do not share memory
@@ -178,6 +179,7 @@ class Access(NamedTuple):
     """
 
     n: int
+    each: int
     aligned: int
     vector: int
     alike: bool
@@ -202,7 +204,8 @@ class Access(NamedTuple):
         around = all(a.end <= b.view.pointer or b.end <= a.view.pointer for a in reads for b in written)
         amid = sectors and any(each.begins(SECTOR * wide) != (0, 0) for each in (*reads, *written))
         shifted = (alike or results) and not narrow and (aligned < wide or amid) and rows.n >= SHORT
-        return Access(rows.n, aligned, wide if shifted else aligned, alike, results, around, shifted)
+        each, vector = rows.dtype.bytes // ELEMENT, wide if shifted else aligned
+        return Access(rows.n, each, aligned, vector, alike, results, around, shifted)
 
     def covering(self, least: int) -> Access:
         """Return the access that covers rows of `least` elements and more by vectors, and shorter ones not."""
@@ -217,9 +220,9 @@ class Access(NamedTuple):
     ) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
 
-        The length is of the vectors that cover a row from its sector on, also where it is covered from its vector on.
-        Plans copy only rows of whole vectors ahead: where rows are covered, it is a whole number of them only with
-        `copies`.
+        Both count elements of 16 bits. The length is of the vectors that cover a row from its sector on, also where it
+        is covered from its vector on. Plans copy only rows of whole vectors ahead: where rows are covered, it is a
+        whole number of them only with `copies`.
 
         ends    chooses a plan for the elements of a row that lie in whole vectors, whose ends go to threads one by one
                 (`Plan.ends`); None: they do not
@@ -244,13 +247,18 @@ class Access(NamedTuple):
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
+
+        def chosen(choose: Any, n: int) -> Any:
+            p = choose(n * self.each, self.vector * self.each)
+            return p and replace(p, vector=p.vector // self.each)
+
         if not self.shifted:
-            p = choose(self.n, self.vector)
+            p = chosen(choose, self.n)
             return replace(p, around=self.around and self.alike) if p.shifted else p
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
-        p = replace(choose(covered + more, self.vector), shifted=True)
-        whole = ends(self.n // self.vector * self.vector, self.vector) if ends and self.n >= APART else None
+        p = replace(chosen(choose, covered + more), shifted=True)
+        whole = chosen(ends, self.n // self.vector * self.vector) if ends and self.n >= APART else None
         p = p if whole is None else replace(whole, shifted=True)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 

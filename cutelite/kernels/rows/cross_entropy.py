@@ -281,7 +281,7 @@ def cross_entropy_backward(
     # not where blocks would read again what others have written, nor where many rows are far from zero
     apart = part or (rows.dtype.bytes == 2 and rows.view.pointer != results.view.pointer)
     apart = apart and (how is not None or not even(rows.n))
-    p = Access.of([rows], [results]).plan(how, partial(plan_apart, bytes=rows.dtype.bytes) if apart else plan_light)
+    p = Access.of([rows], [results]).plan(how, plan_apart if apart else plan_light)
     kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p.only("ahead"), apart)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
@@ -306,7 +306,7 @@ def cross_entropy_gradient(
     if not rows.n:
         return of_no_logits(loss, lse, target, ignore)
     access = Access.of([rows], [results])
-    p = access.plan(how, lambda n, vector: rows.planned(plan_loss, n, vector, rows.dtype.bytes)).only(*WAYS)
+    p = access.plan(how, partial(rows.planned, plan_loss)).only(*WAYS)
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
         rows.matrix, targets, *given, results.matrix, p.counter(rows)

@@ -30,7 +30,7 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
-from cutelite.kernels.rows.plans import asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual, plan_sums
+from cutelite.kernels.rows.plans import WIDE, asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual, plan_sums
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
@@ -152,7 +152,7 @@ def apply(
     made = [Rows(each, "", kinds=RESULTS) for each in ((y,) if more is None else (y, total))]
     access = Access.of([rows, more], made, narrow=narrow is not None and narrow.block > 1)
     given = more is not None, w is not None, b is not None
-    ends = None if narrow is not None or rows.dtype.bytes != 2 else partial(plan_between, norm, rows, *given)
+    ends = None if narrow is not None else partial(plan_between, norm, rows, *given)
     p = access.plan(how, lambda n, vector: plan_for(norm, rows, n, vector, access.shifted, *given), ends=ends)
     if narrow is not None:
         p = p if how else p.widened(narrow.block // p.vector)
@@ -197,15 +197,15 @@ def plan_for(
 ) -> Plan:  # fmt: skip
     """Return the plan of a norm by the length of its rows and by what it has besides.
 
-    n        elements of a row, or of the vectors that cover it, which are aligned, where rows are `shifted`
+    n        elements of 16 bits of a row, or of the vectors that cover it, which are aligned, where rows are `shifted`
     aligned  all arrays' rows begin at multiples of this many elements. Where results are quantised, a thread's vectors
              have 16 bytes whatever the alignment, so that blocks of 128 elements are those of whole threads
     ends     n is of whole sectors, beside which ends of rows are apart
     """
-    size, narrow = norm.dtype.bytes, norm.narrow
-    vector = aligned if narrow is None else ACCESS // size
+    narrow = norm.narrow
+    vector = aligned if narrow is None else WIDE
     if residual:
-        p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
+        p = rows.planned(plan_residual, n, vector, narrow is None, norm.center)
         p = asking(p, n) if narrow is None and n > 2048 else p
         return replace(p, moved=shifted and weight + bias > 0 and not p.counted and rows.m * n >= MANY)
     even = n % vector == 0 and n % 8192 > 0
@@ -214,10 +214,10 @@ def plan_for(
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
-        given: dict[str, Any] = {"bytes": size, "rows": kept, "narrow": narrow is not None, "shifted": shifted}
+        given: dict[str, Any] = {"rows": kept, "narrow": narrow is not None, "shifted": shifted}
         choose = partial(plan_norm_ends, light=kept <= 2) if ends else partial(plan_norm, **given)
         p = rows.planned(choose, n, vector)
-        p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > 2 else p
+        p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > norm.dtype.bytes else p
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
     p = replace(p, moved=shifted and some and not p.taken and not (p.stages and p.held) and rows.m * n >= MANY)
@@ -315,9 +315,9 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """
 
     def choose(n: int, vector: int, **most: int) -> Plan:
-        given = n, vector, rows.dtype.bytes, inputs, sums
-        more: dict[str, Any] = {"shifted": access.shifted and n > rows.n, "few": rows.m < FEW} | most
-        more["whole"] = rows.n // vector * vector
+        given, row = (n, vector, inputs, sums), rows.n * access.each
+        more: dict[str, Any] = {"shifted": access.shifted and n > row, "few": rows.m < FEW} | most
+        more["whole"] = row // vector * vector
         return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
 
     def count(p: Plan) -> int:
@@ -338,7 +338,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         each = replace(p, kinds=kinds(p), abreast=sums == 1)  # only where more clusters work: rows are apart
         return p if count(p) >= 0.95 * count(each) else each
 
-    pays = rows.n > (5376 if sums == 1 else 1024)  # some shorter rows have two thirds of the speed (docs/lab/rows.md)
+    pays = rows.n * rows.dtype.bytes > (10_752 if sums == 1 else 2048)  # shorter rows may be slow (docs/lab/rows.md)
     access = Access.of([rows, *others], sectors=inputs == 2 and pays).covering(APART)
     plain = access.covering(rows.n + 1)
     p = planned()

@@ -14,7 +14,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.moved import moved_shape
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.plan import ELEMENT, Plan
 from cutelite.lang.promotion import LARGEST
 from cutelite.lib.row_words import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
@@ -25,7 +25,7 @@ from cutelite.tuples import NamedTuple
 M = cl.dims("M")  # rows
 G = cl.Dim("G", min=0)  # scales of a row
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
-HELD = 32  # elements that a thread reads at once
+HELD = 32  # elements of 16 bits that a thread reads at once
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose statistics are found together
 MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
@@ -296,7 +296,8 @@ def forward(norm: Norm, p: Plan) -> Any:
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.ways(y, counter))
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-        in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
+        own = part.vector * part.pieces * dtype.bytes // ELEMENT
+        in_pieces = p.rows > 1 or own * (1 + norm.keeps_sums(stream)) > HELD
         ask = (lambda _: weights_of(part, given, (w, b), True)) if at_once and p.asks else None
 
         def first(rows: Any, asked: Any, *held: Any) -> Any:

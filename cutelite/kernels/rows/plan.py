@@ -14,6 +14,7 @@ from cutelite.lib.rows import SECTOR
 from cutelite.records import dataclass
 
 ACCESS = 16  # bytes that one access takes at most
+ELEMENT = 2  # bytes: plans are chosen for elements of 16 bits, and one of f32 counts as two
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 LONGEST = 2**31 - 1  # most elements of a row
 LINE = 8  # vectors that a block's part of a row is a multiple of, where it may be: 128 bytes, where a vector has 16

@@ -1,6 +1,7 @@
 """The plan of each kernel of rows, by the length of a row.
 
 They are near the fastest of those that `tests/bench/rows_sweep.py` tried on an H100 and an H200 (docs/lab/rows.md).
+Elements have 16 bits here: one of f32 counts as two, since it takes as much memory, and as many registers.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from functools import cache, partial
 from typing import Any
 
 from cutelite.kernels.rows.narrow import LONG
-from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, Plan
+from cutelite.kernels.rows.plan import ACCESS, ELEMENT, LARGE, LEAD, MOST_BLOCKS, Plan
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import MOST_THREADS, REGISTERS, WARP
 
+WIDE = ACCESS // ELEMENT  # elements of the widest access
 SMALL_BLOCK = 256  # threads of a block of a cluster, at powers of two
 SEVEN_WARPS = 7 * WARP  # threads
-MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
+MOST = 524_288  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 ALL_SHARED, OWN_SHARED = 227_000, 1100  # bytes of a multiprocessor, and what each block has besides rows
 MOST_STAGES = 4  # rows that are copied ahead
@@ -166,15 +168,15 @@ def asking(p: Plan, n: int) -> Plan:
     return replace(p, lead=LEAD if n > 2048 else 1)
 
 
-def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int = LARGE) -> Plan:
+def plan_softmax(n: int, vector: int, once: bool = False, most: int = LARGE) -> Plan:
     """Return the plan for softmax: threads copy the longest rows ahead.
 
     once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory
     most  blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if once and (p := three_blocks(n, vector, bytes, most)):
+    if once and (p := three_blocks(n, vector, most)):
         return asking(p, n)
-    p = plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
+    p = plan_ahead(n, vector, 1024, least=0, most=0) if once else plan_ahead(n, vector)
     return asking(halved(p, n), n)
 
 
@@ -188,25 +190,25 @@ def halved(p: Plan, n: int, light: bool = True) -> Plan:
     return replace(p, teams=p.teams // 2, blocks=2 * p.blocks) if 512 < n <= 2048 else p
 
 
-def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
+def three_blocks(n: int, vector: int, most: int) -> Plan | None:
     """Return the plan with three blocks a multiprocessor, of 64 elements a thread; None where it is not faster.
 
-    96 KB of 16-bit elements are under way there, of rows of more than 32,768 that clusters of up to `most` blocks hold.
+    96 KB are under way there, of rows of more than 32,768 that clusters of up to `most` blocks hold.
     """
-    fits = 32_768 < n <= 64 * SMALL_BLOCK * most and bytes == 2 and vector * bytes == ACCESS
+    fits = 32_768 < n <= 64 * SMALL_BLOCK * most and vector == WIDE
     return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, most=most) if fits else None
 
 
-def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
+def plan_loss(n: int, vector: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
-    if p := three_blocks(n, vector, bytes, most):
+    if p := three_blocks(n, vector, most):
         return asking(p, n)
-    return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
+    return asking(halved(plan_ahead(n, vector, least=0, most=int(n > 131_072)), n), n)
 
 
-def plan_ahead(n: int, vector: int, bytes: int, threads: int = 512, **room: int) -> Plan:
+def plan_ahead(n: int, vector: int, threads: int = 512, **room: int) -> Plan:
     """Return the plan whose threads copy long rows ahead, or where they do not fit `plan`'s. room: as of `queued`."""
-    p = queued(Plan(threads, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1), n, bytes, **room)
+    p = queued(Plan(threads, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1), n, **room)
     return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
 
 
@@ -215,9 +217,7 @@ def power_of_two(x: float) -> int:
     return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
-def plan_norm(
-    n: int, vector: int, bytes: int, rows: int, narrow: bool = False, shifted: bool = False, most: int = LARGE
-) -> Plan:
+def plan_norm(n: int, vector: int, rows: int, narrow: bool = False, shifted: bool = False, most: int = LARGE) -> Plan:
     """Return the plan for norms of one input: the longest rows are copied ahead, and weights are read once a block.
 
     rows    that a block would keep in shared memory: of the input, and weights
@@ -226,12 +226,12 @@ def plan_norm(
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
-    words = bytes == 2 and vector * bytes == ACCESS  # registers hold 64 elements of a thread as 32 words
-    if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
+    words = vector == WIDE  # registers hold 64 elements of a thread as 32 words
+    if light and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
         return replace(halved(p, n, light=not words), taken=narrow and n > 131_072)
-    if not light and bytes == 2 and 2048 < n <= 4096:
+    if not light and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40 if n == 4096 else 48)  # three vectors of a thread would spill
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
         p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK, tight=shifted and not narrow)
@@ -240,40 +240,35 @@ def plan_norm(
         return replace(p, held=aside, aside=aside)
     if not light and not narrow and words and 131_072 < n <= MOST and most == LARGE:
         return taken(n, vector, 64, 80, 1, apart=2700, soon=True)
-    if n <= (32_768 if light else 16_384):
-        if light or n > 1024:
-            return replace(plan(n, vector), held=light)
-        return replace(halved(plan(n, vector, registers=80), n, light=False), held=False)
+    if n <= 16_384:
+        p = plan(n, vector) if n > 1024 else halved(plan(n, vector, registers=80), n, light=False)
+        return replace(p, held=False)
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
-    found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
-    return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
+    found = ahead(p, n, stages=2, rows=rows + 1) if light else p
+    found = found if found.stages else ahead(p, n, stages=1, rows=rows)
+    return found if found.stages else replace(plan(n, vector), held=light)
 
 
 def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LARGE) -> Plan:
     """Return the plan for a norm of two inputs, of which the sum is a result too.
 
-    light   of 16-bit elements, and nothing but the norm is computed
+    light   nothing but the norm is computed
     center  LayerNorm
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if light and vector * 2 == ACCESS and 8192 < n <= 131_072:
+    if light and vector == WIDE and 8192 < n <= 131_072:
         if n > 65_536:  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
             return replace(plan(n, vector, inputs=2), held=False)
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, inputs=2), held=False)
-    if light and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
+    if light and vector == WIDE and 131_072 < n <= MOST and most == LARGE:
         each, registers = (64, 128) if center or n < MOST else (32, 64)  # LayerNorm's registers keep sums
         return taken(n, vector, each, registers, 2, apart=3600, bulk=center)
-    if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
-        wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
-        if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
-            return p
     each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
     return replace(plan(n, vector, each=each, inputs=2), held=False)
 
 
 def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
-    """Return `plan_norm` for rows of 16 bits whose ends go to threads one by one: these take registers.
+    """Return `plan_norm` for rows whose ends go to threads one by one: these take registers.
 
     n      elements in whole sectors
     light  RMSNorm
@@ -285,7 +280,7 @@ def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
     if light:
         return halved(plan(n, vector, each=16 if 2048 < n <= 4096 else 32, alone=SMALL_BLOCK, most=most), n)
     if n > 131_072:
-        return plan_norm(n, vector, 2, 3, shifted=True, most=most)
+        return plan_norm(n, vector, 3, shifted=True, most=most)
     if n >= 8192:
         return replace(plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, tight=True), held=False)
     if 2048 <= n < 4096:
@@ -294,7 +289,7 @@ def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
 
 
 def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, most: int = LARGE) -> Plan:
-    """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
+    """Return the plan for RMSNorm quantised by row, whose weights are read twice.
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
 
@@ -311,7 +306,7 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
     if held and (shifted or n <= 65_536):
         return held
     wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
+    if whole and n > 65_536 and (p := ahead(wide, n, stages=2, rows=3)).stages:
         return held if held and better(n, held, p) else p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
@@ -322,7 +317,7 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
 
 
 def plan_held(n: int, vector: int, weight: int, most: int) -> Plan | None:
-    """Return the plan for rows of 16 bits beside their weights in shared memory; None where they do not fit.
+    """Return the plan for rows beside their weights in shared memory; None where they do not fit.
 
     Several blocks of a multiprocessor, of few threads with many vectors, so that some have work while others wait.
 
@@ -372,22 +367,22 @@ def worth(n: int, p: Plan) -> float:
     return round(share * WAITING ** ((p.blocks == 1) + (p.cluster == LARGE)), 3)
 
 
-def plan_token(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
+def plan_token(n: int, vector: int, most: int = LARGE) -> Plan:
     """Return the plan for long rows that are quantised by row: registers hold those that clusters of 16 take.
 
     most  blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     threads = -(-n // (LARGE * 64 * WARP)) * WARP
-    if bytes == 2 and n > 131_072 and threads < SMALL_BLOCK and most == LARGE:
+    if n > 131_072 and threads < SMALL_BLOCK and most == LARGE:
         return Plan(threads, 1, LARGE, vector, REGISTERS // 64 // threads)
-    return plan_norm(n, vector, bytes, 1, most=MOST_BLOCKS)
+    return plan_norm(n, vector, 1, most=MOST_BLOCKS)
 
 
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
     registers = 40 if 2048 < n <= 4096 else 48 if 4096 < n <= 5120 else 64  # up to five vectors, held as words
-    registers = registers if vector == 8 else 64
+    registers = registers if vector == WIDE else 64
     p = Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
     return sharing_warps(p, n)
 
@@ -395,38 +390,35 @@ def plan_fold(n: int, vector: int) -> Plan:
 def plan_fold_ends(n: int, vector: int) -> Plan | None:
     """Return what `plan_fold` does for rows of `n` elements that lie in whole vectors, and ends apart; None for others.
 
-    A warp goes through rows that are somewhat longer than those of `plan_fold`. Longer ones of 16 bits registers hold.
+    A warp goes through rows that are somewhat longer than those of `plan_fold`. Longer ones registers hold.
     """
-    if n > (5120 if vector == 8 else 4096):
+    if n > 5120:
         return None
-    long = n > 3072 and vector == 8
+    long = n > 3072
     threads, teams = (-(-n // (5 * vector * WARP)) * WARP, 1) if long else (WARP, 4)
     registers = 40 if n <= 32 * threads else 64
     blocks = REGISTERS // registers // (threads * teams)
     return Plan(threads, teams, 1, vector, blocks, lead=int(n <= 4096), ends=1)
 
 
-def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
+def ahead(p: Plan, n: int, stages: int, rows: int) -> Plan:
     """Return the plan with rows copied ahead, where there is room for them, and where bulk copies take them.
 
     These take whole 16 bytes from addresses that are multiples of 16.
     """
-    copied = p.vector * bytes == ACCESS and n * bytes % ACCESS == 0
-    return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
+    copied = p.vector == WIDE and n % WIDE == 0
+    return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * ELEMENT <= SHARED else p
 
 
-def queued(
-    p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None, held: int = 0
-) -> Plan:
+def queued(p: Plan, n: int, inputs: int = 1, least: int = 1, most: int | None = None) -> Plan:
     """Return the plan with vectors that threads copy ahead, if shared memory holds a row and at least `least` more.
 
     most  the number of vectors a thread copies ahead, at most; by default as many as it has of a row
-    held  weights in shared memory
     """
     pieces = -(-n // (p.cluster * p.threads * p.vector))
-    slots = SHARED // (p.threads * p.vector * bytes) - pieces * held
+    slots = SHARED // (p.threads * p.vector * ELEMENT)
     more = min(pieces if most is None else most, slots // inputs - pieces)
-    return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more >= least else p
+    return replace(p, ahead=more) if n % p.vector == 0 and p.vector == WIDE and more >= least else p
 
 
 def plan_light(n: int, vector: int) -> Plan:
@@ -442,26 +434,26 @@ def even(n: int) -> bool:
     return n <= 8192 or (n <= MOST and n == power_of_two(n))
 
 
-def plan_apart(n: int, vector: int, bytes: int) -> Plan:
+def plan_apart(n: int, vector: int) -> Plan:
     """Return the plan for blocks that share a row and are no cluster, with 64 bytes of it a thread."""
-    each = 64 // bytes
+    each = 64 // ELEMENT
     parts = -(-n // (SMALL_BLOCK * each))
     threads = -(-n // (parts * each * WARP)) * WARP
     return asking(Plan(threads, 1, parts, vector, REGISTERS // 48 // threads), n)
 
 
-def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
+def plan_two(n: int, vector: int, bulk: bool = False) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead; with `bulk` bulk copies do, two blocks together.
 
     With `bulk` rows begin anywhere: which takes registers that two larger blocks do not have.
     """
     if bulk:
         rows = 2 * 4  # of two blocks, two rows of both inputs
-        p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n * rows * bytes / SHARED)), vector, 2)
-        p = ahead(p, n, bytes, stages=2, rows=rows)
+        p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n * rows * ELEMENT / SHARED)), vector, 2)
+        p = ahead(p, n, stages=2, rows=rows)
         return p if n > 8192 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
-    part = max(16_384, SHARED // (4 * bytes))  # elements of a block's: there is room for two rows of 16 bits
-    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, bytes, 2)
+    part = SHARED // (4 * ELEMENT)  # elements of a block's: there is room for two rows
+    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, 2)
     if n > MOST:
         return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
     if n > 40_960 and p.ahead:
@@ -470,7 +462,7 @@ def plan_two(n: int, vector: int, bytes: int, bulk: bool = False) -> Plan:
 
 
 def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: int) -> Plan | None:
-    """Return `plan_sums` for vectors that cover rows of two 16-bit inputs, whose ends come without a wait; or None.
+    """Return `plan_sums` for vectors that cover rows of two inputs, whose ends come without a wait; or None.
 
     whole  elements of a row that lie in whole vectors, at most; 0: not known
     """
@@ -497,7 +489,7 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
         p, stages = Plan(threads, 1, 1, vector, 1, kept=threads <= 12 * WARP), 3
     else:
         return None
-    p = ahead(p, n, 2, stages=stages, rows=p.blocks * (2 * stages + 2))
+    p = ahead(p, n, stages=stages, rows=p.blocks * (2 * stages + 2))
     return replace(p, shared_sums=1) if p.stages else None
 
 
@@ -526,12 +518,12 @@ def plan_three(n: int, vector: int) -> Plan | None:
 
 
 def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
-    """Return `plan_sums` for aligned rows of two 16-bit inputs that bulk copies bring to a few warps; None for others.
+    """Return `plan_sums` for aligned rows of two inputs that bulk copies bring to a few warps; None for others.
 
     One sum is in shared memory for long rows.
     """
     each, own = vector * WARP, 4 * vector
-    if vector * 2 != ACCESS or n % vector:
+    if vector != WIDE or n % vector:
         return None
     if 256 < n <= 512:
         return Plan(WARP, 1, 1, vector, 12, stages=3)
@@ -576,7 +568,7 @@ def plan_long_ends(covered: int, n: int, vector: int, sums: int, most: int) -> P
 
 
 def plan_columns(n: int, vector: int) -> Plan | None:
-    """Return the plan for one sum over rows of two 16-bit inputs that is kept by columns, as weights are; or None."""
+    """Return the plan for one sum over rows of two inputs that is kept by columns, as weights are; or None."""
     for pieces in (3, 5, 4):
         threads = -(-n // (pieces * vector * WARP)) * WARP
         blocks = max(1, min(3, 14 * WARP // threads))
@@ -589,56 +581,56 @@ def plan_columns(n: int, vector: int) -> Plan | None:
 
 
 def plan_sums(
-    n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False,
-    few: bool = False, whole: int = 0,
+    n: int, vector: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False,
+    whole: int = 0,
 ) -> Plan:  # fmt: skip
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
-    inputs   that have rows, of elements of `bytes`
+    inputs   that have rows
     sums     of rows that are kept, f32
     most     blocks of a cluster: above 8 only where the GPU runs such clusters
     shifted  `n` is of the vectors that cover rows
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     whole    as for `plan_odd_sums`
     """
-    if (inputs, bytes) == (2, 2):
+    if inputs == 2:
         given = n, vector, sums
         p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
         if p is not None:
             return p
     shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
-    if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
+    if shortest < n <= MOST:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
         overlap = (inputs, sums) == (2, 1) and not shifted  # there are registers for two rows, of one kind
-        if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, bytes, 1, rows=5).stages:
+        if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 1, rows=5).stages:
             least = MOST_BLOCKS
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
-        fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (bytes * -(-n // least)) - 2) // 2)
+        fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (ELEMENT * -(-n // least)) - 2) // 2)
         if inputs == 2 and (sums == 2 or least == LARGE or fit > 2):
             if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
                 small = replace(small, threads=SEVEN_WARPS)
-            p = ahead(small, n, bytes, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
+            p = ahead(small, n, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
             if p.stages and p.cluster <= most:  # of four stages, two rows' exchange has two on their way
                 enough = 2 if sums == 1 and 20_000 <= n < 27_000 else fit  # with more on their way these are slower
                 pairs = sums == 2 and fit == MOST_STAGES and p.cluster > 2
                 return replace(p, stages=enough, shared_sums=1, pairs=pairs)
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
         for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
-            p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
+            p = ahead(p, n, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
                 return replace(p, shared_sums=sums, overlap=overlap)
-    if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
+    if 512 < n <= 1024 and inputs == 2:
         # each block adds up the sums of its teams: few blocks have few to write
         return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
-    if n <= 2048 and (inputs, sums, bytes) == (2, 2, 2):
+    if n <= 2048 and (inputs, sums) == (2, 2):
         return replace(plan(n, vector, each=16), teams=2, blocks=3, shared_sums=2, early=True)
-    if 2048 < n <= shortest and (inputs, sums, bytes) == (2, 2, 2):
-        p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, bytes, stages=2, rows=2 * 6)
+    if 2048 < n <= shortest and (inputs, sums) == (2, 2):
+        p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, stages=2, rows=2 * 6)
         if p.stages:  # registers keep the second sum
             return replace(p, shared_sums=1)
-    if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
+    if 2048 < n <= 4096 and inputs == 2:
         p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
         return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:

@@ -19,7 +19,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Access, Rows, derived
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, WAYS, Plan, after
-from cutelite.kernels.rows.plans import plan, plan_token
+from cutelite.kernels.rows.plans import WIDE, plan, plan_token
 from cutelite.kernels.rows.quantise_blocks import Shape
 from cutelite.kernels.rows.quantise_blocks import build as by_blocks
 from cutelite.lib.row_words import widened
@@ -136,13 +136,13 @@ def quantise(
         return Quantised(q, scale)
 
     def choose(n: int, aligned: int) -> Plan:
-        if access.shifted and LONG < n <= 2 * LONG and more is None and rows.dtype.bytes == 2:
-            return Plan(512, 1, 2, wide, 2, stages=1)
-        if n > LONG and more is None and aligned == wide:
-            return rows.planned(plan_token, n, wide, rows.dtype.bytes)
-        if n > 8192 and more is None and aligned == wide and rows.dtype.bytes == 2:
-            return plan(n, wide, each, registers=48, alone=256)  # five blocks a multiprocessor
-        return plan(n, wide, each)
+        if access.shifted and LONG < n <= 2 * LONG and more is None:
+            return Plan(512, 1, 2, WIDE, 2, stages=1)
+        if n > LONG and more is None and aligned == WIDE:
+            return rows.planned(plan_token, n, WIDE)
+        if n > 8192 and more is None and aligned == WIDE:
+            return plan(n, WIDE, each, registers=48, alone=256)  # five blocks a multiprocessor
+        return plan(n, WIDE, each)
 
     p = access.plan(how, lambda n, aligned: replace(choose(n, aligned), lead=1))
     p = replace(p, aligned=access.aligned).only(*WAYS)

@@ -8,7 +8,7 @@ needs one reduction.
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import cutelite as cl
@@ -215,10 +215,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
     if not rows.n:
         return y
-    p = Access.of([rows], [results]).plan(
-        how, lambda n, vector: rows.planned(plan_softmax, n, vector, rows.dtype.bytes, once=not log)
-    )
-    p = p.only(*WAYS)
+    p = Access.of([rows], [results]).plan(how, partial(rows.planned, plan_softmax, once=not log)).only(*WAYS)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
     return y
 
@@ -243,7 +240,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
         return out
     access = Access.of([values, gradients], [results]).covering(APART)
     bulk = access.shifted and access.alike and access.around
-    p = access.plan(how, lambda n, vector: plan_two(n, vector, values.dtype.bytes, bulk), copies=bulk).only(*WAYS)
+    p = access.plan(how, partial(plan_two, bulk=bulk), copies=bulk).only(*WAYS)
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
     return out
