@@ -404,6 +404,17 @@ def test_kernels_are_compiled_for_arrays_of_more_than_2_to_the_30_elements() -> 
     assert len(compiled) == 3
 
 
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+def test_norms_of_f32_have_registers_for_their_rows() -> None:
+    spilled = []
+    with diverted(lambda kernel, launch, args, _: spilled.append(kernel.compile(*args, arch="sm_90a").spills)):
+        for n in (1024, 8192):
+            x = np.zeros((8, n), np.float32)
+            norm.layer_norm(x, x[0], x[0])
+            norm.rms_norm(x, x[0])
+    assert spilled == [0] * 4
+
+
 def test_sums_of_each_kind_have_a_row_for_each_of_its_teams() -> None:
     for kinds in (2, 8, 16):
         for teams in (1, 3, 7, 15, 16, 31, 66):
