@@ -217,7 +217,8 @@ def plan_for(
         given: dict[str, Any] = {"rows": kept, "narrow": narrow is not None, "shifted": shifted}
         choose = partial(plan_norm_ends, light=kept <= 2) if ends else partial(plan_norm, **given)
         p = rows.planned(choose, n, vector)
-        p = replace(p, held=False, aside=False) if p.aside and norm.weight.bytes > norm.dtype.bytes else p
+        if norm.weight.bytes > norm.dtype.bytes and not p.counted and (bias or n > 32_768):  # registers would run out
+            p = replace(p, held=False, aside=False)
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
     p = replace(p, moved=shifted and some and not p.taken and not (p.stages and p.held) and rows.m * n >= MANY)

@@ -296,7 +296,7 @@ def forward(norm: Norm, p: Plan) -> Any:
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.ways(y, counter))
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-        own = part.vector * part.pieces * dtype.bytes // ELEMENT
+        own = part.vector * part.pieces * max(dtype.bytes, weight.bytes) // ELEMENT
         in_pieces = p.rows > 1 or own * (1 + norm.keeps_sums(stream)) > HELD
         ask = (lambda _: weights_of(part, given, (w, b), True)) if at_once and p.asks else None
 
