@@ -122,6 +122,15 @@ def layer_gradient(dy: Any, x: Any, w: Any, mean: Any, rstd: Any) -> tuple[Any, 
     return dx.to(x.dtype), (d * xhat).sum(0).to(w.dtype), d.sum(0).to(w.dtype)
 
 
+def with_sum(inputs: Any, m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+    return random(m, n, dtype=dtype), *inputs(m, n, dtype)
+
+
+def sum_gradient(gradient: Any, add: Any, *inputs: Any) -> tuple[Any, ...]:
+    dx, *more = gradient(*inputs)
+    return (dx.to(add.dtype) + add, *more)
+
+
 def targets(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
     return random(m, n, dtype=dtype), torch.randint(0, n, (m,), device="cuda")
 
@@ -217,6 +226,24 @@ OPERATIONS = {
         ),
         layer_gradient,
         3,
+        8,
+        backward=True,
+    ),
+    "rms_norm_residual_backward": Operation(
+        partial(with_sum, with_rstd),
+        lambda how, add, dy, x, w, r: norm.norm_backward(dy, norm.Normed(None, x, None, r), w, add=add, how=how)[:2],
+        partial(sum_gradient, rms_gradient),
+        4,
+        4,
+        backward=True,
+    ),
+    "layer_norm_residual_backward": Operation(
+        partial(with_sum, with_moments),
+        lambda how, add, dy, x, w, mean, rstd: tuple(
+            norm.norm_backward(dy, norm.Normed(None, x, mean, rstd), w, bias=True, add=add, how=how)
+        ),
+        partial(sum_gradient, layer_gradient),
+        4,
         8,
         backward=True,
     ),
