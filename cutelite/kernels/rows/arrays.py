@@ -211,6 +211,10 @@ class Access(NamedTuple):
         """Return the access that covers rows of `least` elements and more by vectors, and shorter ones not."""
         return self if self.n >= least else self._replace(shifted=False, vector=self.aligned)
 
+    def counted(self, p: Plan) -> Plan:
+        """Return a plan for elements of 16 bits as one for those that the arrays have."""
+        return replace(p, vector=p.vector // self.each)
+
     def plan(
         self,
         how: Any,
@@ -247,19 +251,15 @@ class Access(NamedTuple):
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
-
-        def chosen(choose: Any, n: int) -> Any:
-            p = choose(n * self.each, self.vector * self.each)
-            return p and replace(p, vector=p.vector // self.each)
-
+        vector = self.vector * self.each
         if not self.shifted:
-            p = chosen(choose, self.n)
+            p = self.counted(choose(self.n * self.each, vector))
             return replace(p, around=self.around and self.alike) if p.shifted else p
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
-        p = replace(chosen(choose, covered + more), shifted=True)
-        whole = chosen(ends, self.n // self.vector * self.vector) if ends and self.n >= APART else None
-        p = p if whole is None else replace(whole, shifted=True)
+        p = choose((covered + more) * self.each, vector)
+        whole = ends(self.n // self.vector * vector, vector) if ends and self.n >= APART else None
+        p = replace(self.counted(whole or p), shifted=True)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 
 
