@@ -636,4 +636,4 @@ def plan_sums(
     if n <= 8192:
         return replace(plan(n, vector, registers=128), shared_sums=sums)
     p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
-    return plan_long(vector, inputs) if sums * 4 * -(-n // p.cluster) > SHARED else p
+    return plan_long(vector, inputs) if n > MOST // 2 or sums * 4 * -(-n // p.cluster) > SHARED else p
