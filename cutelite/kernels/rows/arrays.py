@@ -211,22 +211,19 @@ class Access(NamedTuple):
         """Return the access that covers rows of `least` elements and more by vectors, and shorter ones not."""
         return self if self.n >= least else self._replace(shifted=False, vector=self.aligned)
 
-    def counted(self, p: Plan) -> Plan:
-        """Return a plan for elements of 16 bits as one for those that the arrays have."""
-        return replace(p, vector=p.vector // self.each)
-
     def plan(
         self,
         how: Any,
         choose: Callable[[int, int], Plan],
         copies: bool = False,
         ends: Callable[[int, int], Plan | None] | None = None,
+        any_size: bool = False,
     ) -> Plan:
         """Return `how`, a plan of the caller, or what `choose` gives for a length of rows and elements of an access.
 
-        Both count elements of 16 bits. The length is of the vectors that cover a row from its sector on, also where it
-        is covered from its vector on. Plans copy only rows of whole vectors ahead: where rows are covered, it is a
-        whole number of them only with `copies`.
+        Both count elements of 16 bits, but with `any_size`: for kernels that take time by elements. The length is of
+        the vectors that cover a row from its sector on, also where it is covered from its vector on. Plans copy only
+        rows of whole vectors ahead: where rows are covered, it is a whole number of them only with `copies`.
 
         ends    chooses a plan for the elements of a row that lie in whole vectors, whose ends go to threads one by one
                 (`Plan.ends`); None: they do not
@@ -251,15 +248,17 @@ class Access(NamedTuple):
             if given.shifted and not (self.alike if given.alike else self.results):
                 raise cl.ArgumentError("how.shifted is for arrays whose rows all begin as far into 16 bytes")
             return given
-        vector = self.vector * self.each
+        each = 1 if any_size else self.each
+        vector = self.vector * each
         if not self.shifted:
-            p = self.counted(choose(self.n * self.each, vector))
+            p = choose(self.n * each, vector)
+            p = replace(p, vector=p.vector // each)
             return replace(p, around=self.around and self.alike) if p.shifted else p
         covered = self.n + SECTOR * self.vector - 1
         more = -covered % self.vector if copies and self.alike else int(covered % self.vector == 0)
-        p = choose((covered + more) * self.each, vector)
+        p = choose((covered + more) * each, vector)
         whole = ends(self.n // self.vector * vector, vector) if ends and self.n >= APART else None
-        p = replace(self.counted(whole or p), shifted=True)
+        p = replace(whole or p, vector=self.vector, shifted=True)
         return replace(p, alike=self.alike, around=self.around and self.alike)
 
 

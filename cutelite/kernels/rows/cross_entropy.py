@@ -238,7 +238,7 @@ def cross_entropy(
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
     if not rows.n:
         return of_no_logits(loss, lse, target, ignore)
-    p = Access.of([rows]).plan(how, plan_fold, ends=plan_fold_ends).only("early", "ahead")
+    p = Access.of([rows]).plan(how, plan_fold, ends=plan_fold_ends, any_size=True).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
@@ -281,7 +281,7 @@ def cross_entropy_backward(
     # not where blocks would read again what others have written, nor where many rows are far from zero
     apart = part or (rows.dtype.bytes == 2 and rows.view.pointer != results.view.pointer)
     apart = apart and (how is not None or not even(rows.n))
-    p = Access.of([rows], [results]).plan(how, plan_apart if apart else plan_light)
+    p = Access.of([rows], [results]).plan(how, plan_apart if apart else plan_light, any_size=not apart)
     kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p.only("ahead"), apart)
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)

@@ -214,10 +214,11 @@ def plan_for(
         p = replace(p, rows=1) if shifted else p
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
-        given: dict[str, Any] = {"rows": kept, "narrow": narrow is not None, "shifted": shifted}
+        wide = norm.weight.bytes > norm.dtype.bytes  # weights take registers
+        given: dict[str, Any] = {"rows": kept + (wide and bias), "narrow": narrow is not None, "shifted": shifted}
         choose = partial(plan_norm_ends, light=kept <= 2) if ends else partial(plan_norm, **given)
         p = rows.planned(choose, n, vector)
-        if norm.weight.bytes > norm.dtype.bytes and not p.counted and (bias or n > 32_768):  # registers would run out
+        if wide and not p.counted and (bias or n > 32_768):
             p = replace(p, held=False, aside=False)
     # one vector of weights a row and block is loaded and shifted before the reduction as fast
     some = bias or (weight and (p.cluster > 1 or norm.center or narrow is not None))
@@ -318,7 +319,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     def choose(n: int, vector: int, **most: int) -> Plan:
         given, row = (n, vector, inputs, sums), rows.n * access.each
         more: dict[str, Any] = {"shifted": access.shifted and n > row, "few": rows.m < FEW} | most
-        more["whole"] = row // vector * vector
+        more |= {"whole": row // vector * vector, "wide": access.each > 1}
         return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
 
     def count(p: Plan) -> int:

@@ -29,6 +29,7 @@ BY_MORE = (2304, 1), (3072, 1), (2048, 2)  # elements of a row, and sums: more w
 PARTITIONS = 4  # of a multiprocessor's registers: each holds those of whole warps
 FEW_BLOCKS = 3  # of a multiprocessor, which wait for different things
 MOST_HELD = 64  # elements of a thread: as softmax keeps powers of
+LIGHT, HEAVY = 24, 40  # elements of a thread of several teams a warp: where a row costs little beside its own, or more
 ROW_COST = 2.7  # vectors: what a row costs a warp beside its own
 ALL_WORTH = 0.64  # from which on quantised norms of vectors that begin with rows are as fast as memory
 WAITING = 0.95  # of the work that is done where blocks wait
@@ -47,7 +48,7 @@ def plan_long(vector: int, inputs: int = 1) -> Plan:
 def plan(
     n: int,
     vector: int,
-    each: int = 32,
+    each: int | None = None,
     registers: int = 64,
     alone: int = 512,
     most: int = MOST_BLOCKS,
@@ -57,7 +58,8 @@ def plan(
 ) -> Plan:
     """Return the plan for rows of `n` elements.
 
-    each       elements that a thread should have; of rows that share warps 16 at most
+    each       elements that a thread should have, but of rows that share warps `LIGHT` at most; default: 32, but half
+               as many where rows have 2049 to 4096
     registers  that a thread needs
     alone      threads that a block may have without a cluster; above, blocks of about 256 or more in a cluster.
                Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
@@ -69,6 +71,7 @@ def plan(
     """
     if n > MOST:
         return plan_long(vector, inputs)
+    each = each or (16 if 2048 < n <= 4096 else 32)
     wanted = max(WARP, power_of_two(n / each))
     widest = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
     found = []
@@ -84,10 +87,12 @@ def plan(
         chosen = tightest(more + found, chosen, n, vector)
     (_, threads, held, _), cluster = chosen
     teams = max(1, 128 // threads) if cluster == 1 else 1
-    return sharing_warps(Plan(threads, teams, cluster, vector, max(1, held // teams)), n, min(each, 16))
+    return sharing_warps(
+        Plan(threads, teams, cluster, vector, max(1, held // teams)), n, min(each, LIGHT if n > 64 else 16)
+    )
 
 
-def sharing_warps(p: Plan, n: int, each: int = 32) -> Plan:
+def sharing_warps(p: Plan, n: int, each: int) -> Plan:
     """Return the plan with several teams a warp, for rows that have fewer elements than a warp, of `each` a thread."""
     threads = power_of_two(n / each)
     return replace(p, threads=threads, teams=p.block // threads) if threads < WARP else p
@@ -183,10 +188,10 @@ def plan_softmax(n: int, vector: int, once: bool = False, most: int = LARGE) -> 
 def halved(p: Plan, n: int, light: bool = True) -> Plan:
     """Return the plan with blocks of half as many rows, and twice as many blocks, for rows of 513 to 2048 elements.
 
-    light  what a row costs its threads beside its elements is little; else 65 to 256 go to fewer threads
+    light  what a row costs its threads beside its elements is little; else short rows go to fewer threads
     """
-    if not light and n > 64:
-        p = sharing_warps(p, n)
+    if not light and n > 96:
+        p = sharing_warps(p, n, HEAVY)
     return replace(p, teams=p.teams // 2, blocks=2 * p.blocks) if 512 < n <= 2048 else p
 
 
@@ -203,7 +208,7 @@ def plan_loss(n: int, vector: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
     if p := three_blocks(n, vector, most):
         return asking(p, n)
-    return asking(halved(plan_ahead(n, vector, least=0, most=int(n > 131_072)), n), n)
+    return asking(halved(plan_ahead(n, vector, least=0, most=int(n > 131_072)), n, light=False), n)
 
 
 def plan_ahead(n: int, vector: int, threads: int = 512, **room: int) -> Plan:
@@ -228,12 +233,13 @@ def plan_norm(n: int, vector: int, rows: int, narrow: bool = False, shifted: boo
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
     words = vector == WIDE  # registers hold 64 elements of a thread as 32 words
     if light and n <= (64 * SMALL_BLOCK * most if words else 131_072):
-        each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
-        p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
+        many = {"each": 64, "registers": 80} if n > 32_768 else {}
+        p = plan(n, vector, alone=SMALL_BLOCK, most=most, **many)
         return replace(halved(p, n, light=not words), taken=narrow and n > 131_072)
-    if not light and 2048 < n <= 4096:
-        return plan(n, vector, each=16, registers=40 if n == 4096 else 48)  # three vectors of a thread would spill
-    if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
+    if 2048 < n <= 4096:
+        few = 40 if (n, rows) == (4096, 3) else 48  # three vectors of a thread would spill
+        return plan(n, vector, each=16, registers=few)
+    if words and 8192 < n <= (16_384 if narrow else 131_072):
         p = plan(n, vector, each=64, registers=128 if narrow else 80, alone=SMALL_BLOCK, tight=shifted and not narrow)
         full = n % (p.cluster * p.threads * vector) == 0  # else registers are short for what tells where rows end
         aside = n > 16_384 and (full or (n > 65_536 and n % vector == 0))
@@ -261,10 +267,9 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
             return replace(plan(n, vector, inputs=2), held=False)
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, inputs=2), held=False)
     if light and vector == WIDE and 131_072 < n <= MOST and most == LARGE:
-        each, registers = (64, 128) if center or n < MOST else (32, 64)  # LayerNorm's registers keep sums
+        each, registers = (64, 128) if center or n < MOST // 2 else (32, 64)  # LayerNorm's registers keep sums
         return taken(n, vector, each, registers, 2, apart=3600, bulk=center)
-    each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
-    return replace(plan(n, vector, each=each, inputs=2), held=False)
+    return replace(plan(n, vector, inputs=2), held=False)
 
 
 def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
@@ -278,14 +283,14 @@ def plan_norm_ends(n: int, vector: int, light: bool, most: int = LARGE) -> Plan:
         p = plan(n, vector, each=64, **few)
         return p if n <= 7 * vector * p.threads * p.cluster else plan(n, vector, each=56, **few)
     if light:
-        return halved(plan(n, vector, each=16 if 2048 < n <= 4096 else 32, alone=SMALL_BLOCK, most=most), n)
+        return halved(plan(n, vector, alone=SMALL_BLOCK, most=most), n)
     if n > 131_072:
         return plan_norm(n, vector, 3, shifted=True, most=most)
     if n >= 8192:
         return replace(plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, tight=True), held=False)
     if 2048 <= n < 4096:
         return plan(n, vector, each=16, registers=56)
-    return replace(halved(plan(n, vector, registers=72 if n > 2048 else 80), n), held=False)
+    return replace(halved(plan(n, vector, each=32, registers=72 if n > 2048 else 80), n), held=False)
 
 
 def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, most: int = LARGE) -> Plan:
@@ -311,7 +316,7 @@ def plan_narrow(n: int, vector: int, whole: bool, shifted: bool, weight: int, mo
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
-        p = plan(n, vector, each=16)
+        p = plan(n, vector)
         return replace(p, rows=2, blocks=p.blocks - (n > 16 * p.threads))  # three vectors of two rows would spill
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
@@ -381,10 +386,8 @@ def plan_token(n: int, vector: int, most: int = LARGE) -> Plan:
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
-    registers = 40 if 2048 < n <= 4096 else 48 if 4096 < n <= 5120 else 64  # up to five vectors, held as words
-    registers = registers if vector == WIDE else 64
-    p = Plan(threads, teams, 1, vector, REGISTERS // registers // (threads * teams), lead=int(n <= 4096))
-    return sharing_warps(p, n)
+    p = Plan(threads, teams, 1, vector, REGISTERS // 64 // (threads * teams), lead=int(n <= 4096))
+    return sharing_warps(p, n, HEAVY if n > 96 else 32)
 
 
 def plan_fold_ends(n: int, vector: int) -> Plan | None:
@@ -426,7 +429,7 @@ def plan_light(n: int, vector: int) -> Plan:
     if n <= 2048:
         return halved(plan(n, vector), n)
     wide = plan(n, vector, each=16, registers=32, alone=1024, narrow=True)
-    return asking(plan(n, vector, each=16 if n <= 4096 else 32) if n <= 8192 else wide, n)
+    return asking(plan(n, vector) if n <= 8192 else wide, n)
 
 
 def even(n: int) -> bool:
@@ -447,18 +450,19 @@ def plan_two(n: int, vector: int, bulk: bool = False) -> Plan:
 
     With `bulk` rows begin anywhere: which takes registers that two larger blocks do not have.
     """
+    each = 16 if 256 < n <= 512 or n > 4096 else 8
     if bulk:
         rows = 2 * 4  # of two blocks, two rows of both inputs
         p = Plan(SMALL_BLOCK, 1, min(MOST_BLOCKS, power_of_two(n * rows * ELEMENT / SHARED)), vector, 2)
         p = ahead(p, n, stages=2, rows=rows)
-        return p if n > 8192 and p.stages else plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
+        return p if n > 8192 and p.stages else plan(n, vector, each=each, inputs=2)
     part = SHARED // (4 * ELEMENT)  # elements of a block's: there is room for two rows
     p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / part)), vector, 1), n, 2)
     if n > MOST:
         return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
     if n > 40_960 and p.ahead:
         return p
-    return plan(n, vector, each=8 if n <= 4096 else 16, inputs=2)
+    return plan(n, vector, each=each, inputs=2)
 
 
 def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: int) -> Plan | None:
@@ -483,9 +487,9 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
         p, stages = Plan(threads, 1, 1, vector, 2), MOST_STAGES
     elif light and n <= 16_384:  # one block on a multiprocessor, with as many rows as there is room for
         p, stages = Plan(SMALL_BLOCK, 1, 1, vector, 1), min(MOST_STAGES, (SHARED // (2 * n) - 2) // 2)
-    elif not light and 6144 < n < 8192:
+    elif 6144 < n < 8192:
         p, stages = Plan(SMALL_BLOCK, 1, 1, vector, 2, kept=True), 2
-    elif not light and 8192 <= n <= 10_752:  # above 12 warps registers run out
+    elif 8192 <= n <= 10_752:  # above 12 warps registers run out
         p, stages = Plan(threads, 1, 1, vector, 1, kept=threads <= 12 * WARP), 3
     else:
         return None
@@ -526,13 +530,11 @@ def plan_few_warps(n: int, vector: int, sums: int) -> Plan | None:
     if vector != WIDE or n % vector:
         return None
     if 256 < n <= 512:
-        return Plan(WARP, 1, 1, vector, 12, stages=3)
+        return Plan(WARP, 1, 1, vector, 16 if n < 512 else 12, stages=3)
     if sums == 1 and 1024 < n <= 1536:
         return Plan(2 * WARP, 1, 1, vector, 6, stages=2)
     if n <= 15 * each and (n, sums) not in BY_MORE and (p := plan_three(n, vector)):
         return p
-    if n == power_of_two(n):
-        return None
     if sums == 2:
         return Plan(7 * WARP, 1, 1, vector, 2, stages=2) if 18 * each < n <= 21 * each else None
     if 8448 < n < 9216 and (p := plan_columns(n + 2 * SECTOR * vector, vector)):
@@ -582,7 +584,7 @@ def plan_columns(n: int, vector: int) -> Plan | None:
 
 def plan_sums(
     n: int, vector: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False,
-    whole: int = 0,
+    whole: int = 0, wide: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
@@ -592,7 +594,12 @@ def plan_sums(
     shifted  `n` is of the vectors that cover rows
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     whole    as for `plan_odd_sums`
+    wide     elements are of f32
     """
+    if wide and n <= 16_384 and (sums < 2 or n > 2048):  # registers hold rows, of half as many elements
+        if n <= 2048:
+            return plan(n, vector, each=16)
+        return replace(plan(n, vector, each=64, registers=128), shared_sums=sums)
     if inputs == 2:
         given = n, vector, sums
         p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
@@ -617,7 +624,7 @@ def plan_sums(
         chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
         for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
-            if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
+            if p.stages and least <= p.cluster <= most:
                 return replace(p, shared_sums=sums, overlap=overlap)
     if 512 < n <= 1024 and inputs == 2:
         # each block adds up the sums of its teams: few blocks have few to write
@@ -634,6 +641,6 @@ def plan_sums(
         p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
         return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:
-        return replace(plan(n, vector, registers=128), shared_sums=sums)
+        return replace(plan(n, vector, each=32, registers=128), shared_sums=sums)
     p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
     return plan_long(vector, inputs) if n > MOST // 2 or sums * 4 * -(-n // p.cluster) > SHARED else p

@@ -142,7 +142,7 @@ def quantise(
             return rows.planned(plan_token, n, WIDE)
         if n > 8192 and more is None and aligned == WIDE:
             return plan(n, WIDE, each, registers=48, alone=256)  # five blocks a multiprocessor
-        return plan(n, WIDE, each)
+        return plan(n, WIDE, each * access.each)
 
     p = access.plan(how, lambda n, aligned: replace(choose(n, aligned), lead=1))
     p = replace(p, aligned=access.aligned).only(*WAYS)

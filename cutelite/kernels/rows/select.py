@@ -132,7 +132,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
             rows.matrix, *made, empty(x, (rows.m, parts), "u64"), flags(x, rows.m)
         )
         return Found(values, columns)
-    p = Access.of([rows]).plan(how, plan_fold).only()
+    p = Access.of([rows]).plan(how, plan_fold, any_size=True).only()
     greatest(rows.dtype, rows.n, p)[p.launch(rows)](rows.matrix, *made)
     return Found(values, columns)
 
