@@ -232,8 +232,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                 return sums, (*kept, g) if keeps else ()
 
             sums, kept = stream.walk(((f32(0),) * (1 + norm.center), ()), look, pieces=1)
-            soon = add is not None and (p.stages or p.early) and not p.overlap
-            return sums, (kept, part.part_of(add[row, None]) if soon else None)
+            return sums, (kept, part.part_of(add[row, None]) if add is not None and p.adds_early else None)
 
         def last(row: Any, asked: Any, before: Any, sums: Any, gs: Any, xs: Any, *adds: Any) -> None:
             (mean, rstd), (kept, more) = asked, before or ((), None)

@@ -68,6 +68,11 @@ class Norm:
         return self.dtype if self.narrow is None else self.narrow.dtype
 
     @property
+    def held(self) -> int:
+        """The number of elements of a row, and of weights, that a thread reads at once."""
+        return HELD * ELEMENT // max(self.dtype.bytes, self.weight.bytes)  # type: ignore[no-any-return]
+
+    @property
     def weighs_twice(self) -> bool:
         """Tell whether weights count for a row's greatest magnitude, which is found with its sum of squares."""
         return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
@@ -296,8 +301,7 @@ def forward(norm: Norm, p: Plan) -> Any:
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.ways(y, counter))
         given, beside = [stream.hold(v, p.held, p.bulk) for v in (w, None if p.aside else b)], stream.aside(b, p.aside)
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-        own = part.vector * part.pieces * max(dtype.bytes, weight.bytes) // ELEMENT
-        in_pieces = p.rows > 1 or own * (1 + norm.keeps_sums(stream)) > HELD
+        in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > norm.held
         ask = (lambda _: weights_of(part, given, (w, b), True)) if at_once and p.asks else None
 
         def first(rows: Any, asked: Any, *held: Any) -> Any:

@@ -135,6 +135,11 @@ class Plan:
         return bool(self.stages) or self.ahead is not None
 
     @property
+    def adds_early(self) -> bool:
+        """Tell whether what is added to a gradient is loaded before its reduction: later rows are on their way then."""
+        return (self.stages > 0 or self.early) and not self.overlap
+
+    @property
     def asks(self) -> bool:
         """Tell whether weights are loaded before a row that begins anywhere: threads with its ends wait for these."""
         return self.shifted and self.held and self.rows == 1 and not self.persistent and not self.loops

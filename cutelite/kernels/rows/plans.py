@@ -582,6 +582,13 @@ def plan_columns(n: int, vector: int) -> Plan | None:
     return None
 
 
+def plan_wide_sums(n: int, vector: int, sums: int) -> Plan | None:
+    """Return `plan_sums` for rows of f32 that registers hold, as they have half as many elements; None for others."""
+    if n <= 2048:
+        return plan(n, vector, each=16) if sums < 2 else None
+    return replace(plan(n, vector, each=64, registers=128), shared_sums=sums) if n <= 16_384 else None
+
+
 def plan_sums(
     n: int, vector: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False,
     whole: int = 0, wide: bool = False,
@@ -596,10 +603,8 @@ def plan_sums(
     whole    as for `plan_odd_sums`
     wide     elements are of f32
     """
-    if wide and n <= 16_384 and (sums < 2 or n > 2048):  # registers hold rows, of half as many elements
-        if n <= 2048:
-            return plan(n, vector, each=16)
-        return replace(plan(n, vector, each=64, registers=128), shared_sums=sums)
+    if wide and (p := plan_wide_sums(n, vector, sums)):
+        return p
     if inputs == 2:
         given = n, vector, sums
         p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
