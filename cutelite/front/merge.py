@@ -20,11 +20,11 @@ from cutelite.front.mutation import Mutables
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
-from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64, meet
+from cutelite.ir.types import InFlight, Type, Vec, boolean, elem_of, f32, i32, i64, meet
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.lazy import Lazy
-from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, meeting_type, to_dtype, why_wide
+from cutelite.lang.promotion import Slope, adapt, as_value, dim_type, literal_type, meeting_type, to_dtype, why_wide
 from cutelite.lang.values import Vector
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
@@ -198,7 +198,8 @@ def join_types(leaves: Iterable[Any], promotes: bool = False) -> Any:
         elif leaf.value.type not in typed:
             typed.append(leaf.value.type)
     if not typed:
-        return _join_literals(untyped)
+        slopes = {x.type for x in untyped if isinstance(x, Slope)}
+        return slopes.pop() if len(slopes) == 1 else _join_literals(untyped)
     t = typed[0] if len(typed) == 1 else meet(typed) or _in_flight(typed)
     if t is not NO_TYPE and all(fits(x, t) for x in untyped):
         return t
@@ -219,6 +220,8 @@ def _in_flight(types: list[Type]) -> Any:
 
 def fits(x: Any, t: Type) -> bool:
     """Tell whether a literal or dim can take the place of a run-time value of type `t`."""
+    if isinstance(x, Slope):
+        return isinstance(t, DType | Vec) and bool(elem_of(t).is_float)
     if not isinstance(t, DType):
         return False
     if isinstance(x, DimExpr):

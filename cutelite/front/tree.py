@@ -15,7 +15,7 @@ from typing import Any
 
 from cutelite.front.closure import Closure
 from cutelite.lang.emit import Runtime
-from cutelite.lang.promotion import holds_literal, literal
+from cutelite.lang.promotion import Slope, holds_literal, literal
 from cutelite.layout import DimExpr
 from cutelite.tuples import NamedTuple
 
@@ -40,7 +40,7 @@ class Node(NamedTuple):
 
 LEAF = Leaf()
 _NUMBERS = frozenset({int, float, bool})
-_LEAVES = Runtime, DimExpr, enum.IntEnum, enum.IntFlag
+_LEAVES = Runtime, DimExpr, enum.IntEnum, enum.IntFlag, Slope
 
 
 def is_leaf(x: Any) -> bool:

@@ -12,10 +12,11 @@ import math as python_math
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.ir.types import f32, f64
-from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import Differentiable, dtype_of, is_number, literal, to_dtype
-from cutelite.lang.values import Vector, full_like, where
+from cutelite.ir.types import f32, f64, with_elem
+from cutelite.lang.emit import mistake, wrap
+from cutelite.lang.promotion import Differentiable, Slope, as_value, dtype_of, is_number, literal, to_dtype
+from cutelite.lang.values import RuntimeNumber, Vector, full_like, where
+from cutelite.layout import DimExpr
 from cutelite.records import dataclass
 
 
@@ -29,6 +30,15 @@ class Dual(Differentiable):
 
     value: Any
     slope: Any
+
+    def __post_init__(self) -> None:
+        slope = self.slope
+        if isinstance(self.value, RuntimeNumber):
+            shaped = with_elem(self.value.value.type, real(self.value))
+            if isinstance(slope, int | float):
+                object.__setattr__(self, "slope", Slope(slope, shaped))
+            elif isinstance(self.value, Vector) and not isinstance(slope, Vector):
+                object.__setattr__(self, "slope", wrap(as_value(slope, with_elem(shaped, slope.dtype))))
 
     def __add__(self, other: Any) -> Any:
         value, slope = parts(other)
@@ -45,7 +55,7 @@ class Dual(Differentiable):
 
     def __mul__(self, other: Any) -> Any:
         value, slope = parts(other)
-        return Dual(self.value * value, plus(times(self.slope, value), times(slope, self.value)))
+        return Dual(self.value * value, plus(times(self.slope, factor(value, self.value)), times(slope, self.value)))
 
     __rmul__ = __mul__
 
@@ -54,7 +64,8 @@ class Dual(Differentiable):
         if not is_number(other):
             result = self.value / value
             return Dual(result, plus(self.slope, times(-1.0, times(slope, result))) / value)
-        over = python_math.copysign(python_math.inf, value) if known(value, 0.0) else 1.0 / value
+        infinite = known(value, 0.0)
+        over = python_math.copysign(python_math.inf, value) if infinite else 1.0 / factor(value, self.value)
         return Dual(self.value / value, times(self.slope, over))
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -166,6 +177,13 @@ class Dual(Differentiable):
 def parts(x: Any) -> tuple[Any, Any]:
     """Return the value and the derivative of a `Dual`; any other number has derivative 0."""
     return (x.value, x.slope) if isinstance(x, Dual) else (literal(x), 0.0)
+
+
+def factor(x: Any, like: Any) -> Any:
+    """Return a number as a factor of derivatives beside the number `like`: run-time integers and bools as floats."""
+    if isinstance(x, DimExpr) or (isinstance(x, RuntimeNumber) and not x.dtype.is_float):
+        return to_dtype(x, real(like))
+    return x
 
 
 def known(x: Any, number: float) -> bool:

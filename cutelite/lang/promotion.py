@@ -425,6 +425,17 @@ def dtype_of(x: Any) -> DType:
     return found
 
 
+class Slope(float):
+    """A derivative that is known while compiling; where paths meet it becomes a number of the run-time type `type`."""
+
+    type: Type
+
+    def __new__(cls, x: float, type: Type) -> Slope:
+        made = super().__new__(cls, x)
+        made.type = type
+        return made
+
+
 def of_torch(x: Any) -> Any:
     """Return torch's dtype for one of ours, if torch has it; return anything else as it is."""
     name = next((name for name, short in NAMES.items() if short == x.name), "") if isinstance(x, DType) else ""

@@ -23,7 +23,7 @@ def value_and_derivative(function: Callable[..., Any], x: Any, *more: Any) -> tu
     """
     y = function(Dual(x, 1.0), *more)
     if isinstance(y, Dual):
-        return y.value, y.slope
+        return y.value, float(y.slope) if isinstance(y.slope, float) else y.slope
     if not is_number(y):
         raise mistake("no-derivative", f"the function gives {describe(y)}, which is no number")
     return y, 0.0

@@ -193,3 +193,51 @@ def test_vectors_are_rounded() -> None:
 
 def _rounds_a_tensor(x: Tensor[f32, (8,)]) -> None:
     x[0] = round(x)
+
+
+def of_paths(x: Any, n: Any) -> Any:
+    y = x * 0.1
+    if n > 1:
+        y = x * 0.3
+    return y + x * 2 if n > 4 else y
+
+
+def of_many_returns(x: Any, n: Any) -> Any:
+    if n < 1:
+        return x * x
+    if n > 2:
+        return x * 0.7
+    return x + 1
+
+
+def of_loops(x: Any, n: Any) -> Any:
+    y, z = x, x * 0.1
+    for _ in range(n):
+        y, z = y * x, z + x * 0.3
+    return y + z
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda x, n: (x > 0) * x, lambda x: 1),
+        (lambda x, n: x * n, lambda x: 3),
+        (lambda x, n: x / n - x * N + N / x, lambda x: 1 / 3 - 7 - 7 / x**2),
+        (of_paths, lambda x: 0.3),
+        (of_many_returns, lambda x: 0.7),
+        (of_loops, lambda x: 4 * x**3 + 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", [f32, cl.f64])
+def test_known_derivatives_become_numbers_of_their_type(function: Any, slope: Any, dtype: Any) -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[dtype, (4,), cl.align(16)], n: cl.i32, _: Tensor[f32, (N,)], out: Tensor[dtype, (3,)]) -> None:
+        _, vectors = cl.value_and_derivative(function, x.tile(2, 0).load(), n)
+        out[0], out[1] = vectors[0], vectors[1]
+        _, out[2] = cl.value_and_derivative(function, x[1], n)
+
+    x = np.array([0.6, 1.3, 0, 0], np.float32 if dtype == f32 else np.float64)
+    out = np.zeros(3, x.dtype)
+    kernel[1](x, 3, np.zeros(7, np.float32), out)
+    expected = slope(x.astype(np.float64)[[0, 1, 1]]) * np.ones(3)
+    np.testing.assert_allclose(out, expected, rtol=1e-5 if dtype == f32 else 1e-14)
