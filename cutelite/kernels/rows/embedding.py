@@ -26,7 +26,7 @@ MOST_WORDS = 2**31 - 1
 
 
 class Tile(NamedTuple):
-    """How much of a row some threads have at a time: `pieces` vectors each, which lie `threads` vectors apart."""
+    """The part of a row that some threads have at a time: `pieces` vectors each, which lie `threads` vectors apart."""
 
     vector: int
     pieces: int
