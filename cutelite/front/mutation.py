@@ -1,7 +1,8 @@
 """Changes of compile-time objects: which a kernel may make, and how they are taken back.
 
-A kernel may change what it made itself: a list, dict or set, an object of a class of the user's. It may do so only
-where all threads see the change, which are those that made the object. Where the unrolling of a `while` is taken back
+A kernel may change what it made itself: a list, dict or set, an array of NumPy, an object of a class of the user's. It
+may do so only where all threads see the change, which are those that made the object, and not once it has met another
+one where paths meet, since the two have become a third. Where the unrolling of a `while` is taken back
 (see `loops.trial`), the changes made in it are too.
 """
 
@@ -32,13 +33,11 @@ MUTATORS = frozenset(_MUTATORS.split())
 COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_difference"))
 """Methods of `CONTAINERS` that make a new one."""
 
-
 ACTING = ("iter", "next", "reversed", "index", "str", "format", "getattr", "getattribute")
 """Methods of the user's classes, without underscores, that Python itself calls: they are not inlined."""
 
 KINDS = {"StaticIter": "iterator", "Closure": "function"}
 """From the names of our stand-in classes to the names of what they stand for."""
-
 
 MEMORY = "a thread's memory is `cl.make_rmem_tensor(cl.f32, 4)`"
 
@@ -141,8 +140,10 @@ class Mutables:
 
     def undo(self) -> None:
         """Take back what changed since the last mark, and forget it."""
-        for obj, before in self._marks.pop().values():
+        for key, (obj, before) in self._marks.pop().items():
             restore(obj, before)
+            if key in self.acting:
+                self.acting[key] = before
 
 
 @functools.lru_cache(maxsize=1024)
