@@ -28,6 +28,8 @@ def printf(fmt: str, *args: Any) -> None:
     """
     if not isinstance(fmt, str):
         raise mistake("printf", f"printf takes a text known at compile time, not {describe(fmt)}")
+    if "\0" in fmt:
+        raise mistake("printf", "the text has a zero character, at which C's printf would end", help="leave it out")
     given, places = tuple(map(_argument, args)), ops.conversions(fmt)
     if len(given) == len(places) > MOST_PRINTED:
         starts = [0, *(places[i].start() for i in range(MOST_PRINTED, len(places), MOST_PRINTED)), len(fmt)]

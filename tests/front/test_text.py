@@ -99,6 +99,7 @@ class State:
     [
         ("cl.printf(f'{a:b}')", "the format spec 'b' has no counterpart on the GPU"),
         ("cl.printf(f'{a:^5}')", "has no counterpart on the GPU"),
+        ("print('a\\0b', a)", "the text has a zero character, at which C's printf would end"),
         ("text = f'{a}'; cl.printf(f'{text!r}')", "`!r` needs a compile-time value"),
         ("cl.printf(f'{x:d}')", "the format 'd' is for integers, not for f32"),
         ("cl.printf(f'{x:{a}}')", "a format spec must be known at compile time"),
