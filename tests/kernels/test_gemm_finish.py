@@ -11,6 +11,7 @@ import cutelite as cl
 from common import array, poisoned, to_numpy
 from cutelite.kernels.gemm import Config, Finish, Prepare, gemm, grouped
 from cutelite.kernels.rows import gates
+from tests.pairs import in_pairs
 from tests.run.test_gemm import close, operand
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -138,9 +139,9 @@ def test_any_column_and_any_number_of_columns() -> None:
     assert np.array_equal(to_numpy(whole)[:, 69:], to_numpy(poisoned(70, 3, dtype="float32")), equal_nan=True)
 
 
-@pytest.mark.parametrize("batches", [(), (2,)])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
-@pytest.mark.parametrize("config", [None, *CONFIGS], ids=str)
+@pytest.mark.parametrize(
+    ("config", "dtype", "batches"), in_pairs([None, *CONFIGS], ["bfloat16", "float8_e4m3fn"], [(), (2,)])
+)
 def test_nothing_is_stored_behind_the_products_columns(config: Config | None, dtype: str, batches: Any) -> None:
     """Results and another tensor that are wider than the product: pieces, and tiles, that end within and behind it."""
 

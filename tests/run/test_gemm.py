@@ -78,10 +78,10 @@ UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1, c.stream
 
 
 def pairs_of(config: Config) -> set[Any]:
-    """What a configuration tries: its columns, and each pair of its other properties."""
+    """What a configuration tries: its columns, whole 64 and the rest, and each pair of its other properties."""
     (rows, columns), shared = config.tile, (config.splits > 1, config.together > 1, config.stream)
     others = config.pingpong, config.cluster, *shared
-    return {columns, *combinations(enumerate((rows, *others)), 2)}
+    return {("rest", columns % 64), ("64", columns // 64), *combinations(enumerate((rows, *others)), 2)}
 
 
 COVERING = covering(list(UNLIKE.values()), pairs_of)
