@@ -70,13 +70,13 @@ def of(**way: bool) -> Callable[[int], list[str]]:
 
 
 SIMULATED: Table = {
-    "kernels": (of(), range(6)),
-    "expressions": (of(straight=True), range(4)),
-    "functions of Python": (of(python=True), range(10)),
+    "kernels": (of(), range(4)),
+    "expressions": (of(straight=True), range(3)),
+    "functions of Python": (of(python=True), range(6)),
     "signatures": (signatures.mistakes, range(8)),
     "programs": (sequences.mistakes, range(6)),
     "boxes": (boxes.mistakes, range(12)),
-    "accesses": (accesses.mistakes, range(6)),
+    "accesses": (accesses.mistakes, range(4)),
     "products": (products.mistakes, (0, 5, 9, 20)),  # others take some seconds each
     "rings": (rings.mistakes, range(4)),
     "races": (orders.mistakes, range(12)),
