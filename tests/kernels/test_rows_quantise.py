@@ -63,11 +63,18 @@ def test_elements_times_weights_need_not_fit_f32(how: Plan | None, residual: boo
     near(made.y, made.scale, exact, Narrow(), 1e-5)
 
 
-@pytest.mark.parametrize("narrow", NARROWS, ids=str)
 @pytest.mark.parametrize(
-    ("shape", "dtype"), [((3, 1), BF16), ((3, 77), np.float32), ((5, 2, 300), BF16), ((4, 1024), np.float16)]
+    ("shape", "dtype", "narrow"),
+    some(
+        (
+            (*of, narrow)
+            for of in (((3, 1), BF16), ((3, 77), np.float32), ((5, 2, 300), BF16), ((4, 1024), np.float16))
+            for narrow in NARROWS
+        ),
+        2,
+    ),
 )
-def test_rows(narrow: Narrow, shape: tuple[int, ...], dtype: Any) -> None:
+def test_rows(shape: tuple[int, ...], dtype: Any, narrow: Narrow) -> None:
     x, up = random(shape, dtype, scale=3), random(shape, dtype, 1)
     x.reshape(-1, shape[-1])[1] = 0
     near(*quantise(x, narrow), x.astype(np.float64), narrow)

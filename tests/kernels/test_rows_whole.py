@@ -1,6 +1,7 @@
 """Scans, sorts, histograms, reductions, and tables by number: lengths around tiles, hard values, dtypes, races."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cutelite.kernels.rows.select import argmax
 from cutelite.kernels.rows.sort import moving, sort
 from cutelite.toolchain import find
 from tests.kernels.test_rows import BF16, close, random
+from tests.pairs import some
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -64,8 +66,7 @@ def test_sorted_with_places(n: int, descending: bool) -> None:
     np.testing.assert_array_equal(found.keys, x[places])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16, np.int64])
-@pytest.mark.parametrize("n", [600, 1025])
+@pytest.mark.parametrize(("n", "dtype"), some(product((600, 1025), (np.float32, BF16, np.int64)), 2))
 def test_keys_of_one_block(n: int, dtype: Any, checked: Callable[[int], None]) -> None:
     checked(1)
     x = whole(n, 300).astype(dtype)
