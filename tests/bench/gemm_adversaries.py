@@ -10,7 +10,7 @@ dense    majors, pitches, dtypes, batches in any order or stretched, alpha, beta
 groups   rows behind rows, padded, along K, gathered: empty groups, all rows in one, rows behind the last end
 experts  one token, all tokens to one expert, numbers of no expert; bf16, f16, fp8, e2m1 and i4
 mixed    weights of 4 and 8 bits
-few      at most eight rows
+few      at most eight rows by small matrices
 blocks   fp8 with scales for each 128
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 from cutelite.kernels import moe
-from cutelite.kernels.gemm import few, fp8_block, gemm, grouped, mixed
+from cutelite.kernels.gemm import fp8_block, gemm, grouped, mixed
 from cutelite.kernels.moe import narrow
 from tests.bench.given import parser
 
@@ -354,30 +354,20 @@ def mixed_(s: Source) -> None:
     judged(said, out, right, float(values.abs().mean()) if k else 1.0, changed())
 
 
-def few_(s: Source) -> None:
-    rows, n, k, dtype = (
-        s.random.randint(1, 8),
-        16 * s.random.randint(1, 40),
-        64 * s.random.randint(1, 30),
-        s.random.choice(HALVES),
-    )
-    gate = s.random.choice((None, "silu"))
-    x, w = s.values((rows, k), dtype), s.values((2 * n if gate else n, k), dtype) * k**-0.5
-    add = s.values((rows, n), dtype) if s.random.random() < 0.5 else None
-    norm = s.values((k,), dtype) if s.random.random() < 0.5 else None
-    if not few.fits(rows, k, n, norm is not None):
-        return
-    out = torch.full((rows, n), math.nan, device="cuda", dtype=dtype)
-    left = x.double()
-    if norm is not None:
-        left = (left * (left.square().mean(1, keepdim=True) + 1e-5).rsqrt() * norm.double()).to(dtype).double()
-    right = left @ w.double().T
-    if gate:
-        right = torch.nn.functional.silu(right[:, :n]) * right[:, n:]
-    right = right if add is None else right + add.double()
-    said = f"few {rows} x {n} x {k} {dtype} gate {gate} norm {norm is not None} add {add is not None}"
-    reported(said, lambda: few.linear_of_few(x, w, out, add=add, norm=norm, eps=1e-5, gate=gate))
-    judged(said, out, right, 1.0)
+def few(s: Source) -> None:
+    rows, n, k = s.random.randint(1, 8), 16 * s.random.randint(1, 40), 64 * s.random.randint(1, 30)
+    dtype = s.random.choice(HALVES)
+    x, w = s.placed((rows, k), dtype), s.placed((n, k), dtype)
+    out, more = s.placed((rows, n), dtype, True), {}
+    right = x.double() @ w.double().T
+    if s.random.random() < 0.5:
+        c = out if s.random.random() < 0.5 else s.placed((rows, n), dtype)
+        c.copy_(s.values((rows, n), dtype))
+        more, right = {"c": c}, right + c.double()
+    said = f"few {placed(x)} x {placed(w)} into {placed(out)}, {[*more]}"
+    changed = guarded(out)
+    reported(said, lambda: gemm(x, w.T, out, **more))
+    judged(said, out, right, math.sqrt(k), changed())
 
 
 def blocks(s: Source) -> None:
@@ -398,7 +388,7 @@ def blocks(s: Source) -> None:
 
 
 KINDS: dict[str, Callable[[Source], None]] = {
-    "dense": dense, "groups": groups, "experts": experts, "mixed": mixed_, "few": few_, "blocks": blocks,
+    "dense": dense, "groups": groups, "experts": experts, "mixed": mixed_, "few": few, "blocks": blocks,
 }  # fmt: skip
 
 

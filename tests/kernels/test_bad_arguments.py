@@ -33,7 +33,6 @@ from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
 from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import gemm
 from cutelite.kernels.gemm.configs import Config
-from cutelite.kernels.gemm.few import linear_of_few
 from cutelite.kernels.gemm.gated import gated_gradient, gated_product
 from cutelite.kernels.gemm.normed import normed_product, summed_product
 from cutelite.kernels.gemm.rotated import rotated_product
@@ -94,8 +93,7 @@ def rights() -> dict[str, Call]:
         "gemm with scales": (gemm, {"a": wide, "b": some(16, 24), "scale_a": some(8, 1, dtype=f32),
             "scale_b": some(1, 24, dtype=f32)}),
         "gemm with a gate": (gemm, {"a": wide, "b": some(16, 32), "gate": "silu", "out": some(8, 16)}),
-        "linear_of_few": (linear_of_few, {"x": some(8, 64), "weight": some(16, 64), "out": some(8, 16),
-            "add": some(8, 16), "norm": some(64)}),
+        "gemm of few rows": (gemm, {"a": some(8, 64), "b": some(16, 64).T}),
         "gated_product": (gated_product, {"x": wide, "weight": some(16, 32), "halves": some(8, 32),
             "out": some(8, 16)}),
         "gated_gradient": (gated_gradient, {"dy": wide, "weight": some(16, 16), "halves": some(8, 32),

@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite.kernels import arrays
 from cutelite.kernels.arguments import ArrayError, contiguous
 from cutelite.kernels.attention import decode
-from cutelite.kernels.gemm import Config, few, gemm
+from cutelite.kernels.gemm import Config, gemm
 from cutelite.kernels.rows import norm, softmax
 from tests.rt.conftest import FakeCuda, cuda
 from tests.rt.exchange import ByDlpack
@@ -97,5 +97,5 @@ def test_calls_on_a_gpu(kind: Any) -> None:
         close(norm.rms_norm(on_gpu, weight).y, x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * w)
         close(gemm(left, right), a @ b)
         close(gemm(left, right, config=shared), a @ b)
-        close(few.linear_of_few(vector, few_weight), v @ fw.T)
+        close(gemm(vector, few_weight.T), v @ fw.T)
         close(decode(queries, keys, of_values), attended[None, None])

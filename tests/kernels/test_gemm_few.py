@@ -1,4 +1,4 @@
-"""Products of few rows: with what is added, of a norm, with a gate, and beside each other in one array."""
+"""Products of few rows by small matrices, which `gemm` has a kernel of its own for: with C, in columns of an array."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,24 @@ import numpy as np
 import pytest
 
 from common import array, poisoned, to_numpy
-from cutelite.kernels.gemm.few import fits, linear_of_few
+from cutelite.kernels.gemm import Config, few, gemm
+from cutelite.kernels.gemm.call import fused_of, multiply
 
 pytestmark = pytest.mark.usefixtures("everywhere")
+
+
+@pytest.fixture(autouse=True)
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The kinds of product that kernels for few rows were made for."""
+    kinds: list[Any] = []
+    real = few.build
+
+    def build(kind: Any) -> Any:
+        kinds.append(kind)
+        return real(kind)
+
+    monkeypatch.setattr(few, "build", build)
+    return kinds
 
 
 def some(*shape: int, dtype: Any = ml_dtypes.bfloat16) -> Any:
@@ -18,64 +33,63 @@ def some(*shape: int, dtype: Any = ml_dtypes.bfloat16) -> Any:
     return array(numbers * shape[-1] ** -0.25, np.dtype(dtype).name)
 
 
-def right(x: Any, weight: Any, norm: Any = None, eps: float = 0.0, gate: bool = False, add: Any = None) -> Any:
-    rows = to_numpy(x).astype(float)
-    if norm is not None:
-        rows = rows / np.sqrt((rows**2).mean(-1, keepdims=True) + eps) * to_numpy(norm).astype(float)
-    found = rows @ to_numpy(weight).astype(float).T
-    if gate:
-        left, up = np.split(found, 2, axis=-1)
-        found = left / (1 + np.exp(-left)) * up
-    return found if add is None else found + to_numpy(add).astype(float)
+def right(x: Any, weight: Any) -> Any:
+    return to_numpy(x).astype(float) @ to_numpy(weight).astype(float).T
 
 
 def close(found: Any, wanted: Any, most: float = 4e-3) -> bool:
     return float(np.linalg.norm(to_numpy(found) - wanted)) < most * float(np.linalg.norm(wanted))
 
 
-@pytest.mark.parametrize(("rows", "n", "k"), [(1, 16, 64), (3, 208, 192), (8, 144, 1216), (5, 32, 2304)])
-def test_rows_and_what_is_added(rows: int, n: int, k: int) -> None:
-    x, weight, add, out = some(rows, k), some(n, k), some(rows, n), poisoned(rows, n, dtype="bfloat16")
-    assert linear_of_few(x, weight, out, add=add) is out
-    assert close(out, right(x, weight, add=add))
-    assert close(linear_of_few(x, weight, early=True), right(x, weight))
-
-
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
-def test_a_norm_and_a_gate(dtype: Any) -> None:
-    x, weight, factors = some(2, 3, 704, dtype=dtype), some(96, 704, dtype=dtype), some(704, dtype=np.float32)
-    assert close(linear_of_few(x, weight, norm=factors, eps=0.1), right(x, weight, factors, 0.1))
-    found = linear_of_few(x, weight, norm=factors, eps=0.1, gate="silu")
-    assert tuple(found.shape) == (2, 3, 48) and close(found, right(x, weight, factors, 0.1, gate=True))
+@pytest.mark.parametrize(("rows", "n", "k"), [(1, 16, 64), (3, 208, 192), (8, 144, 1216), (5, 32, 1984)])
+def test_rows_and_what_is_added(rows: int, n: int, k: int, dtype: Any, taken: list[Any]) -> None:
+    x, weight, add = some(rows, k, dtype=dtype), some(n, k, dtype=dtype), some(rows, n, dtype=dtype)
+    out = poisoned(rows, n, dtype=np.dtype(dtype).name)
+    assert gemm(x, weight.swapaxes(0, 1), out, c=add) is out
+    assert close(out, right(x, weight) + to_numpy(add))
+    gemm(x, weight.swapaxes(0, 1), add, c=add)  # in place
+    assert close(add, to_numpy(out).astype(float))
+    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), early=True), right(x, weight))
+    assert len(taken) == 3
 
 
-def test_columns_of_an_array() -> None:
+def test_rows_of_several_batches_and_columns_of_an_array(taken: list[Any]) -> None:
     """The result may be columns of a wider array, which keeps the others."""
-    x, weight, wide = some(2, 64), some(96, 64), poisoned(2, 128, dtype="bfloat16")
-    linear_of_few(x, weight, wide[:, 16:-16])
-    assert close(wide[:, 16:-16], right(x, weight))
-    assert (
-        np.isnan(to_numpy(wide[:, :16]).astype(float)).all() and np.isnan(to_numpy(wide[:, -16:]).astype(float)).all()
-    )
+    x, weight, wide = some(2, 3, 64), some(96, 64), poisoned(2, 3, 128, dtype="bfloat16")
+    gemm(x, weight.swapaxes(0, 1), wide[..., 16:-16])
+    assert close(wide[..., 16:-16], right(x, weight)) and len(taken) == 1
+    assert np.isnan(to_numpy(wide).astype(float)).sum() == 2 * 3 * 32
 
 
-def test_results_that_are_not_evenly_apart_are_refused_and_none_are_nothing() -> None:
-    with pytest.raises(ValueError, match="not evenly apart"):
-        linear_of_few(some(2, 3, 64), some(16, 64), poisoned(2, 4, 16, dtype="bfloat16")[:, :3])
-    assert linear_of_few(some(0, 64), some(16, 64)).shape == (0, 16)
-    assert linear_of_few(some(2, 64), some(0, 64)).shape == (2, 0)
-
-
-def test_no_races(checked: Callable[[int], None]) -> None:
+def test_no_races(checked: Callable[[int], None], taken: list[Any]) -> None:
     """Some blocks take rows twice, and some warps two parts of K."""
     checked(1)
-    x, weight, factors = some(1, 1088), some(80, 1088), some(1088)
-    assert close(linear_of_few(x, weight, norm=factors, early=True), right(x, weight, factors), 8e-3)
+    x, weight = some(1, 1088), some(80, 1088)
+    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), early=True), right(x, weight)) and taken
 
 
-def test_refused() -> None:
-    assert fits(8, 64, 16) and not any(fits(*sizes) for sizes in ((9, 64, 16), (0, 64, 16), (1, 96, 16), (1, 64, 8)))
-    assert fits(8, 16384, 16) and not fits(8, 16384, 16, normed=True)
-    assert fits(8, 4096, 16, normed=True)
-    with pytest.raises(ValueError, match="at most 8 rows"):
-        linear_of_few(some(9, 64), some(16, 64))
+def test_others_take_tiles(taken: list[Any]) -> None:
+    x, weight = some(2, 64), some(32, 64)
+    b, odd = weight.swapaxes(0, 1), some(2, 65)[:, :64]
+    wide = poisoned(2, 32, dtype="float32")
+    for how in (
+        {"alpha": 0.5},
+        {"bias": some(32)},
+        {"activation": "relu"},
+        {"out": wide},
+        {"config": Config((64, 64), True)},
+    ):
+        gemm(x, b, **how)
+    for left, other in (
+        (some(9, 64), b),
+        (odd, b),
+        (x, some(64, 32)),
+        (x, b[:, :24]),
+        (some(2, 72), some(32, 72).swapaxes(0, 1)),
+    ):
+        assert close(gemm(left, other), right(left, other.swapaxes(0, 1)))
+    large = np.broadcast_to(np.zeros((1, 64), ml_dtypes.bfloat16), (2128, 64)).swapaxes(0, 1)
+    out = np.broadcast_to(np.zeros((1, 1), ml_dtypes.bfloat16), (2, large.shape[1]))
+    assert not few.few_pays(left := np.zeros((2, 64), ml_dtypes.bfloat16), large, out, fused_of()) and not taken
+    assert few.few_pays(left, large[:, :64], out[:, :64], fused_of())

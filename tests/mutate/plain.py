@@ -12,7 +12,8 @@ import numpy as np
 import cutelite as cl
 from cutelite.kernels import moe
 from cutelite.kernels.attention import create_block_mask
-from cutelite.kernels.gemm import Prepare, configs, few, fp8_block, gemm, mixed, pitch, prepare
+from cutelite.kernels.gemm import Prepare, configs, fp8_block, gemm, mixed, pitch, prepare
+from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import (
     cross_entropy,
     elementwise,
@@ -205,8 +206,7 @@ PLAIN: dict[str, Plain] = {
         lambda: moe.combine(halves(20, 64), places(10, 2, below=20).astype(np.int32), numbers(10, 2))
     ),
     "experts_gate": Plain(of_experts, 5),
-    "gemm_few": Plain(lambda: few.linear_of_few(halves(2, 1088), halves(32, 1088), norm=halves(1088), early=True)),
-    "gemm_few_gated": Plain(lambda: few.linear_of_few(halves(2, 512), halves(64, 512), gate="silu")),
+    "gemm_few": Plain(lambda: multiply(halves(2, 1088), halves(32, 1088).T, None, fused_of(), early=True)),
     "gemm_parts": Plain(
         lambda: gemm(
             halves(64, 520), halves(64, 520).T, config=configs.Config((64, 64), splits=2, cluster=(1, 1), buffers=1)

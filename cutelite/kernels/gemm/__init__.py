@@ -10,7 +10,7 @@ fp8_block.py   fp8 with block scales                        grouped.py     group
 fp8_configs.py its configurations, and a model of the time  picks.py       the config that a GEMM takes
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
 vectors.py     at most 8 rows times a matrix that TMA cannot read
-few.py         few rows, as in decoding, with a norm or a gate   gated.py   gradients of a gate, in a GEMM
+few.py         few rows by a small matrix, as in decoding   gated.py   gradients of a gate, in a GEMM
 prepare.py     a kernel that makes A ahead of a GEMM        pitch.py       copies of rows that TMA cannot read
 rotated.py     rotary embedding, in a GEMM                  appended.py    the same of new tokens, into a cache
 normed.py      RMSNorm, in the GEMMs beside it              on_jax.py      GEMMs within `jax.jit`

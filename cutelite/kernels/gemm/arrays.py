@@ -234,9 +234,9 @@ def is_repeated(operand: Any) -> bool:
     return all(extent == 1 or stride == 0 for extent, stride in zip(view.shape[:-2], view.strides[:-2], strict=True))
 
 
-def evenly(out: Any) -> bool:
+def evenly(x: Any) -> bool:
     """Tell whether rows of all batches are evenly apart."""
-    view = rt.read(out)
+    view = rt.read(x)
     modes = [mode for mode in zip(view.shape[:-1], view.strides[:-1], strict=True) if mode[0] > 1]
     return all(outer == inner * extent for (_, outer), (extent, inner) in pairwise(modes))
 

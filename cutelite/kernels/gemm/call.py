@@ -26,6 +26,7 @@ from cutelite.kernels.functions import needed, settled
 from cutelite.kernels.gemm import arrays
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import Choice, picks, run
+from cutelite.kernels.gemm.few import by_few, few_pays
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
@@ -164,6 +165,9 @@ def multiply(
         a, b, prepare = arrays.of_no_columns(like, -1), arrays.of_no_columns(b, -2), None
     if config is None and gate is None and prepare is None and vectors_pay(a, b, out, fused):
         by_vectors(a, b, out, fused)
+        return out
+    if config is None and gate is None and prepare is None and few_pays(a, b, out, fused, early):
+        by_few(a, b, out, fused, early)
         return out
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
