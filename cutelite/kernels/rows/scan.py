@@ -6,12 +6,11 @@ rows of up to `SPREAD` tiles are shared by clusters, whose blocks tell each othe
 
 import sys
 import warnings
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.dispatch.mistakes import around_users_code
 from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import flags, zeros
 from cutelite.kernels.planning import planned
@@ -118,24 +117,17 @@ def parted(dtype: Any, m: int, n: int) -> Part:
     return Part(sharing(n, EACH, most), EACH // vector, most, 1)
 
 
-def in_order(function: Any) -> Any:
-    """Decorator of `cumsum`: refuse long rows where torch wants what is the same in every run, planned or not."""
-
-    @wraps(function)
-    def call(x: Any, *, out: Any = None) -> Any:
-        torch = sys.modules.get("torch")
-        strict = torch is not None and torch.are_deterministic_algorithms_enabled() and isinstance(x, torch.Tensor)
-        if strict and x.is_floating_point() and x.shape[-1:].numel() * x.element_size() > TILE:
-            text = "cumsum of rows of more than 32 KB adds up floats in an order that differs from run to run"
-            if not torch.is_deterministic_algorithms_warn_only_enabled():  # type: ignore[union-attr]
-                raise RuntimeError(text)
-            warnings.warn(text, stacklevel=2)
-        return function(x, out=out)
-
-    return around_users_code(call)
+def check_order(x: Any) -> None:
+    """Refuse a tensor of floats where torch wants what is the same in every run. Errors: RuntimeError."""
+    torch = sys.modules.get("torch")
+    strict = torch is not None and torch.are_deterministic_algorithms_enabled() and isinstance(x, torch.Tensor)
+    if strict and x.is_floating_point():
+        text = "cumsum of so many and long rows adds up floats in an order that differs from run to run"
+        if not torch.is_deterministic_algorithms_warn_only_enabled():  # type: ignore[union-attr]
+            raise RuntimeError(text)
+        warnings.warn(text, stacklevel=2)
 
 
-@in_order
 @planned
 @in_words_of_caller
 def cumsum(x: Any, *, out: Any = None) -> Any:
@@ -144,13 +136,15 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     x       (..., n), bf16, f16 or f32, summed up in f32, or i32
     out     where to write; may be x
     Errors  RuntimeError, as in torch, where `torch.use_deterministic_algorithms` is on, for floats in rows of more than
-            32 KB: these are added in an order that differs from run to run
+            32 KB: these are added in an order that differs from run to run, but for few rows of up to 512 KB
     """
     if (made := derived(x, out=out)) is not None:
         return made.cumsum(x)
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     part = parted(rows.dtype, rows.m, rows.n)
     tiles = 1 if part.cluster > 1 else -(-rows.n // (part.threads * EACH))
+    if tiles > 1:
+        check_order(x)
     countable("x", rows.m * tiles)
     y = result_like(x, out)
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
