@@ -215,10 +215,13 @@ def rank(room: Any, count: Any, mine: Any) -> Any:
     return above
 
 
-def alone(m: int, n: int, vector: int) -> Plan:
-    """Return the plan where a block, or of few rows a cluster, goes through each of `m` rows again and again."""
+def alone(m: int, n: int, vector: int, most: int = LARGE) -> Plan:
+    """Return the plan where a block, or of few rows a cluster, goes through each of `m` rows again and again.
+
+    most  blocks of a cluster
+    """
     threads, cluster = min(512, max(WARP, 1 << (-(-n // 16) - 1).bit_length())), 1
-    while 2 * cluster <= LARGE and 2 * cluster * max(m, 1) <= MULTIPROCESSORS and n >= 2 * cluster * LEAST:
+    while 2 * cluster <= most and 2 * cluster * max(m, 1) <= MULTIPROCESSORS and n >= 2 * cluster * LEAST:
         cluster *= 2
     return Plan(threads, 1, cluster, vector, max(1, MOST_THREADS // threads))
 

@@ -192,7 +192,7 @@ def sample(
     top_k = as_number("top_k", top_k, whole=True, least=0)
     top_k = top_k if top_k < rows.n else 0
     (columns,) = results(out, {"columns": (leading, "i64")}, x=x, chances=chances)
-    p = Access.of([rows]).plan(how, partial(alone, rows.m)).only()
+    p = Access.of([rows]).plan(how, partial(rows.planned, alone, rows.m)).only()
     kernel = sampling(rows.dtype, rows.n, p)
     given = flat(chances, rows.m), flat(columns, rows.m)
     kernel[rows.m * p.cluster, p.block](rows.matrix, *given, temperature, top_k, top_p)

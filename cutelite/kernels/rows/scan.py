@@ -1,7 +1,7 @@
 """`cumsum`: the sums of a row's elements up to each, in one pass, for rows of any length.
 
 A block has a tile of a row, and finds the sum before it by look-back (`cutelite.lib.scan`); or several short rows. Few
-rows of up to `SPREAD` tiles are shared by clusters, whose blocks tell each other their sums.
+rows of up to `LARGE` tiles are shared by clusters, whose blocks tell each other their sums.
 """
 
 import sys
@@ -15,7 +15,7 @@ from cutelite.kernels.arguments import in_words_of_caller, result_like
 from cutelite.kernels.arrays import flags, zeros
 from cutelite.kernels.planning import planned
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, countable, derived
-from cutelite.kernels.rows.plan import ACCESS, LEAD, MULTIPROCESSORS, pitches, sharing
+from cutelite.kernels.rows.plan import ACCESS, LARGE, LEAD, MOST_BLOCKS, MULTIPROCESSORS, pitches, sharing
 from cutelite.kernels.rows.reduce import last
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
@@ -24,7 +24,7 @@ M, N, S = cl.dims("M N S:2")  # rows, columns, halves of words of state
 TILE = 32 << 10  # bytes of a tile
 EACH, SUMS = 32, 4  # elements of a thread, whose sums registers hold; those of so many vectors are scanned together
 HELD = 1024  # threads of a multiprocessor
-SPREAD, LEAST = 16, 8 << 10  # the most blocks that share a row as a cluster; bytes of a row for each
+LEAST = 8 << 10  # bytes of a row for each of the blocks that share it as a cluster
 KEPT = 2048  # halves of words that are kept from launch to launch; more are cleared before
 
 
@@ -106,15 +106,15 @@ def build(dtype: Any, aligned: int, out_aligned: int, part: Part, kept: bool) ->
     return cumulative
 
 
-def parted(dtype: Any, m: int, n: int) -> Part:
-    """Return which threads have how much of m rows of n elements."""
-    vector, most = ACCESS // dtype.bytes, TILE // dtype.bytes // EACH
-    cluster = sharing(n * dtype.bytes, LEAST, SPREAD)
+def parted(dtype: Any, m: int, n: int, most: int = LARGE) -> Part:
+    """Return which threads have how much of m rows of n elements; `most`: blocks of a cluster."""
+    vector, block = ACCESS // dtype.bytes, TILE // dtype.bytes // EACH
+    cluster = sharing(n * dtype.bytes, LEAST, most)
     each = -(-n // cluster)
     if cluster > 1 and m * cluster <= MULTIPROCESSORS and each * dtype.bytes <= TILE:
         threads = max(WARP, sharing(each, 2 * vector, HELD // 2))
         return Part(threads, max(2, sharing(each, threads * vector, EACH // vector)), threads, cluster)
-    return Part(sharing(n, EACH, most), EACH // vector, most, 1)
+    return Part(sharing(n, EACH, block), EACH // vector, block, 1)
 
 
 def check_order(x: Any) -> None:
@@ -142,6 +142,8 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
         return made.cumsum(x)
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     part = parted(rows.dtype, rows.m, rows.n)
+    if part.cluster == LARGE and not rows.at_once(LARGE):
+        part = parted(rows.dtype, rows.m, rows.n, MOST_BLOCKS)
     tiles = 1 if part.cluster > 1 else -(-rows.n // (part.threads * EACH))
     if tiles > 1:
         check_order(x)

@@ -194,7 +194,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
     if not k:
         return Found(values, columns)
-    p = Access.of([rows]).plan(how, partial(alone, rows.m)).only()
+    p = Access.of([rows]).plan(how, partial(rows.planned, alone, rows.m)).only()
     kernel = tops(rows.dtype, rows.n, k, p)
     kernel[rows.m * p.cluster, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))
     return Found(values, columns)
