@@ -60,14 +60,12 @@ def test_clusters_pitches_and_races(checked: Callable[[int], None]) -> None:
     np.testing.assert_array_equal(argmax(x, how=Plan(32, 1, 4, 1, 1)).column, best(x, 1)[..., 0])
     np.testing.assert_array_equal(top_k(x[:1], 5, how=Plan(64, 1, 1, 1, 1)).column, best(x[:1], 5))
     for k in (5, 90):  # of each thread's greatest, and of equal elements
-        np.testing.assert_array_equal(top_k(x, k, how=Plan(32, 1, 2, 1, 1)).column, best(x, k))
-    y, chances = random((3, 300), np.float32), np.array([0.2, 0.5, 0.999], np.float32)
-    found = sample(y, chances, top_p=0.7, how=Plan(32, 1, 2, 1, 1))
-    np.testing.assert_array_equal(found, sample(y, chances, top_p=0.7))
+        np.testing.assert_array_equal(top_k(x[:1, :200], k, how=Plan(32, 1, 2, 1, 1)).column, best(x[:1, :200], k))
+    y, chances = random((1, 200), BF16), np.array([0.999], np.float32)
+    assert sample(y, chances, top_p=0.7, how=Plan(32, 1, 2, 1, 1)) == chosen(y[0], 0.999, 1.0, 0, 0.7)[0]
 
 
-@pytest.mark.parametrize("cluster", [1, 4])
-@pytest.mark.parametrize("k", [5, 100])  # by the greatest of each thread, and by more than there are threads
+@pytest.mark.parametrize(("k", "cluster"), [(5, 1), (100, 4)])  # by the greatest of each thread, and by digits
 def test_more_equal_elements_than_are_ranked(k: int, cluster: int) -> None:
     x, how = np.zeros((2, 1500), BF16), Plan(128 // cluster, 1, cluster, 4, 1)
     x[0, 700:] = 1
