@@ -109,7 +109,7 @@ def build(dtype: Any, aligned: int, out_aligned: int, part: Part, kept: bool) ->
 def parted(dtype: Any, m: int, n: int, most: int = LARGE) -> Part:
     """Return which threads have how much of m rows of n elements; `most`: blocks of a cluster."""
     vector, block = ACCESS // dtype.bytes, TILE // dtype.bytes // EACH
-    cluster = sharing(n * dtype.bytes, LEAST, most)
+    cluster = sharing(n * dtype.bytes, LEAST, most) if n else 1
     each = -(-n // cluster)
     if cluster > 1 and m * cluster <= MULTIPROCESSORS and each * dtype.bytes <= TILE:
         threads = max(WARP, sharing(each, 2 * vector, HELD // 2))
