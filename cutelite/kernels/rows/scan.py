@@ -29,7 +29,7 @@ KEPT = 2048  # halves of words that are kept from launch to launch; more are cle
 
 
 class Part(NamedTuple):
-    """Which threads have how much of a row.
+    """A division of rows among threads.
 
     threads  of a tile
     pieces   vectors of each
