@@ -15,7 +15,7 @@ from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.combining import H
 from cutelite.kernels.attention.gaps import clear
-from cutelite.kernels.attention.gathering import gather, held_of, hold
+from cutelite.kernels.attention.gathering import gather, held_of, hold, rows_of
 from cutelite.kernels.attention.parts import PAGE, QB, QH, QS, SLOTS, TABLE, Config, OfParts, Part
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, modified
 from cutelite.kernels.attention.sequences import LENGTHS, SQ, B, Keys, bring
@@ -210,7 +210,7 @@ def build(
                 plan.clear_columns(storage)
                 out, softmax, _ = plan.consume(q, storage, keys, values, part, scale, keys.consumer_state())
                 if cluster:
-                    hold(out, softmax, storage)
+                    hold(out, softmax, storage, rows_of(plan, part))
                 else:
                     plan.conclude(out, softmax, part, o, lse, sinks, split)
         if cluster:

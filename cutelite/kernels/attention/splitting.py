@@ -124,6 +124,8 @@ def fastest(work: Work, numbers: Numbers, runs: tuple[int, ...], alike: bool = T
         return even
     if alike or predicted(best, work, numbers, runs[0]) < SHORT:
         return best
+    if best.cluster:
+        return even  # so many blocks of threads as a cluster has would each end with a part of a tile, and wait
     return shares_of(work, min(even.parts, best.parts * work.tiles))  # where all keys are there, tiles are whole
 
 
