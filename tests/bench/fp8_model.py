@@ -40,7 +40,7 @@ NEAR, MOST = 1.5, 12
 
 
 def sizes(seed: int, chance: bool = False) -> list[tuple[int, int, int]]:
-    """All sizes, in an order by chance; `chance`: 500 others, N a multiple of 64 and K of 128."""
+    """All sizes, in an order by chance; `chance`: 500 others, N a multiple of 64 and K of 512."""
     source = random.Random(seed)
 
     def some(most: int) -> int:
@@ -49,7 +49,7 @@ def sizes(seed: int, chance: bool = False) -> list[tuple[int, int, int]]:
     found = [(m, n, k) for m in ROWS for n, k in MATRICES]
     source.shuffle(found)
     if chance:
-        found = [(some(16384), 64 * some(256), 128 * some(128)) for _ in range(500)]
+        found = [(some(16384), 64 * some(256), 512 * some(32)) for _ in range(500)]
     return [(m, n, k) for m, n, k in found if m * n * k <= LARGEST]
 
 

@@ -422,12 +422,16 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     step, share = step_of(t, work, of)
     loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
     memory = moved * rates.DRAM * (1.0 + v.apart / t.blocks)
-    beside, tile = rates.beside(of.rounds * of.each * step, loaded * v.l2 * load, memory), t.tile + work.functions
+    bytes, tile = batches * (m + n) * k * work.bytes, t.tile + work.functions
+    late = is_late(1, of.filled, bytes)
+    calm = late & (bytes >= rates.LASTING) & (t.parts == 1) & (t.clustered == 4)
+    power = np.where(calm, rates.UNDISTURBED, rates.BESIDE)
+    beside = rates.beside(of.rounds * of.each * step, loaded * v.l2 * load, memory, power=power)
     turn = tile * t.shown + v.turn * (of.each == 1)
     burst = beside + np.maximum(of.rounds - 1, 0) * turn + tile
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
-    burst += LATE * is_late(1, of.filled, batches * (m + n) * k * work.bytes)
+    burst += LATE * late
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
         few = np.minimum(2, np.clip((4 / of.filled) ** 2, 0.1, 2) * np.maximum(1, of.steps / 64))
         burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)

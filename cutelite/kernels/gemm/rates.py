@@ -66,13 +66,14 @@ class Numbers(NamedTuple):
 NUMBERS = Numbers()
 DRAM = 2.3e-7
 """Microseconds for a byte from DRAM: 4.35 TB/s, of a peak of 4.8."""
-BESIDE = 3.0
-"""How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone."""
+BESIDE, UNDISTURBED, LASTING = 3.0, 4.0, 60e6
+"""How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone. The
+second is of clusters of four whose next kernel comes late (`model.is_late`), from so many bytes of operands on."""
 
 
-def beside(*times: Any) -> Any:
+def beside(*times: Any, power: Any = BESIDE) -> Any:
     """Return the time of what is done side by side, as `BESIDE` says."""
-    return sum(time**BESIDE for time in times) ** (1 / BESIDE)
+    return sum(time**power for time in times) ** (1 / power)
 
 
 FUNCTION = 1.5
