@@ -387,6 +387,8 @@ _TABLE: tuple[Row, ...] = (
     Row(DECODE, "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
     Row(DECODE, "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),
     Row(DECODE, "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = step(", READS_DONE),
+    Row("attention_gather", "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = add(", READS_DONE),
+    Row("attention_gather attention_shares", "drop", ARRIVE, "", "consumer_release(state) < so_far = step(j, so_far, True)", "nothing is loaded behind the blocks with a mask, of which each part has one"),
     *(Row("attention_gather", kind, "bar.sync", "", "cl.NamedBarrier(1, GROUP) <! hold(out, softmax", WHOLE_GROUP) for kind in ("drop", "late")),
     Row("attention_decode attention_shares", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
     Row("attention_shares", "drop", "bar.sync", "", "# all warps have read the queries", WHOLE_GROUP),

@@ -324,6 +324,7 @@ def attention_gather() -> None:
 
     random, config = of_examples("common").random, parts.Config(stages=2)
     q, (k, v) = random(2, 4, 2, 64, dtype="bfloat16"), (random(2, 1, 512, 64, dtype="bfloat16") for _ in "kv")
+    v[0, :, 450:] = v[1, :, 130:] = np.nan
     kernel = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, True)
     launch, numbers = cl.Launch((2, 2), decoding.THREADS, cluster=(1, 2)), (0.1, 1, 1 << 30, 0)
     sums, lengths, sinks = np.empty((2, 2, 4), np.float32), np.array([450, 130], np.int32), random(2)
@@ -336,6 +337,7 @@ def attention_shares() -> None:
 
     random = of_examples("common").random
     q, (k, v) = random(2, 4, 2, 64, dtype="bfloat16"), (random(2, 1, 384, 64, dtype="bfloat16") for _ in "kv")
+    v[0, :, 322:] = v[1, :, 194:] = np.nan
     kernel = decoding.build(parts.Config(stages=2), scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, False, even=True)
     launch, numbers = cl.Launch((1, 2), decoding.THREADS), (0.1, 1, 1 << 30, 0)
     held = np.empty((4, 8, 64), np.float32), np.empty((4, 8), np.float32), np.zeros(2, np.int32)
