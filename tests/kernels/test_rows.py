@@ -432,7 +432,7 @@ def test_rows_amid_sectors_are_copied_from_sectors_on() -> None:
     for n, base, amid in ((2056, 0, True), (2048, 8, True), (2048, 0, False), (2064, 0, False)):
         x = np.empty(many * n + 64, BF16)
         x = x[base:][: many * n].reshape((many, n))
-        p, _ = norm.plan_of_sums(Rows(x, "x"), (Rows(x, "x"), Rows(x, "x"), None), None, 2, 2)
+        p, _ = norm.plan_of_sums(Rows(x, "x"), (Rows(x, "x"), Rows(x, "x"), None), None, 2)
         assert p.shifted == amid
         assert p.kinds == 1
 
@@ -503,13 +503,13 @@ def with_more(choose: Any, *more: int) -> Any:
 def of_odd_rows(n: int, vector: int, sums: int) -> Plan:
     """The plan for gradients of rows that begin anywhere."""
     covered = -(-(n + 2 * vector - 1) // vector) * vector
-    return plan_sums(covered, vector, 2, sums, shifted=True, whole=n // vector * vector)
+    return plan_sums(covered, vector, sums, shifted=True, whole=n // vector * vector)
 
 
 @pytest.mark.parametrize("sums", [1, 2])
 def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
     for n in [*range(257, 4000, 61), *range(4000, 262_144, 977)]:
-        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, 2, sums), n // 8 * 8)):
+        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, sums), n // 8 * 8)):
             if p.stages:
                 part = -(-(whole or n + 40) // p.cluster)
                 places = p.threads * 8 * -(-part // (p.threads * 8))
@@ -523,9 +523,9 @@ def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
         *(plan, plan_fold, plan_light, plan_two, plan_softmax, plan_token, with_more(plan_norm, 3)),
         *(
             with_more(plan_norm, 2),
-            with_more(plan_sums, 2, 1),
-            with_more(plan_sums, 3, 2),
-            with_more(plan_sums, 2, 1, 8, True),
+            with_more(plan_sums, 1),
+            with_more(plan_sums, 2),
+            with_more(plan_sums, 1, 8, True),
             with_more(plan_residual, True, True),
         ),
         *(lambda n, vector, light=light: plan_norm_ends(n, vector, light) for light in (True, False)),
@@ -579,12 +579,12 @@ def test_rows_between_powers_of_two_have_as_many_elements_under_way(choose: Any)
         assert p.blocks * p.teams * -(-n // p.cluster) > 24_000
 
 
-@pytest.mark.parametrize(("inputs", "sums"), [(2, 1), (2, 2), (3, 2)])
+@pytest.mark.parametrize("sums", [1, 2])
 @pytest.mark.parametrize("most", [8, 16])
-def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int) -> None:
+def test_sums_over_rows_fit_into_shared_memory(sums: int, most: int) -> None:
     for n in [1024, 5120, 8184, 8192, 16384, 20_000, 50257, 65536, 131072, 160_000, 200_000, MOST - 1, MOST]:
         for vector in (8, 1):
-            p = plan_sums(n, vector, inputs, sums, most)
+            p = plan_sums(n, vector, sums, most)
             row = -(-n // p.cluster)
             assert p.stages * 4 * row + p.shared_sums * p.teams * row * 4 <= 227_000 // (p.blocks if p.stages else 1)
             assert p.cluster <= most
@@ -592,7 +592,7 @@ def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int
 
 @pytest.mark.parametrize(
     ("choose", "more"),
-    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True, True)), (plan_norm, (2,))],
+    [(plan_sums, (1,)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True, True)), (plan_norm, (2,))],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_plans_need_no_cluster_that_the_gpu_lacks(

@@ -284,8 +284,7 @@ def norm_backward(
     like = dx if weight is None else weight
     if not rows.n:
         return Gradients(dx, None if w is None else empty(like, (0,)), empty(like, (0,)) if bias else None)
-    inputs, sums = 2 + (more is not None), (w is not None) + bias
-    p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, inputs, sums)
+    p, teams = plan_of_sums(rows, (gradients, Rows(dx, "dx"), more), how, (w is not None) + bias)
     vectors = [None if each is None else flat(each, rows.m) for each in (mean, rstd)]
     described = Norm(rows.dtype, rows.n, mean is not None, kind, as_number("offset", offset))
     groups = min(GROUPS, rows.m) if p.loops else groups_of(p.kinds, rows.m, teams) if teams else 0
@@ -307,7 +306,7 @@ def norm_backward(
     return Gradients(dx, *summed(like, kind, dw, db))
 
 
-def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sums: int) -> tuple[Plan, int]:
+def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, sums: int) -> tuple[Plan, int]:
     """Return the plan of a derivative, and how many teams, or blocks of several, keep sums over rows.
 
     Where rows begin anywhere, each of a team's begins as far into a vector as its first one: so its sums stay in place.
@@ -317,7 +316,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
     """
 
     def choose(n: int, vector: int, **most: int) -> Plan:
-        given, row = (n, vector, inputs, sums), rows.n * access.each
+        given, row = (n, vector, sums), rows.n * access.each
         more: dict[str, Any] = {"shifted": access.shifted and n > row, "few": rows.m < FEW} | most
         more |= {"whole": row // vector * vector, "wide": access.each > 1}
         return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
@@ -341,7 +340,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, inputs: int, sum
         return p if count(p) >= 0.95 * count(each) else each
 
     pays = rows.n * rows.dtype.bytes > (10_752 if sums == 1 else 2048)  # shorter rows may be slow (docs/lab/rows.md)
-    access = Access.of([rows, *others], sectors=inputs == 2 and pays).covering(APART)
+    access = Access.of([rows, *others], sectors=pays).covering(APART)
     plain = access.covering(rows.n + 1)
     p = planned()
     if how is None and not p.stages and plain.vector == access.vector:  # bulk copies should begin with sectors

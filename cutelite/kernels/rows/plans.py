@@ -590,12 +590,11 @@ def plan_wide_sums(n: int, vector: int, sums: int) -> Plan | None:
 
 
 def plan_sums(
-    n: int, vector: int, inputs: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False,
-    whole: int = 0, wide: bool = False,
+    n: int, vector: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False, whole: int = 0,
+    wide: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
-    inputs   that have rows
     sums     of rows that are kept, f32
     most     blocks of a cluster: above 8 only where the GPU runs such clusters
     shifted  `n` is of the vectors that cover rows
@@ -605,20 +604,19 @@ def plan_sums(
     """
     if wide and (p := plan_wide_sums(n, vector, sums)):
         return p
-    if inputs == 2:
-        given = n, vector, sums
-        p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
-        if p is not None:
-            return p
-    shortest = 16_384 if sums == 1 else 8191 if inputs == 2 else 8192
+    given = n, vector, sums
+    p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
+    if p is not None:
+        return p
+    shortest = 16_384 if sums == 1 else 8191
     if shortest < n <= MOST:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
-        overlap = (inputs, sums) == (2, 1) and not shifted  # there are registers for two rows, of one kind
+        overlap = sums == 1 and not shifted  # there are registers for two rows, of one kind
         if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 1, rows=5).stages:
             least = MOST_BLOCKS
         small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
         fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (ELEMENT * -(-n // least)) - 2) // 2)
-        if inputs == 2 and (sums == 2 or least == LARGE or fit > 2):
+        if sums == 2 or least == LARGE or fit > 2:
             if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
                 small = replace(small, threads=SEVEN_WARPS)
             p = ahead(small, n, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
@@ -631,21 +629,21 @@ def plan_sums(
             p = ahead(p, n, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
             if p.stages and least <= p.cluster <= most:
                 return replace(p, shared_sums=sums, overlap=overlap)
-    if 512 < n <= 1024 and inputs == 2:
+    if 512 < n <= 1024:
         # each block adds up the sums of its teams: few blocks have few to write
         return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
-    if n <= 2048 and (inputs, sums) == (2, 2):
+    if n <= 2048 and sums == 2:
         return replace(plan(n, vector, each=16), teams=2, blocks=3, shared_sums=2, early=True)
-    if 2048 < n <= shortest and (inputs, sums) == (2, 2):
+    if 2048 < n <= shortest and sums == 2:
         p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, stages=2, rows=2 * 6)
         if p.stages:  # registers keep the second sum
             return replace(p, shared_sums=1)
-    if 2048 < n <= 4096 and inputs == 2:
+    if 2048 < n <= 4096:
         p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
         return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:
         return replace(plan(n, vector, each=32, registers=128), shared_sums=sums)
     p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
-    return plan_long(vector, inputs) if n > MOST // 2 or sums * 4 * -(-n // p.cluster) > SHARED else p
+    return plan_long(vector, 2) if n > MOST // 2 or sums * 4 * -(-n // p.cluster) > SHARED else p
