@@ -318,7 +318,7 @@ def plan_of_sums(rows: Rows, others: tuple[Any, ...], how: Any, sums: int) -> tu
     def choose(n: int, vector: int, **most: int) -> Plan:
         given, row = (n, vector, sums), rows.n * access.each
         more: dict[str, Any] = {"shifted": access.shifted and n > row, "few": rows.m < FEW} | most
-        more |= {"whole": row // vector * vector, "wide": access.each > 1}
+        more |= {"whole": row // vector * vector, "wide": access.each > 1, "added": others[2] is not None}
         return replace(plan_sums(*given, **more) if most else rows.planned(plan_sums, *given, **more), lead=1)
 
     def count(p: Plan) -> int:

@@ -582,16 +582,23 @@ def plan_columns(n: int, vector: int) -> Plan | None:
     return None
 
 
-def plan_wide_sums(n: int, vector: int, sums: int) -> Plan | None:
-    """Return `plan_sums` for rows of f32 that registers hold, as they have half as many elements; None for others."""
-    if n <= 2048:
+def plan_held_sums(n: int, vector: int, sums: int, wide: bool, added: bool) -> Plan | None:
+    """Return `plan_sums` for aligned rows that registers hold; None for others.
+
+    They are rows of f32, with half as many elements, and those with two sums for which copies ahead are slower.
+    """
+    if wide and n <= 2048:
         return plan(n, vector, each=16) if sums < 2 else None
-    return replace(plan(n, vector, each=64, registers=128), shared_sums=sums) if n <= 16_384 else None
+    if wide and n <= 16_384:
+        return replace(plan(n, vector, each=64, registers=128), shared_sums=sums)
+    if added and sums == 2 and 4096 < n <= 8192:
+        return replace(plan(n, vector, each=32, registers=128), shared_sums=sums)
+    return None
 
 
 def plan_sums(
     n: int, vector: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False, whole: int = 0,
-    wide: bool = False,
+    wide: bool = False, added: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
@@ -601,8 +608,9 @@ def plan_sums(
     few      there are few rows: sums of teams of a warp each would be nearly as long as these
     whole    as for `plan_odd_sums`
     wide     elements are of f32
+    added    another input is added to the derivative
     """
-    if wide and (p := plan_wide_sums(n, vector, sums)):
+    if not shifted and (p := plan_held_sums(n, vector, sums, wide, added)):
         return p
     given = n, vector, sums
     p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
