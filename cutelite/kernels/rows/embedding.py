@@ -87,7 +87,6 @@ def numbering(kind: Any) -> Any:
 
     @cl.kernel(block=THREADS)
     def number(places: Tensor[kind, (M,)], numbers: Tensor[i32, (M,)], words: kind, padding: kind) -> None:
-        follow()
         i = cl.block_idx.x * THREADS + cl.thread_idx.x
         if i < M:
             place = places[i]
@@ -109,7 +108,6 @@ def adding(dtype: Any, shape: Tile) -> Any:
         dy: Tensor[dtype, (M, N), (P, 1)], numbers: Tensor[i32, (M,)], rows: Tensor[i64, (M,)],
         table: Tensor[dtype, (V, N), (Q, 1)], parts: Tensor[f32, (S, N)],
     ) -> None:  # fmt: skip
-        follow()
         first, tile = shape.place(N)
         number = numbers[min(first, M - 1)]
         begins = number != numbers[min(max(first - 1, 0), M - 1)]
@@ -143,7 +141,6 @@ def joining(dtype: Any, shape: Tile) -> Any:
 
     @cl.kernel(block=THREADS)
     def join(parts: Tensor[f32, (S, N)], numbers: Tensor[i32, (M,)], table: Tensor[dtype, (V, N), (Q, 1)]) -> None:
-        follow()
         part, tile = shape.place(N)
         last = part * PART + PART - 1
         if last + 1 < M:
@@ -216,15 +213,13 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     out = zeros(dy, (words, rows.n), rows.dtype.name)
     if m * rows.n * words:
         made, numbers = Rows(out, "out", most=None), empty(dy, (m,), "i32")
-        numbering(kind(places))[after(-(-m // THREADS), THREADS)](flat(places, m), numbers, words, padding)
+        numbering(kind(places))[-(-m // THREADS), THREADS](flat(places, m), numbers, words, padding)
         numbers, order = sort(numbers)
         several, tile = -(-m // PART), Tile.of(rows.n, rows.dtype, math.gcd(rows.vector, made.vector))
         parts = empty(dy, (2 * several, rows.n), "f32")
-        launch = after(tile.blocks(m, rows.n), THREADS)
-        adding(rows.dtype, tile)[launch](rows.matrix, numbers, order, made.matrix, parts)
+        adding(rows.dtype, tile)[tile.blocks(m, rows.n), THREADS](rows.matrix, numbers, order, made.matrix, parts)
         if several > 1:
-            launch = after(tile.blocks(several - 1, rows.n), THREADS)
-            joining(rows.dtype, tile)[launch](parts, numbers, made.matrix)
+            joining(rows.dtype, tile)[tile.blocks(several - 1, rows.n), THREADS](parts, numbers, made.matrix)
     return out
 
 
