@@ -356,16 +356,16 @@ class Team:
     def scan(self, x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
         """Combine, in order, the `x` of all threads of the team before this one, and of all its threads.
 
+        Threads are in the order of blocks, and within a block of lanes.
+
         x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
         zero     what the first thread gets: the neutral value, of the type of `x`
         combine  the name of an operation, or a function of two values; it need not be commutative
         Gives    (the result of the threads before this one, the result of all)
         Who      all threads of the team, each as often as the others
-        Cost     one barrier among the warps of a block
-        Errors   `team` for a team of several blocks
+        Cost     one barrier among the warps of a block; one message from each block of a cluster to each
+        Errors   `team` for a neutral value that is an operation
         """
-        if self.cluster > 1:
-            raise mistake("team", "a scan is over the threads of one block")
         if callable(zero) or isinstance(zero, str):
             raise mistake("team", "the neutral value comes before the operation: `scan(x, zero, combine)`")
         width, lane, own = min(self.threads, WARP), linear_thread_idx() % WARP, self.members
@@ -373,24 +373,42 @@ class Team:
         shifted, before = exchange(upto, "up", 1, width, own), zero
         if lane % width > 0:
             before = shifted
-        if self.warps == 1:
+        if self.warps == 1 and self.cluster == 1:
             return before, exchange(upto, "idx", width - 1, width, own)
-        turn, words = self.turn[0], padded_words(x)
+        turn, places = self.turn[0], self.places(x)
         self.turn[0] = (turn + 1) % (2 * self.slots)
-        parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)
-        warp = self.lane // WARP
-        if lane == WARP - 1:
-            store_words(parts[turn % self.parts, self.index, warp, None], upto)
-        self.sync()
-        place = parts[turn % self.parts, self.index, minimum(lane, self.warps - 1), None]
-        sums = warp_scan(unpack(place.load(), x), combine)
-        lower = exchange(sums, "idx", maximum(warp - 1, 0))
-        if warp > 0:
-            if lane > 0:
+        if self.warps == 1:
+            all = exchange(upto, "idx", width - 1, width, own)
+        else:
+            parts, warp = places.parts[turn % self.parts, self.index, None, None], self.lane // WARP
+            if lane == WARP - 1:
+                store_words(parts[warp, None], upto)
+            self.sync()
+            before, all = self.behind(parts, warp, lane > 0, before, x, combine)
+        if self.cluster > 1:
+            self.send(places, all, turn)
+            self.full[turn % self.slots].wait(turn // self.slots)
+            others = places.others[turn % self.slots, self.index, None, None]
+            before, all = self.behind(others, self.rank, self.lane > 0, before, x, combine)
+        return before, all
+
+    def behind(
+        self, parts: Any, number: Any, follows: Any, before: Any, like: Any, combine: Combine
+    ) -> tuple[Any, Any]:
+        """Combine the values in the rows of `parts`: those ahead of row `number` with `before`, and all.
+
+        follows  `before` is of threads, and not the neutral value
+        """
+        count, width, own = parts.shape[0], min(self.threads, WARP), self.members
+        place = parts[minimum(linear_thread_idx() % width, count - 1), None]
+        sums = warp_scan(unpack(place.load(), like), combine, width=width, members=own)
+        lower = exchange(sums, "idx", maximum(number - 1, 0), width, own)
+        if number > 0:
+            if follows:
                 before = combined(lower, before, combine)
             else:
                 before = lower
-        return before, exchange(sums, "idx", self.warps - 1)
+        return before, exchange(sums, "idx", count - 1, width, own)
 
     def send(self, places: Places, x: Any, turn: Any) -> None:
         """Send this block's result to the others: thread b sends it to block b, and thread 0 keeps one for its own.
@@ -406,7 +424,7 @@ class Team:
             store_words(others[self.rank, None], x)
             self.full[slot].arrive_expect_tx(4 * words * (self.cluster - 1))
         if self.warps == 1:
-            syncwarp()
+            syncwarp(self.members)
         if self.lane < self.cluster and self.lane != self.rank:
             half = turn // self.half if self.reused else turn
             if self.reused and turn % self.half == 0:

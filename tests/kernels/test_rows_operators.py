@@ -200,7 +200,7 @@ def test_numbers_may_be_extents_that_torch_keeps_symbolic() -> None:
 
 
 def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
-    (rows,) = (x.detach() for x in tensors((1, 8193)))
+    (rows,) = (x.detach() for x in tensors((1, 131_073)))
     torch.use_deterministic_algorithms(True)
     try:
         for more in {}, {"out": torch.empty_like(rows)}:
@@ -208,7 +208,8 @@ def test_sums_in_an_order_that_differs_are_refused_as_torch_does() -> None:
                 cumsum(rows, **more)
         with pytest.raises(RuntimeError, match="an order that differs from run to run"):
             cumsum(rows.clone().requires_grad_())
-        torch.testing.assert_close(cumsum(rows[:, :4]), rows[:, :4].cumsum(-1))
+        few = rows[:, :8200]  # which a cluster adds up
+        torch.testing.assert_close(cumsum(few), few.cumsum(-1), rtol=1e-3, atol=1e-3)
     finally:
         torch.use_deterministic_algorithms(False)
 

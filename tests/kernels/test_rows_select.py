@@ -59,18 +59,22 @@ def test_clusters_pitches_and_races(checked: Callable[[int], None]) -> None:
     x = hard((3, 527), BF16)[:, :520]
     np.testing.assert_array_equal(argmax(x, how=Plan(32, 1, 4, 1, 1)).column, best(x, 1)[..., 0])
     np.testing.assert_array_equal(top_k(x[:1], 5, how=Plan(64, 1, 1, 1, 1)).column, best(x[:1], 5))
+    for k in (5, 90):  # of each thread's greatest, and of equal elements
+        np.testing.assert_array_equal(top_k(x[:1, :200], k, how=Plan(32, 1, 2, 1, 1)).column, best(x[:1, :200], k))
+    y, chances = random((1, 200), BF16), np.array([0.999], np.float32)
+    assert sample(y, chances, top_p=0.7, how=Plan(32, 1, 2, 1, 1)) == chosen(y[0], 0.999, 1.0, 0, 0.7)[0]
 
 
-@pytest.mark.parametrize("k", [5, 100])  # by the greatest of each thread, and by more than there are threads
-def test_more_equal_elements_than_are_ranked(k: int) -> None:
-    x = np.zeros((2, 1500), BF16)
+@pytest.mark.parametrize(("k", "cluster"), [(5, 1), (100, 4)])  # by the greatest of each thread, and by digits
+def test_more_equal_elements_than_are_ranked(k: int, cluster: int) -> None:
+    x, how = np.zeros((2, 1500), BF16), Plan(128 // cluster, 1, cluster, 4, 1)
     x[0, 700:] = 1
     x[1, [30, 900]] = 2, np.nan
-    found = top_k(x, k)
+    found = top_k(x, k, how=how)
     np.testing.assert_array_equal(found.column, best(x, k))
     x[1, 900] = 3
     for share in (0.5, 1.0):
-        columns = sample(x, np.array([0.999, 0.5], np.float32), top_k=k, top_p=share)
+        columns = sample(x, np.array([0.999, 0.5], np.float32), top_k=k, top_p=share, how=how)
         assert columns.tolist() == [chosen(x[0], 0.999, 1.0, k, share)[0], chosen(x[1], 0.5, 1.0, k, share)[0]]
 
 

@@ -188,28 +188,33 @@ def test_teams_of_a_warp_reduce_and_scan_alone(place: Place, threads: int) -> No
     assert kernel.check(1, 64, out, seeds=3, notes=False)
 
 
-@pytest.mark.parametrize(("threads", "teams"), [(8, 4), (32, 2), (64, 2), (96, 1), (1, 32)])
-def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
-    @cl.kernel(block=threads * teams)
+@pytest.mark.parametrize(
+    ("threads", "teams", "cluster"), [(8, 4, 1), (32, 2, 1), (64, 2, 1), (96, 1, 1), (1, 32, 1), (8, 4, 3), (64, 1, 4)]
+)
+def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int, cluster: int) -> None:
+    @cl.kernel(block=threads * teams, cluster=cluster)
     def kernel(x: Tensor[cl.u32, (2, M, N)], before: Tensor[cl.u32, (2, M, N)], all: Tensor[cl.u32, (2, M)]) -> None:
-        team = cl.Team.create(threads)
+        team = cl.Team.create(threads, cluster=cluster)
+        team.ready()
         for row in range(team.index, M, teams):
-            at = team.lane
+            at = team.rank * threads + team.lane
             mine = x[0, row, at], x[1, row, at]
             found, total = team.scan(mine, (cl.u32(1), cl.u32(0)), compose)
             before[0, row, at], before[1, row, at] = found
             if at == 0:
                 all[0, row], all[1, row] = total
+        team.leave()
 
     m = 3 * teams + teams // 2  # of a warp some teams have a row less
-    x = np.random.default_rng(4).integers(0, 1 << 32, (2, m, threads)).astype(np.uint32)
+    m += 8 * teams if cluster > 1 else 0  # places for messages are used again
+    x = np.random.default_rng(4).integers(0, 1 << 32, (2, m, threads * cluster)).astype(np.uint32)
     before, all = np.zeros_like(x), np.zeros((2, m), np.uint32)
-    place(kernel[1, threads * teams], x, before, all)
+    place(kernel[cluster, threads * teams], x, before, all)
     for row in range(m):
         scale, shift = 1, 0
-        for t in range(threads):
+        for t in range(threads * cluster):
             assert (before[0, row, t], before[1, row, t]) == (scale, shift)
             a, b = x[:, row, t].tolist()
             scale, shift = scale * a % (1 << 32), (a * shift + b) % (1 << 32)
         assert (all[0, row], all[1, row]) == (scale, shift)
-    assert kernel.check(1, threads * teams, x, before, all, seeds=2, notes=False)
+    assert kernel.check(cluster, threads * teams, x, before, all, seeds=2, notes=False)

@@ -634,7 +634,7 @@ def rows(name: str) -> None:
         "sums": lambda: norm.norm_backward(
             x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=1)
         ),
-        "scan": lambda: scan.cumsum(np.arange(17000, dtype=np.int32)),
+        "scan": lambda: scan.cumsum(np.arange(140_000, dtype=np.int32)),
         "top_k": few_candidates,
         "gradients": lambda: norm.norm_backward(
             np.tile(x[:, :128], (3, 1))[:12],

@@ -1,7 +1,7 @@
 """Sampling of a column of each row, by softmax among the top k or the top p (`ranked.py`)."""
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import cutelite as cl
@@ -38,6 +38,10 @@ class Chance(NamedTuple):
 
     def masses(self, r: Row, *chosen: Any) -> Any:
         """Return the sums of the masses of the elements of a row of which ``chosen(keys, columns)`` hold: a vector."""
+        return r.team.reduce(self.of_thread(r, *chosen))
+
+    def of_thread(self, r: Row, *chosen: Any) -> Any:
+        """Return `masses` of this thread's elements."""
 
         def step(totals: Any, v: Any, some: Any) -> Any:
             e, keys, at = self.mass(v.to(f32)), r.keys(v, some), some.columns()
@@ -45,7 +49,7 @@ class Chance(NamedTuple):
                 totals = totals.put(i, totals[i] + cl.where(each(keys, at), e, 0.0).reduce("sum"))
             return totals
 
-        return r.team.reduce(r.part.fold(r.x, cl.full((len(chosen),), 0, f32), step, pieces=2))
+        return r.part.fold(r.x, cl.full((len(chosen),), 0, f32), step, pieces=2)
 
     def anywhere(self, r: Row, k: Any) -> Any:
         """Return the column that is chosen from a row: as many passes as its keys have bits, halved."""
@@ -72,7 +76,7 @@ class Chance(NamedTuple):
         def step(known: Any, v: Any, some: Any) -> Any:
             before, first, last = known
             e = cl.where(r.keys(v, some) >= least, self.mass(v.to(f32)), 0.0)
-            lower, all = r.team.scan(e.reduce("sum", 0), cl.full((pieces,), 0, f32))
+            lower, all = r.own.scan(e.reduce("sum", 0), cl.full((pieces,), 0, f32))
             at = some.columns()
             for i in cl.static_range(pieces):
                 upto = before + lower[i]
@@ -83,13 +87,14 @@ class Chance(NamedTuple):
                         first, last = min(first, at[j, i] if upto > target else r.n), max(last, at[j, i])
             return before, first, last
 
-        _, first, last = r.part.fold(r.x, (f32(0), i32(r.n), i32(0)), step, pieces=pieces)
+        before = f32(0) if r.team.cluster == 1 else r.ahead(self.of_thread(r, at_least(least))[0])
+        _, first, last = r.part.fold(r.x, (before, i32(r.n), i32(0)), step, pieces=pieces)
         first, last = r.team.reduce(first, "min"), r.team.reduce(last, "max")
         return cl.where(first < r.n, first, last)  # the last, where sums of another order came to less
 
     def among(self, r: Row, room: Any, count: Any, k: Any) -> Any:
         """Return the column that is chosen among `count` elements in `room[0]`, the k greatest of which may be."""
-        team, masses, found = r.team, cl.shared(f32, (room.shape[1],)), cl.shared(i32, (2,))
+        team, masses, found = r.own, cl.shared(f32, (room.shape[1],)), cl.shared(i32, (2,))
         for i in range(team.lane, count, team.threads):
             mine = room[0, i]
             place = rank(room[0, None], count, mine)
@@ -133,19 +138,21 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
         x: Tensor[dtype, (M, n), (P, 1)], chances: Tensor[f32, (M,)], columns: Tensor[i64, (M,)],
         temperature: f32, k: i32, share: f32,
     ) -> None:  # fmt: skip
-        team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (2, CANDIDATES))
-        r = Row.of(p, team, x, row)
+        r, room = Row.of(p, x), cl.shared(u64, (2, CANDIDATES))
+        row, team = r.number, r.team
         greatest = r.part.fold(r.x, f32(LOWEST), lambda top, v, _: max(top, v.to(f32).reduce("max")), fill=-math.inf)
         chance = Chance(team.reduce(greatest, "max"), 1.0 / temperature, chances[row], share)
         count = i32(CANDIDATES + 1)
         if k > 0 and k <= bounded(p):
             count = r.collect(room[0, None], at_least(r.bound(k)))
-        if count <= CANDIDATES:
-            column = chance.among(r, room, count, k)
-        else:
+        column = i32(0)
+        if count > CANDIDATES:
             column = chance.anywhere(r, k)
-        if team.lane == 0:
+        elif team.rank == 0:
+            column = chance.among(r, room, count, k)
+        if team.rank == 0 and team.lane == 0:
             columns[row] = column.to(i64)
+        team.leave()
 
     return sample
 
@@ -185,8 +192,8 @@ def sample(
     top_k = as_number("top_k", top_k, whole=True, least=0)
     top_k = top_k if top_k < rows.n else 0
     (columns,) = results(out, {"columns": (leading, "i64")}, x=x, chances=chances)
-    p = Access.of([rows]).plan(how, alone).only()
+    p = Access.of([rows]).plan(how, partial(rows.planned, alone, rows.m)).only()
     kernel = sampling(rows.dtype, rows.n, p)
     given = flat(chances, rows.m), flat(columns, rows.m)
-    kernel[rows.m, p.block](rows.matrix, *given, temperature, top_k, top_p)
+    kernel[rows.m * p.cluster, p.block](rows.matrix, *given, temperature, top_k, top_p)
     return columns

@@ -1,6 +1,6 @@
 """The greatest elements of rows: argmax and top-k. Rows may have any length (`ranked.py`)."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import cutelite as cl
@@ -148,21 +148,25 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
 
     @cl.kernel(**p.options)
     def top_k(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M, k)], columns: Tensor[i64, (M, k)]) -> None:
-        team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (size,))
-        r = Row.of(p, team, x, row)
-        count = i32(size + 1)
+        r, room, count = Row.of(p, x), cl.shared(u64, (size,)), i32(size + 1)
+        row, team, lane = r.number, r.team, r.team.lane
         if k <= bounded(p):
             count = r.collect(room, at_least(r.bound(k)))
         if count > size:
             r.collect_exactly(room, k)
             count = i32(k)
-        for i in range(team.lane, count, p.threads):
+        if team.rank > 0:
+            for i in range(lane, count, p.threads):
+                room[i] = r.first(room)[i]
+            r.own.sync()
+        for i in range(team.rank * p.threads + lane, count, p.threads * p.cluster):
             mine = room[i]
             place = rank(room, count, mine)
             if place < k:
                 column = (ALL - (mine & ALL)).to(i64)
                 columns[row, place] = column
                 values[row, place] = x[row, column]
+        team.leave()
 
     return top_k
 
@@ -190,7 +194,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
     if not k:
         return Found(values, columns)
-    p = Access.of([rows]).plan(how, alone).only()
+    p = Access.of([rows]).plan(how, partial(rows.planned, alone, rows.m)).only()
     kernel = tops(rows.dtype, rows.n, k, p)
-    kernel[rows.m, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))
+    kernel[rows.m * p.cluster, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))
     return Found(values, columns)
