@@ -19,12 +19,14 @@ class Gated(Joined):
     """``down(activation(gate(x)) * up(x))``: gate and up in one GEMM if their weights lie next to each other."""
 
     parts: tuple[str, ...]
+    acts_by: str
+    """The name of the attribute that is the activation."""
     down_proj: Any
 
     @property
     def gate(self) -> str | None:
         """The name of the activation; None for one that the kernels do not have."""
-        raise NotImplementedError
+        return activation_of(getattr(self, self.acts_by))
 
     def layers(self) -> list[Any]:
         """Return the dense layers of gate and up."""
@@ -64,12 +66,7 @@ class Gated(Joined):
 class GatedMLP(Gated):
     """A gated MLP of three dense layers."""
 
-    parts = "gate_proj", "up_proj"
-    act_fn: Any
-
-    @property
-    def gate(self) -> str | None:
-        return activation_of(self.act_fn)
+    parts, acts_by = ("gate_proj", "up_proj"), "act_fn"
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute as the layer's own."""
@@ -79,12 +76,7 @@ class GatedMLP(Gated):
 class WholeGatedMLP(Gated):
     """The same of a layer that has gate and up in one weight, as Phi 3 has."""
 
-    parts = ("gate_up_proj",)
-    activation_fn: Any
-
-    @property
-    def gate(self) -> str | None:
-        return activation_of(self.activation_fn)
+    parts, acts_by = ("gate_up_proj",), "activation_fn"
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """Compute as the layer's own."""
