@@ -46,11 +46,13 @@ def sizes(seed: int, chance: bool = False) -> list[tuple[int, int, int]]:
     def some(most: int) -> int:
         return int(most ** source.random())
 
-    found = [(m, n, k) for m in ROWS for n, k in MATRICES]
-    source.shuffle(found)
     if chance:
         found = [(some(16384), 64 * some(256), 512 * some(32)) for _ in range(500)]
-    return [(m, n, k) for m, n, k in found if m * n * k <= LARGEST]
+    else:
+        found = [(m, n, k) for m in ROWS for n, k in MATRICES]
+    found = [(m, n, k) for m, n, k in found if m * n * k <= LARGEST]
+    source.shuffle(found)
+    return found
 
 
 def candidates(m: int, n: int, k: int) -> list[Config]:
