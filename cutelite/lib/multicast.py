@@ -6,8 +6,7 @@ from typing import Any
 
 from cutelite.lang.algebra import select, size
 from cutelite.lang.index import block_rank_in_cluster
-from cutelite.lang.loops import static_range
-from cutelite.lang.tma import tma_load, tma_prefetch
+from cutelite.lang.tma import tma_load
 from cutelite.records import dataclass
 
 
@@ -79,21 +78,6 @@ class OperandTile:
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
             at = (*lead, k, start)
         tma_load(self.tensor, target, at=at, **how)
-
-    def prefetch(self, lead: tuple[Any, ...], row: Any, k: Any, depth: int) -> None:
-        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread."""
-        box, rows = self.tensor.tile_shape, self.rows // self.shares
-        if self.major == "K":
-            row = row + self.part * rows
-            for i in static_range(rows // box[-2]):
-                tma_prefetch(self.tensor, at=(*lead, row + i * box[-2], k), cache=self.cache)
-            return
-        if box[-2] < depth:
-            rows, k = self.rows, k + self.part * box[-2]
-        else:
-            row = row + self.part * rows
-        for i in static_range(rows // box[-1]):
-            tma_prefetch(self.tensor, at=(*lead, k, row + i * box[-1]), cache=self.cache)
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:

@@ -144,8 +144,7 @@ def multiply(
 ) -> Any:
     """Compute `gemm` of real arrays, without derivatives.
 
-    early  B is best read before the previous kernel ends, as weights of few rows are: blocks fetch it into L2 before
-           that end, which keeps it no longer than anything else
+    early  B is read once, as weights of few rows are: L2 keeps it no longer than anything else
     there  B is complete before the previous kernel begins, and any that still runs then: blocks load it at once
     """
     arrays.check_functions(fused.finish, prepare)

@@ -91,14 +91,12 @@ class Config:
 class Launched(NamedTuple):
     """Facts of a launch that a kernel is made for, besides its configuration and problem (`dense.run`).
 
-    early   steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
     once    B is read once, and is the first to leave L2
     late    the next kernel's blocks may come once this one's last loads have begun, and not at once (`model.is_late`)
     single  each block has one tile: its results lie where its operands were (`fits.single`)
-    there   B is complete before the kernel before this one begins: the first of those steps come to stages at once
+    there   B is complete before the kernel before this one begins: its first steps come to stages at once
     """
 
-    early: int = 0
     once: bool = False
     late: bool = False
     single: bool = False

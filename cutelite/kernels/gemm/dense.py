@@ -179,10 +179,6 @@ def matrix_as_it_lies(dtype: Any, rows: Any, major: str, lead: Any, batch: Any, 
     return Tensor[dtype, (*lead, *shape), ((batch, row, 1) if lead else (row, 1)), cl.align(16)]
 
 
-EARLY = 128 << 10
-"""Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
-
-
 def run(
     config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: tuple[Any, ...] = (), *,
     early: bool = False, there: bool = False,
@@ -191,7 +187,7 @@ def run(
 
     a, b   (..., M, K) or (..., K, M) as `problem` says, B likewise
     ahead  tensors of the function that makes A
-    early  B is complete before the previous kernel ends, as `call.multiply` has it; `there`: before that begins
+    early  B is read once, as `call.multiply` has it; `there`: it is complete before the previous kernel begins
     """
     config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
@@ -216,8 +212,7 @@ def run(
     launched = clusters if config.together > 1 else at_once if config.stream else min(clusters, at_once)
     late = bool(model.is_late(splits, launched / at_once, batches * (m + n) * deep)) and not (early or problem.loaded)
     one = single(config, problem, steps) if clusters <= at_once and fused.c is None else None
-    fetched = EARLY // (128 * config.of_b) if early else 0
-    how = Launched(fetched, early and m <= config.of_a, late, one is not None, early and there)
+    how = Launched(early and m <= config.of_a, late, one is not None, early and there)
     config, launch = one or config, cl.Launch(launched * config.blocks, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, how, launch, a, b, d, fused, ahead)

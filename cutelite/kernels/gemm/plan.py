@@ -155,34 +155,23 @@ class Plan(Tiling):
             right.load(storage.b[None, None, stage], tile.of_b, tile.column, k, full)
 
     def ahead(self, left: Any, right: Any, storage: Any, pipe: Any, tile: Any) -> tuple[Any, Any]:
-        """One thread: load first steps of B to L2, or if it is there to their stages, and wait for the kernel before.
+        """One thread: load first steps of B to their stages, wait for the kernel before, and load those of A.
 
-        Gives the number of steps that have come to stages by then, with A, and the state behind them.
+        Gives the number of steps, and the state behind them.
         """
         sides: list[tuple[Any, Any]] = [(left, self.take_a), (right, self.take_b)]
         (a, take_a), (b, take_b) = sides[::-1] if self.config.swapped else sides
-        count, state = min(self.config.stages, tile.steps) if self.launched.there else 0, pipe.producer_state()
+        count, state = min(self.config.stages, tile.steps), pipe.producer_state()
         for i in range(count):
             pipe.producer_acquire(state)
             take_b(b, storage, pipe, state, tile, (tile.first + i) * self.depth)
             state = state.advance()
-        for i in range(count, min(self.launched.early, tile.steps)):
-            self.fetch(left, right, tile, (tile.first + i) * self.depth)
         self.wait()
         state = pipe.producer_state()
         for i in range(count):
             take_a(a, storage, pipe, state, tile, (tile.first + i) * self.depth)
             state = state.advance()
         return count, state
-
-    def fetch(self, left: Any, right: Any, tile: Any, k: Any) -> None:
-        """One thread: bring a step of B to L2."""
-        if self.config.swapped:
-            left.prefetch(tile.batch, tile.row, k, self.depth)
-            return
-        column = tile.column * 2 if self.paired else tile.column
-        for part in cl.static_range(self.config.tile[1] // right.rows):
-            right.prefetch(tile.of_b, self.column(column, part * right.rows), k, self.depth)
 
     def take_a(self, left: Any, storage: Any, pipe: Any, state: Any, tile: Any, k: Any) -> None:
         """One thread: start loading a step of A."""
@@ -199,9 +188,9 @@ class Plan(Tiling):
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         left, right = self.operands(a, b)
-        state, backward, begin = pipe.producer_state(), False, i32(0) if self.launched.early else 0
+        state, backward, begin = pipe.producer_state(), False, i32(0) if self.launched.there else 0
         done = begin
-        if not self.launched.early:
+        if not self.launched.there:
             self.wait()
         elif tiles.is_valid():
             done, state = self.ahead(left, right, storage, pipe, tile)
