@@ -254,9 +254,8 @@ def restore(model: nn.Module) -> None:
     """Give a model its old layers, and its old attention and experts again. Weights stay where they are in memory."""
     check_model("restore", model)
     for _, layer in inner_first(model):
-        if isinstance(layer, layers.DecoderLayer):
-            layer.__dict__.pop("following", None)
-            layer.__dict__.pop("direct", None)
+        for name in "following", "direct", "prepared":
+            layer.__dict__.pop(name, None)
         layer.__class__ = restored(type(layer))
         for what in "attn", "experts":
             names = layer.__dict__.pop(f"_{what}_implementation_before_cutelite", None)

@@ -116,3 +116,4 @@ def chain(layers: Any) -> None:
     for layer, behind in pairwise(layers):
         if isinstance(layer, DecoderLayer) and isinstance(behind, DecoderLayer):
             layer.following = (behind.input_layernorm,)
+            behind.input_layernorm.prepared = None  # else torch compiles again once it has been set

@@ -59,8 +59,11 @@ def held_for(norm: Any, x: Tensor) -> Normed | None:
     if not (isinstance(norm, RMSNorm) and plain(norm)):
         return None
     if torch.compiler.is_compiling():
-        held, norm.prepared = norm.prepared, None
-        return held[1] if held is not None and held[0] is x else None
+        held = norm.prepared
+        if held is None:
+            return None
+        norm.prepared = None
+        return held[1] if held[0] is x else None
     if x not in PREPARED:
         return None
     version, by, normed = PREPARED[x]
