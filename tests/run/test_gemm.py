@@ -14,7 +14,7 @@ import pytest
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, Finish, WarpgroupMmaOp, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, rates, reference
+from cutelite.kernels.gemm import CONFIGS, Config, dense, fits, gemm, model, pitch, rates, reference
 from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, beside, slim, swapped
 from cutelite.kernels.gemm.fits import made_for, wide
@@ -155,6 +155,14 @@ def test_few_rows(config: Config, m: int) -> None:
 @pytest.mark.parametrize("n", [8, 33])
 def test_few_columns(n: int) -> None:
     compare((150, n, 136), config=swapped(72, 128))
+
+
+def test_stages_of_eight_rows_are_many() -> None:
+    """Not those that blocks of a cluster bring, or that wgmma cannot read again and again."""
+    lone, pair = (Config((64, 64), True, cluster, 10, buffers=1) for cluster in ((1, 1), (1, 2)))
+    of = {rows: Problem(bf16, bf16, f32, bf16, rows=rows) for rows in (8, 16)}
+    assert [fits.settled(*how).stages for how in ((pair, of[8]), (lone, of[16]))] == [10, 10]
+    assert fits.settled(lone, of[8]).stages > 20
 
 
 def test_rows_that_are_not_brought_are_zeros() -> None:
@@ -424,6 +432,7 @@ CHECKED = [
     (Config((128, 64), cluster=(1, 4), stages=3, buffers=1, swizzle=3), (72, 264, 200)),
     (Config((128, 64), cluster=(1, 1), stages=4, piece=32, buffers=1, together=2), (136, 40, 584)),
     (Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, together=3), (72, 40, 712)),
+    (Config((64, 64), True, (1, 1), buffers=1), (5, 520, 968)),  # 24 stages of eight rows, and 16 steps
 ]
 """With sizes of a few tiles, at which each ring turns."""
 

@@ -64,7 +64,7 @@ def build(config: Config, problem: Problem, launched: Launched = ALONE) -> Any:
             for t in plan.mapped(a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
-        if FEW < BM:
+        if plan.high > FEW:
             cl.cooperative_clear(storage.a)
         pipe = plan.pipe()
         second = cl.warpgroup_idx() // 2
@@ -118,7 +118,7 @@ def storage_of(plan: Plan) -> Any:
     units = all_copied(problem, config.tile)
 
     class Storage(cl.SharedStorage):
-        a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM), PATTERN]
+        a: Smem[problem.a, stages_of(problem.a, (plan.high, plan.depth, config.stages), problem.majors[0], BM), PATTERN]
         b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each), PATTERN]
         if not plan.launched.single:
             d: Smem[problem.d, plan.ring, 128]  # for TMA

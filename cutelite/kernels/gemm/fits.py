@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import gcd
 
 from cutelite.kernels.arguments import Misfit
-from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.configs import ROOM, Config, Problem
 
 
 def wide(config: Config, problem: Problem) -> int:
@@ -85,10 +85,25 @@ SHARED = 232_000
 def held(config: Config, problem: Problem, single: bool = False) -> int:
     """Return the bytes of shared memory of stages, pieces of results and vectors. single: pieces lie in stages."""
     (bm, bn), out = config.tile, stored_bytes(config, problem)
-    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
+    stages, pieces = config.stages * stage_of(config, problem), 2 * config.buffers * 64 * wide(config, problem) * out
     pieces = 0 if single else pieces
     biases = 2 * (bm if problem.turned else bn)
     return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
+
+
+EIGHT = 8
+"""Rows of the smallest block of a matrix that wgmma reads from shared memory."""
+
+
+def rows_held(config: Config, problem: Problem) -> int:
+    """Return the rows of A that a stage holds: of at most eight these alone, which wgmma reads as all others too."""
+    others = problem.groups, problem.loaded, problem.prepare is not None, config.swapped, config.cluster != (1, 1)
+    return EIGHT if problem.rows == EIGHT and problem.majors[0] == "K" and not any(others) else config.tile[0]
+
+
+def stage_of(config: Config, problem: Problem) -> int:
+    """Return the bytes of a stage."""
+    return 128 * (rows_held(config, problem) + config.tile[1])
 
 
 def lines_of(rows: int, major: str) -> tuple[int, int]:
@@ -119,14 +134,19 @@ def steps_ahead(config: Config, problem: Problem) -> int:
 def settled(config: Config, problem: Problem) -> Config:
     """Return the configuration as it is for a kind of problem: some need shared memory for something else."""
     config = config if problem.finish is None else replace(config, buffers=1)
+    of = problem.swapped if config.swapped else problem
+    if rows_held(config, of) < config.tile[0]:
+        free = (ROOM - held(config, of)) // stage_of(config, of)
+        return replace(config, stages=max(config.stages, min(DEEPEST, config.stages + free)))
     if not problem.loaded:
         return config
-    of = problem.swapped if config.swapped else problem
     made = [-(-max(stages, needed(config)) // LOADERS) * LOADERS for stages in STAGES]  # each has stages of its own
     more, fewer = (replace(config, stages=stages) for stages in made)
     return more if steps_ahead(more, of) >= 2 else fewer
 
 
+DEEPEST = 24
+"""Stages of eight rows of A: the more weights may come ahead of the kernel before, the better (docs/lab/models.md)."""
 MOST_STAGES = 14
 """Stages of a block that has one tile."""
 
@@ -150,7 +170,8 @@ def single(config: Config, problem: Problem, steps: int) -> Config | None:
     most = MOST_STAGES if steps > config.stages and not config.pingpong else config.stages
     fit = [n for n in range(config.stages, most + 1) if held(replace(made, stages=n), of, True) < SHARED]
     stages = max(fit, default=config.stages)
-    return replace(made, stages=stages) if min(bm, bn) * problem.d.bytes <= 128 * stages else None
+    room = max(rows_held(config, of), bn) * 128 * stages
+    return replace(made, stages=stages) if bm * bn * problem.d.bytes <= room else None
 
 
 def beside_c(config: Config, problem: Problem) -> Config:

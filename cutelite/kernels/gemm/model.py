@@ -30,7 +30,7 @@ import numpy as np
 import cutelite_rt as rt
 from cutelite.kernels.gemm import rates
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.fits import stored, wide
+from cutelite.kernels.gemm.fits import EIGHT, stored, wide
 from cutelite.tuples import NamedTuple
 
 
@@ -373,8 +373,8 @@ def unsuited(t: Table, work: Work, of: Filling) -> Any:
     many = np.minimum(sizes.m + sizes.over, sizes.n) > rates.FEW
     found = (t.parts > of.steps) | (many & (t.clustered >= 4) & (rounds > 2))
     # Blocks without a cluster drift apart, and find less in L2, which large tiles need less, unless threads load for
-    # their block alone; groups have a matrix each.
-    lone = 0 if work.loads else t.lone * (sizes.matrices == 1)
+    # their block alone; groups have a matrix each, and eight rows are there for all.
+    lone = 0 if work.loads else t.lone * (sizes.matrices == 1) * (t.swapped + (work.rows > EIGHT) > 0)
     small = (t.bm * t.bn < rates.ROOMY) & (t.pingpong == 0)
     found |= (lone * rounds > 1) & (small | (t.bm == 64) | (t.splits > 1) | (of.steps < 4))
     if t.streams:  # of one tile a block has, both warpgroups work on it

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import cutelite as cl
 from cutelite import f32, i32, u32
-from cutelite.kernels.gemm.fits import LOADERS, brought, steps_ahead
+from cutelite.kernels.gemm.fits import EIGHT, LOADERS, brought, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
 from cutelite.kernels.gemm.products import products
 from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
@@ -225,7 +225,7 @@ class Plan(Tiling):
         down, right_of = (0, half) if self.config.across else (half, 0)
         mma = cl.make_tiled_mma(replace(self.mma(self.each), a_source=self.source))
         mine = mma.get_slice(cl.thread_idx.x % GROUP)
-        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (down, 0)))
+        left = mine.partition_A(cl.local_tile(self.left(storage.a), (self.rows, self.depth), (down, 0)))
         right = mine.partition_B(cl.local_tile(storage.b, (self.each, self.depth), (right_of, 0)))
         state, count, written = pipe.consumer_state(), i32(0), i32(0)
         if self.config.pingpong and group == 1:  # the first tile is the other one's
@@ -262,6 +262,15 @@ class Plan(Tiling):
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         sums.ring.tail()
+
+    def left(self, a: Any) -> Any:
+        """The stages of A as they are multiplied: where one holds eight rows, these are all others of a tile too."""
+        high, deep, stages = self.config.tile[0], self.depth, self.config.stages
+        if self.high == high:
+            return a
+        swizzle = cl.make_smem_layout(self.problem.a, (EIGHT, deep, stages)).inner
+        places = cl.make_layout(((EIGHT, high // EIGHT), deep, stages), stride=((deep, 0), 1, EIGHT * deep))
+        return cl.make_tensor(a.ptr, cl.make_composed_layout(swizzle, 0, places), self.problem.a)
 
     def share(
         self, sums: Any, acc: Any, at: Any, tile: Any, tiles: Any, written: Any, parts: Any

@@ -5,7 +5,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.gemm.configs import ALONE, Config, Launched, Problem
-from cutelite.kernels.gemm.fits import span, stored, wide
+from cutelite.kernels.gemm.fits import rows_held, span, stored, wide
 from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
@@ -84,7 +84,7 @@ class Tiling:
 
     def over(self, storage: Any) -> Any:
         """Pieces of results where the operand that has more rows was."""
-        place = storage.a if self.config.tile[0] >= self.config.tile[1] else storage.b
+        place = storage.a if self.high >= self.config.tile[1] else storage.b
         return cl.make_tensor(place.ptr, self.ring, self.problem.d)
 
     @fact
@@ -117,6 +117,11 @@ class Tiling:
         """Rows of A that are brought for a tile."""
         rows = self.config.tile[0]
         return rows if self.clustered else min(rows, self.problem.rows or rows)
+
+    @fact
+    def high(self) -> int:
+        """Rows of A that a stage holds."""
+        return rows_held(self.config, self.problem)
 
     @fact
     def laid(self) -> tuple[int, int, int]:
