@@ -13,9 +13,10 @@ import math as python_math
 import operator
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from enum import IntEnum, IntFlag
 from operator import index
-from typing import Any, cast
+from typing import Any, Union, cast, get_args, get_origin
 
 from cutelite.front import tree
 from cutelite.front.calls import call, initialiser, special
@@ -424,18 +425,38 @@ for _name in MATH:
 
 
 def is_instance(x: Any, kinds: Any) -> bool:
-    """Compute isinstance(): a run-time number is an instance of its dtype, of its class, and of `int` or `float`."""
-    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+    """Compute isinstance(): a run-time number is an instance of its dtype, of its class, and of `int` or `float`.
+
+    Errors: `enum-class` for a run-time integer, of which nothing tells whether it was a member of an enumeration.
+    """
+    found, python = list(_each(kinds)), _python_class(x)
+    for kind in found:
         if isinstance(kind, DType):
-            found = isinstance(x, RuntimeNumber) and x.dtype == kind
-        elif isinstance(x, Scalar) and kind in (int, float, bool):
-            t = x.dtype
-            found = {int: t.is_int or t == boolean, float: t.is_float, bool: t == boolean}[kind]
-        else:
-            found = isinstance(x, kind) or any(isinstance(x, ours) and kind is python for ours, python in _STAND_FOR)
-        if found:
+            if isinstance(x, RuntimeNumber) and x.dtype == kind:
+                return True
+        elif isinstance(x, kind) or (python is not type(x) and issubclass(python, kind)):
             return True
+    for kind in found:
+        if isinstance(x, Scalar) and python is int and issubclass(kind, (IntEnum, IntFlag)):
+            what = f"{describe(x)} may be of {kind.__name__} or not: where paths meet, its members become numbers"
+            raise mistake("enum-class", what, help="compare it by `==`, or ask before the paths meet")
     return False
+
+
+def _each(kinds: Any) -> Iterator[Any]:
+    """Yield the classes and dtypes in tuples and unions of them, which nest."""
+    union = get_origin(kinds) in (Union, types.UnionType)
+    for kind in get_args(kinds) if union else kinds if isinstance(kinds, tuple) else ():
+        yield from _each(kind)
+    if not union and not isinstance(kinds, tuple):
+        yield kinds
+
+
+def _python_class(x: Any) -> type:
+    """Return the class of the Python object that `x` stands for in a kernel, or its own."""
+    if isinstance(x, Scalar):
+        return bool if x.dtype == boolean else int if x.dtype.is_int else float
+    return next((python for ours, python in _STAND_FOR if isinstance(x, ours)), type(x))
 
 
 _STAND_FOR: tuple[tuple[type, type], ...] = (

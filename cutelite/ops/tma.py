@@ -122,7 +122,8 @@ class TileForm(Op):
         if t.elem.bits != box.elem.bits:
             yield Problem(field, f"the tile holds {t.elem}, the tensor {box.elem}")
         elif t.swizzle != SWIZZLES[box.swizzle]:
-            yield Problem(field, f"the tile is swizzled by {t.swizzle}, but the tensor map by {box.swizzle}")
+            text = f"the tile's swizzle is {t.swizzle or 'none'}, but the tensor map's is {box.swizzle}"
+            yield Problem(field, text, "`cl.tma_shared` makes tiles as their tensor map needs them")
         elif not is_row_major(t.layout, self.tile_box, pitch):
             text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {self.tile_box}"
             yield Problem(field, text, f"give the tile the shape of the box, its rows {pitch} elements apart")

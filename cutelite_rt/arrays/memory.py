@@ -331,8 +331,9 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
     if on_cuda and not 0 <= ordinal < _gpus():
         raise UnreadableArray(f"this {name} is on device {ordinal}, and there are {_gpus()} GPUs")
-    owner = array, capsule
-    view = ArrayView(said.pointer, said.shape, strides, code, where, owner, _library(array), said.readonly)
+    owner, library = (array, capsule), _library(array)
+    readonly = said.readonly or library == "jax"  # JAX's arrays never change; its capsules do not say so
+    view = ArrayView(said.pointer, said.shape, strides, code, where, owner, library, readonly)
     return _possible(view, name)
 
 

@@ -9,13 +9,14 @@ import dataclasses
 import enum
 import heapq
 import math
+import numbers
 import operator
 import random
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, reduce, total_ordering
-from typing import Any, ClassVar, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict, Union
 
 import numpy as np
 import pytest
@@ -680,6 +681,10 @@ SIZED = type("Sized", (), {"dims": 3})()
             "m = Level.LOW if a > 1 else Level.HIGH\nout[0] = m",
             "let values of the members of Level meet, if they are numbers",
         ),
+        *(
+            (f"m = Bits.A if a > 1 else Bits.B\nout[0] = {asked}", "a run-time i32 may be of Bits or not")
+            for asked in ("isinstance(m, Bits)", "isinstance(m, (str, Bits | None))", "1 if isinstance(m, Bits) else 2")
+        ),
         (
             "p = Odd(1)\nfor i in range(a):\n    out[0] = p.x\n    p = Odd(a)",
             "make Odd a frozen dataclass or a named tuple",
@@ -803,6 +808,31 @@ def test_enums_and_numpy_tables_are_constants():
         return r + (Bits.A | Bits.B) + Mode(2).value + (a & Bits.B), s, int(COUNTS.sum()), mode is Mode.FAST
 
     same(f, *pairs())
+
+
+def test_classes_in_unions_tuples_and_abc():
+    kinds = (
+        int | float,
+        int | None,
+        float | str,
+        (str, (float, int)),
+        Union[str, int],
+        numbers.Real,
+        numbers.Integral,
+        object,
+    )
+
+    def f(a, b):
+        x = a * 0.5
+        several = a, x, a > b, None, "text", Bits.A, range(a)
+        asked = [sum(isinstance(y, kind) << i for i, kind in enumerate(kinds)) for y in several]
+        match x:
+            case int() | str():
+                return asked, 1
+            case numbers.Real():
+                return asked, 2
+
+    same(f, *pairs(0, 1))
 
 
 class Step(enum.IntEnum):

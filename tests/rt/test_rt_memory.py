@@ -155,6 +155,9 @@ def test_dlpack_that_may_not_be_written() -> None:
     array = np.zeros(3)
     array.flags.writeable = False
     assert read(Exporter(array)).readonly
+    of_jax = type("ArrayImpl", (Exporter,), {"__module__": "jaxlib._jax"})
+    assert read(of_jax(np.zeros(3))).readonly
+    assert not read(Exporter(np.zeros(3))).readonly
 
 
 @pytest.fixture

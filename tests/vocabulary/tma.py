@@ -62,7 +62,7 @@ ROWS = [
             (of(MAP, (i64, i64), TILE, BAR), "a TMA coordinate is an i32, not i64"),
             (of(TILE, PAIR, TILE, BAR), "takes a TMA descriptor, not tensor"),
             (of(images(4), PAIR, PIXELS, BAR), "moves boxes, and the map is for pixels"),
-            (of(MAP, PAIR, replace(TILE, swizzle=None), BAR), "swizzled by None, but the tensor map by 128B"),
+            (of(MAP, PAIR, replace(TILE, swizzle=None), BAR), "swizzle is none, but the tensor map's is 128B"),
             (of(MAP, PAIR, replace(TILE, elem=f32), BAR), "the tile holds f32, the tensor bf16"),
             *(
                 (of(MAP, PAIR, replace(TILE, layout=layout), BAR), r"TMA moves a row-major box of \(64, 64\)")
