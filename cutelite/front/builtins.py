@@ -19,7 +19,7 @@ from operator import index
 from typing import Any, Union, cast, get_args, get_origin
 
 from cutelite.front import tree
-from cutelite.front.calls import call, initialiser, special
+from cutelite.front.calls import STAND_FOR, call, initialiser, python_class, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import (
@@ -429,7 +429,7 @@ def is_instance(x: Any, kinds: Any) -> bool:
 
     Errors: `enum-class` for a run-time integer, of which nothing tells whether it was a member of an enumeration.
     """
-    found, python = list(_each(kinds)), _python_class(x)
+    found, python = list(_each(kinds)), python_class(x)
     for kind in found:
         if isinstance(kind, DType):
             if isinstance(x, RuntimeNumber) and x.dtype == kind:
@@ -452,22 +452,6 @@ def _each(kinds: Any) -> Iterator[Any]:
         yield kinds
 
 
-def _python_class(x: Any) -> type:
-    """Return the class of the Python object that `x` stands for in a kernel, or its own."""
-    if isinstance(x, Scalar):
-        return bool if x.dtype == boolean else int if x.dtype.is_int else float
-    return next((python for ours, python in _STAND_FOR if isinstance(x, ours)), type(x))
-
-
-_STAND_FOR: tuple[tuple[type, type], ...] = (
-    (DimExpr, int),
-    (Range, range),
-    (Closure, types.FunctionType),
-    (RuntimeText, str),
-)
-"""From each class that stands for a Python object in kernels to the class of that object."""
-
-
 special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
 
 
@@ -487,7 +471,7 @@ def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
     (x,) = args
     if isinstance(x, Scalar):
         return x.dtype
-    kinds = (*_STAND_FOR, (Tensor, Tensor), (TmaTensor, TmaTensor))
+    kinds = (*STAND_FOR, (Tensor, Tensor), (TmaTensor, TmaTensor))
     return next((python for ours, python in kinds if isinstance(x, ours)), type(x))
 
 

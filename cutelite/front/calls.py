@@ -23,7 +23,7 @@ from cutelite.front.containers import take
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.instructions import Bytecode, Instr
-from cutelite.front.iterators import StaticIter, exhaust, is_foreign, iterate_static, refuse_foreign
+from cutelite.front.iterators import Range, StaticIter, exhaust, is_foreign, iterate_static, refuse_foreign
 from cutelite.front.merge import merge
 from cutelite.front.mutation import (
     CONTAINERS,
@@ -42,11 +42,14 @@ from cutelite.front.strings import RuntimeText, filled, formatted_now
 from cutelite.front.unready import check_keys
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import boolean
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
 from cutelite.lang.promotion import holds_literal, no_dtype, of_torch, to_dtype
 from cutelite.lang.promotion import literal as number
+from cutelite.lang.values import Scalar
+from cutelite.layout import DimExpr
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
@@ -160,6 +163,8 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     while isinstance(function, functools.partial):
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
+    if args and getattr(function, "__code__", None) is _BY_CLASS:
+        function = function.dispatch(python_class(args[0]))
     if type(function) is not types.FunctionType:
         function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
     if isinstance(function, Closure):
@@ -181,6 +186,26 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     if _has_own_new(function) and any(map(tree.holds_runtime, (*args, *kwargs.values()))):
         return _made(frame, function, args, kwargs)
     return _native(frame, function, args, kwargs)
+
+
+_BY_CLASS = functools.singledispatch(call).__code__
+"""That of every function under `functools.singledispatch`, which asks for the class of its first argument."""
+
+
+def python_class(x: Any) -> type:
+    """Return the class of the Python object that `x` stands for in a kernel, or its own."""
+    if isinstance(x, Scalar):
+        return bool if x.dtype == boolean else int if x.dtype.is_int else float
+    return next((python for ours, python in STAND_FOR if isinstance(x, ours)), type(x))
+
+
+STAND_FOR: tuple[tuple[type, type], ...] = (
+    (DimExpr, int),
+    (Range, range),
+    (Closure, types.FunctionType),
+    (RuntimeText, str),
+)
+"""From each class that stands for a Python object in kernels to the class of that object."""
 
 
 def _has_own_new(x: Any) -> bool:

@@ -15,7 +15,7 @@ import random
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, reduce, total_ordering
+from functools import cache, cached_property, reduce, singledispatch, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -810,6 +810,23 @@ def test_enums_and_numpy_tables_are_constants():
     same(f, *pairs())
 
 
+@singledispatch
+def dispatched(x):
+    return 0
+
+
+@dispatched.register
+def _(x: int):
+    if x > 1:
+        return 1
+    return 2
+
+
+@dispatched.register(numbers.Real)
+def _(x):
+    return 3 if x > 0.0 else 4
+
+
 def test_classes_in_unions_tuples_and_abc():
     kinds = (
         int | float,
@@ -828,9 +845,9 @@ def test_classes_in_unions_tuples_and_abc():
         asked = [sum(isinstance(y, kind) << i for i, kind in enumerate(kinds)) for y in several]
         match x:
             case int() | str():
-                return asked, 1
+                return 1
             case numbers.Real():
-                return asked, 2
+                return asked, [dispatched(y) for y in several[:5]]
 
     same(f, *pairs(0, 1))
 
