@@ -12,7 +12,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, MutableSet
-from typing import Any
+from typing import Any, cast
 
 from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.nearest import did_you_mean
@@ -188,7 +188,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     return _native(frame, function, args, kwargs)
 
 
-_BY_CLASS = functools.singledispatch(call).__code__
+_BY_CLASS = cast(Any, functools.singledispatch(call)).__code__
 """That of every function under `functools.singledispatch`, which asks for the class of its first argument."""
 
 
