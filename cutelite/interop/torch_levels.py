@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch._functorch.autograd_function import WrappedCtx, enable_single_level_autograd_function
 from torch._functorch.utils import unwrap_dead_wrappers
 from torch._library.autograd import supports_tensorlist
 from torch._library.utils import is_tensorlist_like_type
@@ -87,6 +87,8 @@ def refuse_lost_gradients(operator: Any) -> None:
     def complete(backward: Any, /, **more: Any) -> None:
         @functools.wraps(backward)
         def call(ctx: Any, *grads: Any) -> Any:
+            if all(each is None for each in grads):  # as `set_materialize_grads(False)` leaves them
+                return tuple([None] * len(x) if isinstance(x, list) else None for x in ctx.needs_input_grad)
             found = backward(ctx, *grads)
             each = found if isinstance(found, tuple) else (found,)
             for name, need, made in zip(names, ctx.needs_input_grad, each, strict=False):
@@ -137,19 +139,27 @@ def function_of(operator: Any, function: Any) -> Any:
     def backward(ctx: Any, *grads: Any) -> Any:
         if operator._backward_fn is None:
             raise RuntimeError(f"{overload} has no derivative")
-        needed = ctx.needs_input_grad
-        ctx.needs_input_grad = needed[:-1]
-        try:
-            found = operator._backward_fn(ctx, *grads)
-        finally:
-            ctx.needs_input_grad = needed
+        ctx.needs_input_grad = ctx.needs_input_grad[:-1]  # of the `_Context`
+        found = operator._backward_fn(ctx, *grads)
         return *(found if isinstance(found, tuple) else (found,)), None
 
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(operator._name, (torch.autograd.Function,), methods)
     made.apply = super(torch.autograd.Function, made).apply  # torch's own refuses to be called within transforms
     types = (each.type for each in (*taken, *overload._schema.returns))
-    return (supports_tensorlist(made) if any(map(is_tensorlist_like_type, types)) else made).apply
+    made = supports_tensorlist(made) if any(map(is_tensorlist_like_type, types)) else made
+    derivative = made.backward
+    made.backward = staticmethod(lambda ctx, *grads: derivative(_Context(ctx), *grads))
+    return made.apply
+
+
+class _Context(WrappedCtx):  # type: ignore[misc]
+    """The context of one call of a derivative: several threads may compute that of one result at once."""
+
+    _pt_reserved_attrs = *WrappedCtx._pt_reserved_attrs, "needs_input_grad"
+
+    def __init__(self, ctx: Any) -> None:
+        self._pt_inner_ctx, self.needs_input_grad = ctx, ctx.needs_input_grad
 
 
 def without_views(function: Any) -> Any:

@@ -29,7 +29,7 @@ class _Parted(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, target: Tensor, reduction: str, ignore: int, rows: int, group: Any
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         counts, words = target != ignore, len(weight)
         share = counts.sum().float().reciprocal() if reduction == "mean" else torch.ones((), device=x.device)
         gradient, local = counts * share, target - dist.get_rank(group) * words
@@ -48,12 +48,13 @@ class _Parted(torch.autograd.Function):
             cross_entropy_backward(gradient[part], logits, local[part], lse, **how)
 
         by_parts(x, weight, rows, work, dx, dw)
-        ctx.save_for_backward(dx, dw)
-        return loss
+        token = x.new_empty(0)
+        ctx.save_for_backward(token, dx, dw)
+        return loss, token
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        return *(scaled(each, gradient) for each in ctx.saved_tensors), *(None,) * 5
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Any, ...]:
+        return *scaled(gradient, *ctx.saved_tensors), *(None,) * 5
 
 
 def parted_loss(
@@ -66,4 +67,5 @@ def parted_loss(
     ignore     the target of rows that do not count
     rows       how many rows' logits are in memory at a time
     """
-    return _Parted.apply(x, weight, target, reduction, ignore, rows, group)
+    loss, _ = _Parted.apply(x, weight, target, reduction, ignore, rows, group)
+    return loss

@@ -19,6 +19,7 @@ from cutelite import Tensor, f32
 pytest.importorskip("torch")
 
 import torch
+from torch._dynamo.testing import CompileCounter
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from cutelite.dispatch.replay import forget_plans
@@ -495,6 +496,9 @@ def test_functions_that_have_a_plan_still_go_to_operators(ran: list[str]) -> Non
         (batch,) = torch.autograd.grad(result, needy, both, is_grads_batched=True)  # tensors without data
         torch.testing.assert_close(batch, torch.stack([one, torch.zeros_like(one)]), rtol=0.02, atol=0.02)
         assert torch.equal(torch.vmap(function)(torch.stack([x, -x]))[0], right)
+        with torch._dynamo.compiled_autograd._enable(torch.compile(backend=(counter := CompileCounter()))):
+            function(needy).backward(torch.ones_like(result))
+        assert torch.equal(needy.grad, one) and counter.frame_count == 1
         if name != "rms_norm":  # which is computed in f32
             with torch.autocast(DEVICE, dtype=torch.bfloat16):
                 assert function(x.float()).dtype == torch.bfloat16

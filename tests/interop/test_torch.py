@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,31 @@ def test_derivatives(vectors: tuple[Any, Any]) -> None:
     torch.testing.assert_close(torch.autograd.grad(muladd(a, b, 0.5).square().sum(), (a, b)), expected)
     compiled = torch.compile(lambda a, b: muladd(a, b, 0.5).square().sum(), fullgraph=True)
     torch.testing.assert_close(torch.autograd.grad(compiled(a, b), (a, b)), expected)
+
+
+@pytest.mark.parametrize(("kind", "needs"), [("Tensor", (True, False)), ("Tensor[]", ([True], False))])
+def test_two_threads_may_compute_one_derivative(kind: str, needs: tuple[Any, ...]) -> None:
+    def added(x: Any, by: float) -> torch.Tensor:
+        return sum(x) + by
+
+    def backward(ctx: Any, grad: Any) -> tuple[Any, None]:
+        if threading.current_thread() is threading.main_thread():
+            others.append(pool.submit(gradient).result())
+        assert ctx.needs_input_grad == needs
+        return grad[None] if kind == "Tensor" else [grad], None
+
+    def gradient() -> Any:
+        return torch.autograd.grad(made, x, torch.ones(3), retain_graph=True)[0]
+
+    operator = custom_op(
+        f"cutelite_tests::added{len(kind)}", added, mutates_args=(), schema=f"({kind} x, float by) -> Tensor"
+    )
+    operator.register_autograd(backward)
+    x, others = torch.ones(3, requires_grad=True), list[Any]()
+    made = operator(x[None] if kind == "Tensor" else [x], 2.0)
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(2):
+            assert gradient().equal(torch.ones(3)) and others.pop().equal(torch.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,25 @@ def test_derivatives_that_do_not_exist_are_told_in_our_words() -> None:
         mixed.sum().backward()
 
 
+class Lost(torch.autograd.Function):  # type: ignore[misc]
+    """The same, without a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize("name", ["top_k", "cross_entropy", "gated MLP"])
+def test_of_no_gradient_there_is_none(name: str) -> None:
+    operator, (x, *given) = (CASES | FURTHER)[name]()
+    Lost.apply(operator(x.requires_grad_(), *given)[0]).sum().backward()
+    assert x.grad is None
+
+
 def test_results_do_not_go_to_tensors_that_need_a_gradient() -> None:
     x, weight = random(4, 16), torch.zeros(4, 16, dtype=torch.bfloat16, device=DEVICE).requires_grad_()
     for out in weight, weight * 1:

@@ -189,15 +189,19 @@ def test_checkpoints_and_symbolic_sizes() -> None:
 
 
 def test_second_and_forward_derivatives_are_refused() -> None:
-    """By attention with functions too, whose first gradients would else count as constants."""
+    """By attention with functions and a loss with its gradients too, whose gradients would else count as constants."""
     for function, x in ((softmax, random(2, 8)), (lambda x: kernels.gemm(x, x), random(8, 8).bfloat16())):
         with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
             torch.func.jvp(function, (x,), (x,))
     q = random(1, 8, 1, 16).bfloat16().requires_grad_()
     o = attend(q, q.detach(), q.detach(), score_mod=twice)
     (dq,) = torch.autograd.grad(o.float().square().sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="no second derivative"):
-        dq.float().square().sum().backward()
+    x = random(3, 32).bfloat16().requires_grad_()
+    loss = linear_cross_entropy(x, x.detach(), torch.arange(3, device=DEVICE))
+    (dx,) = torch.autograd.grad(loss, x, create_graph=True)
+    for gradient in dq, dx:
+        with pytest.raises(RuntimeError, match="no second derivative"):
+            gradient.float().square().sum().backward()
 
 
 def squared(function: Any) -> Any:
@@ -208,7 +212,10 @@ def test_derivatives_by_torch_func() -> None:
     """Equal to autograd's, under vmap too, and by calls on constants within; second and forward ones are refused."""
     q = random(2, 1, 8, 1, 16).bfloat16()
     attended = squared(lambda x: attend(x, x, x, score_mod=twice))
-    for function, x in ((attended, q[0]), (squared(softmax), q[0, 0]), (squared(lambda x: softmax(q) * x), q[0, 0])):
+    for function, x in (
+        (attended, q[0]), (squared(softmax), q[0, 0]), (squared(lambda x: softmax(q) * x), q[0, 0]),
+        (lambda x: linear_cross_entropy(x, q[1, 0, :, 0], torch.arange(8, device=DEVICE)), q[0, 0, :, 0]),
+    ):  # fmt: skip
         needy = x.clone().requires_grad_()
         (wanted,) = torch.autograd.grad(function(needy), needy)
         assert torch.equal(torch.func.grad(function)(x), wanted)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import derive, library_op, recorded
+from cutelite.interop.torch import derive, library_op, traced
 from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arguments import needs_gradient, one_of
 from cutelite.kernels.arrays import code_of
@@ -51,10 +51,10 @@ def linear_cross_entropy(
     return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
 
-def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _losses(x: Tensor, weight: Tensor, target: Tensor, reduction: str, *how: Any) -> tuple[Tensor, ...]:
     loss = x.new_empty(x.shape[:-1] if reduction == "none" else (), dtype=torch.float32)
     shapes = (x.shape, weight.shape) if how[-1] else ((0,), (0,))
-    return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
+    return loss, x.new_empty((0,)), x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
 def _flops_of_losses(x: Tensor, weight: Tensor, *how: Any) -> int:
@@ -67,8 +67,8 @@ def _flops_of_losses(x: Tensor, weight: Tensor, *how: Any) -> int:
 def linear_loss(
     x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
     rows: int | None, gradients: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The loss, and its gradients of x and weight, empty without `gradients`."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """The loss, the token of `Scaled`, and the loss's gradients of x and weight, empty without `gradients`."""
     counts = target != ignore
     share = counts.sum().float().reciprocal() if reduction == "mean" else torch.ones((), device=x.device)
     given = (counts * share) if gradients else None
@@ -76,8 +76,8 @@ def linear_loss(
         x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore, rows=rows, sums=code_of(x)
     )
     loss = made.loss if reduction == "none" else made.loss.sum() * share
-    empty = x.new_empty((0,))
-    return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
+    token, *empty = (x.new_empty((0,)) for _ in range(3))
+    return loss, token, *((made.x, made.weight) if gradients else empty)
 
 
 @library_op(
@@ -96,23 +96,52 @@ def linear_gradients(
 
 
 def _kept(made: tuple[Tensor, ...], x: Tensor, weight: Tensor, target: Tensor, *how: Any) -> tuple[Any, ...]:
-    """Return the gradients of x and weight if they were computed, else what they need."""
-    return (*made[1:], None, how) if how[-1] else (x, weight, target, how)
+    """Return the gradients of x and weight if they were computed, else what they need; and the token."""
+    return *((*made[2:], None) if how[-1] else (x, weight, target)), made[1], how
 
 
-def _differentiate(gradient: Tensor, x: Tensor, weight: Tensor, target: Any, reduction: str, *how: Any) -> Any:
+def _differentiate(
+    gradient: Tensor, _: Any, x: Tensor, weight: Tensor, target: Any, token: Tensor, reduction: str, *how: Any
+) -> Any:  # fmt: skip
     if how[-1]:
-        return tuple(scaled(each, gradient) for each in (x, weight))
+        return scaled(gradient, token, x, weight)
     rows = gradient.expand(target.shape).contiguous()
     if reduction == "mean":
         rows = rows / (target != how[2]).sum()
     return tuple(linear_gradients(rows, x, weight, target, *how[:-1]))
 
 
-def scaled(x: Tensor, by: Tensor) -> Tensor:
+def scaled(by: Tensor, token: Tensor, *gradients: Tensor) -> tuple[Tensor, ...]:
+    """Return gradients that were computed with a loss times `by`, the gradient of that; token: see `Scaled`."""
+    return Scaled.apply(token, by, *gradients) if torch.is_grad_enabled() else tuple(times(x, by) for x in gradients)
+
+
+class Scaled(torch.autograd.Function):  # type: ignore[misc]
+    """Products of gradients and a number, for a second derivative, which is refused.
+
+    It would else be lost, since torch knows the gradients as constants. By the token, a result of the operator without
+    elements, it knows that they depend on what that was given.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(token: Tensor, by: Tensor, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x * by.to(x.dtype) for x in gradients)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("linear_cross_entropy has no second derivative: leave create_graph=True out")
+
+
+def times(x: Tensor, by: Tensor) -> Tensor:
     """Return ``x * by``; in the memory of x where it is kept for nothing else, past the count of its changes."""
     plain = type(x) is Tensor and type(by) is Tensor  # none that stands for another, as tracers have them
-    if not plain or recorded():
+    if not plain or traced(x, by):
         return x * by.to(x.dtype)
     made = x.clone() if keeps_graph() else x.data
     scale(made, by.float().reshape(1))
@@ -125,5 +154,5 @@ def keeps_graph() -> bool:
     return True if found is None else bool(found())
 
 
-derive(linear_loss, _kept, _differentiate, only=1)
+derive(linear_loss, _kept, _differentiate, only=2)
 autocast(linear_loss, "x", "weight")
