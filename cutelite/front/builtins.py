@@ -19,7 +19,7 @@ from operator import index
 from typing import Any, Union, cast, get_args, get_origin
 
 from cutelite.front import tree
-from cutelite.front.calls import STAND_FOR, call, initialiser, python_class, special
+from cutelite.front.calls import call, initialiser, special, stand_in
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import (
@@ -429,15 +429,15 @@ def is_instance(x: Any, kinds: Any) -> bool:
 
     Errors: `enum-class` for a run-time integer, of which nothing tells whether it was a member of an enumeration.
     """
-    found, python = list(_each(kinds)), python_class(x)
+    found, python = list(_each(kinds)), stand_in(x)
     for kind in found:
         if isinstance(kind, DType):
             if isinstance(x, RuntimeNumber) and x.dtype == kind:
                 return True
-        elif isinstance(x, kind) or (python is not type(x) and issubclass(python, kind)):
+        elif kind in type(x).__mro__ or isinstance(python, kind):
             return True
     for kind in found:
-        if isinstance(x, Scalar) and python is int and issubclass(kind, (IntEnum, IntFlag)):
+        if isinstance(x, Scalar) and type(python) is int and issubclass(kind, (IntEnum, IntFlag)):
             what = f"{describe(x)} may be of {kind.__name__} or not: where paths meet, its members become numbers"
             raise mistake("enum-class", what, help="compare it by `==`, or ask before the paths meet")
     return False
@@ -471,8 +471,7 @@ def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
     (x,) = args
     if isinstance(x, Scalar):
         return x.dtype
-    kinds = (*STAND_FOR, (Tensor, Tensor), (TmaTensor, TmaTensor))
-    return next((python for ours, python in kinds if isinstance(x, ours)), type(x))
+    return next((ours for ours in (Tensor, TmaTensor) if isinstance(x, ours)), type(stand_in(x)))
 
 
 @special(object.__setattr__, type.__setattr__)

@@ -164,7 +164,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
     if args and getattr(function, "__code__", None) is _BY_CLASS:
-        function = function.dispatch(python_class(args[0]))
+        function = function.dispatch(type(stand_in(args[0])))
     if type(function) is not types.FunctionType:
         function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
     if isinstance(function, Closure):
@@ -192,20 +192,15 @@ _BY_CLASS = cast(Any, functools.singledispatch(call)).__code__
 """That of every function under `functools.singledispatch`, which asks for the class of its first argument."""
 
 
-def python_class(x: Any) -> type:
-    """Return the class of the Python object that `x` stands for in a kernel, or its own."""
+def stand_in(x: Any) -> Any:
+    """Return a Python object of the class of which `x` is one in a kernel: `x` itself, or 0 for a run-time integer."""
     if isinstance(x, Scalar):
-        return bool if x.dtype == boolean else int if x.dtype.is_int else float
-    return next((python for ours, python in STAND_FOR if isinstance(x, ours)), type(x))
+        return False if x.dtype == boolean else 0 if x.dtype.is_int else 0.0
+    return next((python for ours, python in STAND_INS if isinstance(x, ours)), x)
 
 
-STAND_FOR: tuple[tuple[type, type], ...] = (
-    (DimExpr, int),
-    (Range, range),
-    (Closure, types.FunctionType),
-    (RuntimeText, str),
-)
-"""From each class that stands for a Python object in kernels to the class of that object."""
+STAND_INS: tuple[tuple[type, Any], ...] = ((DimExpr, 0), (Range, range(0)), (Closure, call), (RuntimeText, ""))
+"""From each class that stands for a class of Python's in kernels to an object of that."""
 
 
 def _has_own_new(x: Any) -> bool:

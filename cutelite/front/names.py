@@ -198,6 +198,8 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
         if getter is not None and calls.is_inlined(getter):
             kept = isinstance(calls.class_attribute(kind, name), functools.cached_property)
             return _cached_property(frame, getter, obj, name) if kept else calls.call_python(frame, getter, [obj], {})
+    elif name == "__class__":
+        return calls.call(frame, type, [obj], {})
     return frame.native(_getattr, frame, obj, name)
 
 
@@ -230,8 +232,11 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
-    """Compute hasattr(), without executing a property of the user's."""
+    """Compute hasattr(), without executing a property of the user's; a number has what one of Python has as well."""
     kind: Any = type(obj)
+    number = calls.stand_in(obj)
+    if number is not obj and isinstance(number, int | float):
+        return hasattr(number, name) or (not name.startswith("__") and hasattr(obj, name))
     return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)
 
 

@@ -13,6 +13,7 @@ import numbers
 import operator
 import random
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, reduce, singledispatch, total_ordering
@@ -667,6 +668,8 @@ SIZED = type("Sized", (), {"dims": 3})()
         ("x = 1j * a", "help: keep real and imaginary parts apart"),
         ("for i in range(a * 0.5): out[0] = i", "help: convert it: `int(...)`"),
         ("out[0] = bisect.bisect((1, 2), 1)", "help: import it beside the kernel: `import bisect`"),
+        ("out[0] = i32(a.__class__ is int)", "the dtype i32 is never `int`"),
+        ("out[0] = getattr(a, 'real', 3)", "a run-time i32 has no attribute `real`"),
         ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
@@ -828,16 +831,8 @@ def _(x):
 
 
 def test_classes_in_unions_tuples_and_abc():
-    kinds = (
-        int | float,
-        int | None,
-        float | str,
-        (str, (float, int)),
-        Union[str, int],
-        numbers.Real,
-        numbers.Integral,
-        object,
-    )
+    kinds = int | float, int | None, float | str, (str, (float, int)), Union[str, int], numbers.Real, Iterable, object
+    names = "real", "is_integer", "__iter__", "__index__", "__len__", "shape"
 
     def f(a, b):
         x = a * 0.5
@@ -847,7 +842,8 @@ def test_classes_in_unions_tuples_and_abc():
             case int() | str():
                 return 1
             case numbers.Real():
-                return asked, [dispatched(y) for y in several[:5]]
+                has = [sum(hasattr(y, name) << i for i, name in enumerate(names)) for y in several]
+                return asked, has, [dispatched(y) for y in several[:5]]
 
     same(f, *pairs(0, 1))
 
