@@ -128,6 +128,8 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
         keys = args if isinstance(owner, set | frozenset) or function in KEYED else []
     for key in keys:
         check_key(key)
+        for held in owner if isinstance(key, DType) and isinstance(owner, dict) and key not in owner else ():
+            check_comparison(key, held)
 
 
 def not_a_class(dtype: DType, kind: Any) -> CompileError:

@@ -669,6 +669,7 @@ SIZED = type("Sized", (), {"dims": 3})()
         ("for i in range(a * 0.5): out[0] = i", "help: convert it: `int(...)`"),
         ("out[0] = bisect.bisect((1, 2), 1)", "help: import it beside the kernel: `import bisect`"),
         ("out[0] = i32(a.__class__ is int)", "the dtype i32 is never `int`"),
+        ("out[0] = {bool: 1, int: 2}.get(type(a), 3)", "the dtype i32 is never `bool`"),
         ("out[0] = getattr(a, 'real', 3)", "a run-time i32 has no attribute `real`"),
         ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
