@@ -1,12 +1,13 @@
 """Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
 
-    python tests/bench/llama.py [prefill decode train host] [--layers 2] [--kind Qwen2] [--rivals torch tuned flex]
+    python tests/bench/llama.py [prefill decode train host generate] [--layers 2] [--kind Qwen2] [--rivals torch flex]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
 words, in CUDA graphs that are replayed in turns; training runs all of the model, launched by the host and as a CUDA
 graph, in windows of at least eight steps, of which only the first finds the GPU idle. Times are medians. `host` is the
-time that it takes the host to launch decoding of one sequence without a graph, beside transformers' own layers. The
-rivals are the same model under torch.compile, without graphs of its own:
+time that it takes the host to launch decoding of one sequence without a graph, and `generate` that of a token of
+`model.generate` behind a static cache, which transformers compiles, head included, both beside transformers' own
+layers. The rivals are the same model under torch.compile, without graphs of its own:
 
 torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
@@ -28,6 +29,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -146,6 +148,23 @@ def decode(model: Any, batch: int, parts: int = 1, part: int = 0) -> Callable[[i
         return model.model(ids, past_key_values=cache, **more).last_hidden_state
 
     return step
+
+
+def generated(name: str, model: Any, batch: int) -> None:
+    """Print what a token of `generate` takes: the difference of 256 new ones and 32, the least of some rounds."""
+    ids = words(batch, 512)
+
+    def seconds(new: int) -> float:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        model.generate(ids, do_sample=False, min_new_tokens=new, max_new_tokens=new, cache_implementation="static")
+        torch.cuda.synchronize()
+        return time.perf_counter() - start
+
+    torch.compiler.reset()
+    first = seconds(32)
+    token = (min(seconds(256) for _ in range(3)) - min(seconds(32) for _ in range(3))) / (256 - 32)
+    print(f"generate {batch:<4} {name:14} {1e3 * token:8.3f} ms a token, the first call {first:.1f} s", flush=True)
 
 
 def train(model: Any) -> Callable[[int], Any]:
@@ -309,7 +328,7 @@ def main() -> None:
         its = sides[name] = copy.deepcopy(ours)
         its.set_attn_implementation(its_attention)
         (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
-    own = copy.deepcopy(ours) if "host" in options.what else None
+    own = copy.deepcopy(ours).eval() if {"host", "generate"} & set(options.what) else None
     if "halves" in options.rivals:
         sides["halves"] = copy.deepcopy(ours)
         accelerate(sides["halves"])
@@ -323,9 +342,12 @@ def main() -> None:
                 for batch, tokens in [case for case in PREFILL if case[0] in options.batches]:
                     calls = {name: prefill(model, batch, tokens) for name, model in sides.items() if name != "flex"}
                     compared(f"prefill {batch} x {tokens}", calls, options)
-            if own is not None:
+            if "host" in options.what:
                 hosted("cutelite", decode(ours, 1))
-                hosted("transformers", decode(own.eval(), 1))
+                hosted("transformers", decode(own, 1))
+            if "generate" in options.what:
+                for batch, name in product(options.batches, ("cutelite", "transformers")):
+                    generated(name, ours if name == "cutelite" else own, batch)
             if "decode" in options.what:
                 for batch in [batch for batch in DECODE if batch in options.batches]:
                     compared(f"decode {batch}", {name: decode(model, batch) for name, model in sides.items()}, options)
