@@ -93,8 +93,6 @@ def planned(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():  # as it does derivatives: torch._dynamo.config.compiled_autograd
-            return function(*args, **kwargs)
         tensors: list[Tensor] = []
         kind = kind_of(args, kwargs, tensors)
         if kind is None:

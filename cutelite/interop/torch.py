@@ -251,7 +251,8 @@ def derive(operator: Any, keep: Function, gradients: Function, only: int | None 
     def differentiate(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         needed = ctx.needs_input_grad
         told = ((*needed, *(False,) * needs)[:needs],) if needs else ()  # torch leaves out what a call leaves out
-        made = gradient(*grads[:only], *ctx.saved_tensors, *ctx.constants, *told)
+        compute = gradients if torch.compiler.is_dynamo_compiling() else gradient  # compiled autograd traces it
+        made = compute(*grads[:only], *ctx.saved_tensors, *ctx.constants, *told)
         found = made if isinstance(made, tuple) else (made,)
         return *found, *(None,) * (len(needed) - len(found))
 
