@@ -389,6 +389,7 @@ def refuse_gradients(operator: Any, key: str, function: Function | None) -> None
     places = [i for i, x in enumerate(overload._schema.arguments) if x.alias_info is not None and x.alias_info.is_write]
 
     def call(keyset: Any, *args: Any) -> None:
+        torch_levels.check_tangents(*args)
         needy = (isinstance(x, torch.Tensor) and x.requires_grad for x in args)
         if torch.is_grad_enabled() and any(needy):
             raise ValueError(f"{overload} has no derivative: detach what needs a gradient, or use the form without out")

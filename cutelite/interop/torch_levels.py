@@ -44,8 +44,8 @@ def transform(operator: Any, devices: tuple[str, ...], function: Any) -> Any:
     refuse_lost_gradients(operator)
 
     def call(keyset: Any, *args: Any, **named: Any) -> Any:  # named: keyword-only arguments, which are no tensors
-        if levels := in_levels():
-            check_tangents(*args)
+        check_tangents(*args)
+        levels = in_levels()
         direct, below = function is not None and not named and at_kernel(keyset), keyset & BELOW
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
             if direct:
@@ -180,12 +180,12 @@ def own(x: Any) -> Any:
 
 
 def check_tangents(*tensors: Any) -> None:
-    """Check that no tensor has a tangent: of an operator without a forward-mode derivative torch loses it in silence.
+    """Check that no tensor has a tangent, also in lists: without a forward-mode derivative torch loses it in silence.
 
     Errors  `cutelite.ArgumentError`
     """
     if forward_ad._current_level >= 0:
-        for x in tensors:
+        for x in tree_leaves(tensors):
             while isinstance(x, torch.Tensor) and torch._C._functorch.is_batchedtensor(x):
                 x = torch._C._functorch.get_unwrapped(x)  # torch cannot ask a batch for its tangent
             if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:

@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 import cutelite as cl
@@ -24,6 +25,7 @@ from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.softmax import softmax
+from cutelite.models.operators import dense
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -193,6 +195,14 @@ def test_second_and_forward_derivatives_are_refused() -> None:
     for function, x in ((softmax, random(2, 8)), (lambda x: kernels.gemm(x, x), random(8, 8).bfloat16())):
         with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
             torch.func.jvp(function, (x,), (x,))
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(*(random(8, 8).bfloat16() for _ in range(2)))
+        plain = x.detach()
+        for operator, given in (
+            (rows.softmax, (x, False)), (rows.softmax.into, (x, False, plain)), (dense, (plain, [x], None, None))
+        ):  # fmt: skip
+            with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
+                operator(*given)
     q = random(1, 8, 1, 16).bfloat16().requires_grad_()
     o = attend(q, q.detach(), q.detach(), score_mod=twice)
     (dq,) = torch.autograd.grad(o.float().square().sum(), q, create_graph=True)
