@@ -436,8 +436,8 @@ def is_instance(x: Any, kinds: Any) -> bool:
                 return True
         elif kind in type(x).__mro__ or isinstance(python, kind):
             return True
-    for kind in found:
-        if isinstance(x, Scalar) and type(python) is int and issubclass(kind, (IntEnum, IntFlag)):
+    for kind in found if isinstance(x, Scalar) and type(python) is int else ():
+        if isinstance(kind, type) and issubclass(kind, (IntEnum, IntFlag)):
             what = f"{describe(x)} may be of {kind.__name__} or not: where paths meet, its members become numbers"
             raise mistake("enum-class", what, help="compare it by `==`, or ask before the paths meet")
     return False
