@@ -134,7 +134,7 @@ class _Meeting:
         for state, leaf, passed in zip(self.states, column, self.args, strict=True):
             self.builder.block = state.block
             passed.append(leaf_value(leaf, t))
-        return wrap_like(next((x for x in column if isinstance(x, Runtime)), None), param)
+        return wrap_like(next((x for x in column if isinstance(x, Runtime)), column[0]), param)
 
     def jump(self) -> None:
         """Let all states jump to the block, and move the builder there."""
@@ -260,4 +260,6 @@ def wrap_like(leaf: Any, value: Value) -> Any:
     if isinstance(leaf, Runtime) and type(leaf.value.type) is type(value.type):
         value.shape = leaf.value.shape
         return Vector(value) if isinstance(leaf, Lazy) else type(leaf)(value)
+    if isinstance(leaf, Slope):
+        value.shape = leaf.shape
     return wrap(value)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.ir.types import f32, f64, with_elem
-from cutelite.lang.emit import mistake, wrap
-from cutelite.lang.promotion import Differentiable, Slope, as_value, dtype_of, is_number, literal, to_dtype
+from cutelite.lang.emit import mistake
+from cutelite.lang.promotion import Differentiable, Slope, dtype_of, is_number, literal, to_dtype
 from cutelite.lang.values import RuntimeNumber, Vector, full_like, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -36,9 +36,9 @@ class Dual(Differentiable):
         if isinstance(self.value, RuntimeNumber):
             shaped = with_elem(self.value.value.type, real(self.value))
             if isinstance(slope, int | float):
-                object.__setattr__(self, "slope", Slope(slope, shaped))
+                object.__setattr__(self, "slope", Slope(slope, shaped, self.value.value.shape))
             elif isinstance(self.value, Vector) and not isinstance(slope, Vector):
-                object.__setattr__(self, "slope", wrap(as_value(slope, with_elem(shaped, slope.dtype))))
+                object.__setattr__(self, "slope", full_like(self.value, slope, slope.dtype))
 
     def __add__(self, other: Any) -> Any:
         value, slope = parts(other)

@@ -426,13 +426,15 @@ def dtype_of(x: Any) -> DType:
 
 
 class Slope(float):
-    """A derivative that is known while compiling; where paths meet it becomes a number of the run-time type `type`."""
+    """A derivative that is known while compiling; where paths meet it becomes a number of the run-time type `type`, or
+    a vector of this `shape`."""
 
     type: Type
+    shape: Any
 
-    def __new__(cls, x: float, type: Type) -> Slope:
+    def __new__(cls, x: float, type: Type, shape: Any) -> Slope:
         made = super().__new__(cls, x)
-        made.type = type
+        made.type, made.shape = type, shape
         return made
 
 

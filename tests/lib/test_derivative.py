@@ -232,8 +232,9 @@ def of_loops(x: Any, n: Any) -> Any:
 def test_known_derivatives_become_numbers_of_their_type(function: Any, slope: Any, dtype: Any) -> None:
     @cl.kernel(block=1)
     def kernel(x: Tensor[dtype, (4,), cl.align(16)], n: cl.i32, _: Tensor[f32, (N,)], out: Tensor[dtype, (3,)]) -> None:
-        _, vectors = cl.value_and_derivative(function, x.tile(2, 0).load(), n)
-        out[0], out[1] = vectors[0], vectors[1]
+        _, vectors = cl.value_and_derivative(function, x.tile(2, 0).load().reshape((1, 2)), n)
+        one = cl.ones((3, 2), dtype) * vectors  # of the shape of the argument
+        out[0], out[1] = one[0], one[5]
         _, out[2] = cl.value_and_derivative(function, x[1], n)
 
     x = np.array([0.6, 1.3, 0, 0], np.float32 if dtype == f32 else np.float64)
