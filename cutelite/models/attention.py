@@ -248,12 +248,14 @@ class Attention(Joined):
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
-        residual: Tensor | None = None, norm: Normed | None = None, following: Any = None, **more: Any,
+        residual: Tensor | None = None, norm: Normed | None = None, following: Any = None, lasting: bool = False,
+        **more: Any,
     ) -> tuple[Any, Any]:  # fmt: skip
         """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by.
 
         norm       the norm to compute of, for which `summed.multiplies_norm` is true; `hidden_states` is its `weighted`
         following  a norm that follows: if the last GEMM can prepare it, the result is a `summed.Summed`
+        lasting    parameters are complete before attention ends, which waits for all ahead of it
         """
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS or not self.turns_whole_heads(position_embeddings[0]):
@@ -268,7 +270,7 @@ class Attention(Joined):
         out = out.reshape(*shape, -1)
         if following is not None and residual is not None and sums(self.o_proj, out, residual, following):
             return sum_and_norm(self.o_proj, out, residual, following), weights
-        return project(self.o_proj, out, residual), weights
+        return project(self.o_proj, out, residual, lasting), weights
 
     def only_new(self, cache: Any, keys: Tensor) -> bool:
         """Tell whether keys are a static cache's, where only those of this call were written since the attention of the

@@ -156,34 +156,43 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
     return torch.cat(each, -1) if len(each) > 1 else each[0]
 
 
-def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
-    """Return the result of a dense layer on `x`, plus `residual`."""
+def project(layer: Any, x: Tensor, residual: Tensor | None, lasting: bool = False) -> Tensor:
+    """Return the result of a dense layer on `x`, plus `residual`.
+
+    lasting  parameters are complete before the kernel ahead begins, and any that still runs then
+    """
     if not (isinstance(layer, Linear) and plain(layer)):
         return layer(x) if residual is None else residual + layer(x)
-    return own(layer, x, residual)
+    return own(layer, x, residual, lasting)
 
 
-def own(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+def own(layer: Any, x: Tensor, residual: Tensor | None, lasting: bool = False) -> Tensor:
     """Return the same for a `Linear` without hooks, whose `forward` is not called."""
     if layer.summed_over is not None:
-        return added_up(layer, x, residual)
-    return multiplied(x, layer.weight, layer.bias, residual)
+        return added_up(layer, x, residual, lasting)
+    return multiplied(layer, x, layer.bias, residual, lasting)
 
 
-def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+def added_up(layer: Any, x: Tensor, residual: Tensor | None, lasting: bool) -> Tensor:
     """Return the same for a layer whose columns are split: with gradients, each process adds the residual itself."""
     later = residual is not None and needs_gradient(x, layer.weight, residual)
-    mine = (layer.bias, None if later else residual) if layer.adds else (None, None)
-    out = summed(multiplied(x, layer.weight, *mine), layer.summed_over)
+    bias, add = (layer.bias, None if later else residual) if layer.adds else (None, None)
+    out = summed(multiplied(layer, x, bias, add, lasting), layer.summed_over)
     return out + residual if residual is not None and later else out
 
 
-def multiplied(x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor | None) -> Tensor:
-    """Return ``x @ weight.T + bias + add``, computed by torch if the GEMM does not take them."""
+def multiplied(layer: Any, x: Tensor, bias: Tensor | None, add: Tensor | None, lasting: bool) -> Tensor:
+    """Return ``x @ layer.weight.T + bias + add``, computed by torch if the GEMM does not take them."""
+    weight = layer.weight
     if taken(x, weight, *([] if add is None else [add])):
-        return linear(x, [weight], bias, add)
+        return linear(x, [weight], bias, add, lasting and lasts(layer))
     out = nn.functional.linear(x, weight, bias)
     return out if add is None else out + add
+
+
+def lasts(layer: Any) -> bool:
+    """Tell whether a layer's weight lasts, and was not computed for this call, as by torch's `parametrize`."""
+    return isinstance(layer.weight, nn.Parameter)
 
 
 def taken(*tensors: Tensor) -> bool:

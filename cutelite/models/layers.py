@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch import to_be_cast
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import rope_tables
 from cutelite.models.attention import Attention
@@ -85,6 +86,7 @@ class DecoderLayer:
         gated = isinstance(mlp, Gated) and plain(mlp)
         # what runs ahead of this may make or bring the weights, as that of `fully_shard` and of accelerate does
         kept = not self._forward_pre_hooks and "forward" not in self.__dict__  # type: ignore[attr-defined]
+        lasting = kept and not to_be_cast(hidden_states)  # autocast makes weights anew
         found = held_for(self.input_layernorm, hidden_states) if adds and kept else None
         if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
             normed, kwargs["norm"] = found.weighted, found
@@ -93,7 +95,7 @@ class DecoderLayer:
         if not adds:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
         else:
-            kwargs["residual"] = hidden_states
+            kwargs["residual"], kwargs["lasting"] = hidden_states, lasting
             if gated and kept and mlp.takes(hidden_states):
                 kwargs["following"] = norm
             hidden_states, _ = attention(normed, *args, **kwargs)
@@ -102,7 +104,7 @@ class DecoderLayer:
             following = self.following[0] if self.following and told else None
             return mlp.of_sum(hidden_states.normed, hidden_states.total, following)
         normed, hidden_states = normed_beside(norm, hidden_states)
-        return mlp.added(normed, hidden_states) if gated else hidden_states + mlp(normed)
+        return mlp.added(normed, hidden_states, lasting and adds) if gated else hidden_states + mlp(normed)
 
 
 def drops(layer: Any) -> bool:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.rows.operators_elements import gated_halves
-from cutelite.models.dense import Joined, Linear, ScaledLinear, plain, project, projected, taken
+from cutelite.models.dense import Joined, Linear, ScaledLinear, lasts, plain, project, projected, taken
 from cutelite.models.norms import KINDS
 from cutelite.models.operators import gated_linear, gated_mlp
 from cutelite.models.scaled import scaled_gated_linear
@@ -37,7 +37,7 @@ class Gated(Joined):
         the norm `following`, if there is one."""
         inner = projected_norm(x, self.layers(), self.gate or "")
         if following is None or not sums(self.down_proj, inner, residual, following):
-            return project(self.down_proj, inner, residual)
+            return project(self.down_proj, inner, residual, True)
         return sum_and_norm(self.down_proj, inner, residual, following).held()
 
     def takes(self, x: Tensor) -> bool:
@@ -47,15 +47,16 @@ class Gated(Joined):
             return False
         return sum(len(layer.weight) for layer in layers) % 16 == 0
 
-    def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
-        """Return ``forward(x) + residual``; the last GEMM adds the residual."""
+    def added(self, x: Tensor, residual: Tensor | None, lasting: bool = False) -> Tensor:
+        """Return ``forward(x) + residual``; the last GEMM adds the residual. lasting: as for `dense.project`."""
         gate, layers = self.gate, self.layers()
         if x.dtype not in KINDS or gate is None:
             out = super().forward(x)  # type: ignore[misc]
             return out if residual is None else residual + out
         if together(x, layers):  # no gradient is wanted
             halves = [half for layer in layers for half in layer.weight.chunk(2 // len(layers))]
-            return project(self.down_proj, gated_linear(x, halves, gate), residual)
+            there = lasting and all(map(lasts, layers))
+            return project(self.down_proj, gated_linear(x, halves, gate, there), residual, lasting)
         if residual is not None and len(layers) == 2 and differentiated(x, [*layers, self.down_proj], residual):
             weights = [layer.weight for layer in layers]
             found: Tensor = gated_mlp(x, weights, self.down_proj.weight, residual, gate)[0]

@@ -71,9 +71,11 @@ def in_place(whole: Tensor, weights: Sequence[Tensor]) -> bool:
     return whole.untyped_storage()._cdata == weights[0].untyped_storage()._cdata  # type: ignore[no-any-return]
 
 
-def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
+def linear(
+    x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None, there: bool = False
+) -> Tensor:  # fmt: skip
     """Call `torch.ops.cutelite.linear` with all arguments: torch has a gradient for each argument passed."""
-    return dense(x, list(weights), bias, add)
+    return dense(x, list(weights), bias, add, there)
 
 
 def of_weights(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
@@ -100,7 +102,7 @@ def check_layers(x: Tensor, weights: Sequence[Tensor], gate: bool = False) -> No
         given.array(f"weights[{i}]", weight, "x", "N K" if gate else f"N{i} K")
 
 
-def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
+def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None, *_: Any) -> Tensor:
     """Return `of_weights`. Errors: `ArrayError` for a bias or residual of another shape."""
     out = of_weights(x, weights)
     for name, given, shape in (("bias", bias, out.shape[-1:]), ("add", add, out.shape)):
@@ -110,13 +112,16 @@ def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Te
 
 
 @library_op("cutelite::linear", results=_products, flops=flops_of_layers)
-def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
+def dense(
+    x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None, there: bool = False
+) -> Tensor:  # fmt: skip
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
     x        (..., K)
     weights  (N_i, K) each; one GEMM if they are contiguous in memory, otherwise one for each
     bias     (N,)
     add      (..., N): a residual, added before the result is rounded
+    there    the weights are complete before the kernel ahead begins, and any that still runs then: they come at once
     """
     check_layers(x, weights)
     out = _products(x, weights, bias, add)
@@ -130,25 +135,26 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
         fused = fused_of(more, part, beta=0.0 if add is None else 1.0)
-        multiply(x, weight.T, out[..., at], fused, early=x.numel() <= FEW * x.shape[-1])
+        multiply(x, weight.T, out[..., at], fused, early=x.numel() <= FEW * x.shape[-1], there=there)
         start = at.stop
     return out
 
 
-@library_op("cutelite::gated_linear", results=lambda x, weights, _: of_weights(x, weights[:1]), flops=flops_of_layers)
-def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
+@library_op("cutelite::gated_linear", results=lambda x, weights, *_: of_weights(x, weights[:1]), flops=flops_of_layers)
+def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str, there: bool = False) -> Tensor:
     """Return ``activation(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
     x           (..., K)
     weights     two of (N, K), N a multiple of 8; two GEMMs and another kernel if they are not contiguous in memory
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
+    there       as for `linear`
     """
     check_layers(x, weights, gate=True)
     whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
     if whole is not None:
         early = x.numel() <= FEW * x.shape[-1]
         gate: Any = "silu" if activation == "silu" else gates.functions(activation, False)[0]
-        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate=gate, early=early)
+        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate=gate, early=early, there=there)
     gate, up = (multiply(x, weight.T, x.new_empty(shape), fused_of()) for weight in weights)
     return gates.gated(gate, up, activation, out=gate)
 
@@ -283,7 +289,7 @@ def unwritten(x: Tensor, rows: int, needs: Sequence[bool]) -> list[Tensor]:
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weights, bias, add = inputs
+    x, weights, bias, add, _ = inputs
     ctx.rows, ctx.bias, ctx.add = [len(weight) for weight in weights], bias is not None, add is not None
     ctx.save_for_backward(x, *weights)
 
@@ -295,7 +301,8 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
     parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
     of_bias = as_rows(grad).float().sum(0).to(grad.dtype) if ctx.bias else None
-    return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
+    found = of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None, None
+    return found[: len(ctx.needs_input_grad)]  # of the arguments passed
 
 
 dense.register_autograd(_differentiate, setup_context=_remember)

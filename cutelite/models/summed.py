@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.gemm.normed import fits as normed_fits
-from cutelite.models.dense import Linear, alike, biases_of, plain, taken
+from cutelite.models.dense import Linear, alike, biases_of, lasts, plain, taken
 from cutelite.models.norms import RMSNorm, normalised
 from cutelite.models.operators import normed_linear, summed_linear
 
@@ -77,9 +77,8 @@ def multiplies_norm(layers: list[Any], x: Tensor) -> bool:
 
 
 def kept(layer: Any) -> bool:
-    """Tell whether a layer is a plain dense layer whose weight lasts, and was not computed for this call, as by torch's
-    `parametrize`: the GEMMs here load weights before the kernel ahead has ended."""
-    return isinstance(layer, Linear) and plain(layer) and isinstance(layer.weight, nn.Parameter)
+    """Tell whether a layer is a plain dense layer whose weight lasts: it is loaded while the kernel ahead runs."""
+    return isinstance(layer, Linear) and plain(layer) and lasts(layer)
 
 
 def projected_norm(norm: Normed, layers: list[Any], gate: str = "") -> Tensor:

@@ -50,8 +50,8 @@ def test_rows_and_what_is_added(rows: int, n: int, k: int, dtype: Any, taken: li
     assert close(out, right(x, weight) + to_numpy(add))
     gemm(x, weight.swapaxes(0, 1), add, c=add)  # in place
     assert close(add, to_numpy(out).astype(float))
-    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), early=True), right(x, weight))
-    assert len(taken) == 3
+    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), there=True), right(x, weight))
+    assert [kind.there for kind in taken] == [False, False, True]
 
 
 def test_rows_of_several_batches_and_columns_of_an_array(taken: list[Any]) -> None:
@@ -66,7 +66,7 @@ def test_no_races(checked: Callable[[int], None], taken: list[Any]) -> None:
     """Some blocks take rows twice, and some warps two parts of K."""
     checked(1)
     x, weight = some(1, 1088), some(80, 1088)
-    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), early=True), right(x, weight)) and taken
+    assert close(multiply(x, weight.swapaxes(0, 1), None, fused_of(), there=True), right(x, weight)) and taken
 
 
 def test_others_take_tiles(taken: list[Any]) -> None:

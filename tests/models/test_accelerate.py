@@ -36,7 +36,7 @@ from cutelite.kernels.rows.operators import norm_forward
 from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore, summed
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
-from cutelite.models.operators import appended_linear, joined, linear, rotated_linear, summed_linear
+from cutelite.models.operators import appended_linear, gated_linear, joined, linear, rotated_linear, summed_linear
 from tests.processes import printed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -347,6 +347,30 @@ def test_weights_made_for_a_call_are_not_loaded_ahead_of_it(monkeypatch: pytest.
     assert sums() == 2
     layer.forward = layer.forward  # in its place accelerate has one that brings the weights of a layer first
     assert sums() == 1
+
+
+def test_weights_behind_attention_are_loaded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of layers whose norms are kernels, as in f16: but not weights that are made for a call, and not by autocast."""
+    model, ids = made("Llama", hidden_size=128).eval().half(), tokens(2, 9)
+    accelerate(model)
+    watched, gated = Mock(wraps=linear), Mock(wraps=gated_linear)
+    monkeypatch.setattr(dense, "linear", watched)
+    monkeypatch.setattr(mlps, "gated_linear", gated)
+
+    def told() -> list[bool]:
+        watched.reset_mock()
+        gated.reset_mock()
+        with torch.no_grad():
+            model.model(ids)
+        return [call.args[-1] is True for mock in (watched, gated) for call in mock.call_args_list]
+
+    assert told() == [False, True, True, False, True, True, True, True]
+    with torch.autocast(torch.device(DEVICE).type, torch.bfloat16):
+        assert not any(told())
+    torch.nn.utils.parametrizations.weight_norm(model.model.layers[0].mlp.down_proj)
+    assert told() == [False, True, False, False, True, True, True, True]
+    model.model.layers[1].register_forward_pre_hook(lambda *_: None)
+    assert told() == [False, True, False, False, False, False, True, False]
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])

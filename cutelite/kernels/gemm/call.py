@@ -165,8 +165,8 @@ def multiply(
     if config is None and gate is None and prepare is None and vectors_pay(a, b, out, fused):
         by_vectors(a, b, out, fused)
         return out
-    if config is None and gate is None and prepare is None and few_pays(a, b, out, fused, early):
-        by_few(a, b, out, fused, early)
+    if config is None and gate is None and prepare is None and few_pays(a, b, out, fused, there):
+        by_few(a, b, out, fused, there)
         return out
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):

@@ -34,7 +34,7 @@ THREADS = WARPS * WARP
 ONCE = cl.CopyUniversalOp(128, cache="nc", evict="no_allocate", prefetch=128)
 AHEAD = 512  # bytes of a row and warp that L2 is asked for before the kernel ahead has ended
 SMALL = 10 << 20  # bytes of weights up to which this takes less time than tiles do
-SHALLOW = 2048  # and the extent of K, where no weights are loaded early
+SHALLOW = 2048  # and the extent of K, where no weights are loaded ahead
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Few:
 
     dtype   the dtype of x, weights and results
     rows    the number of rows of x
-    early   the weights are complete before the previous kernel has ended
+    there   the weights are complete before the previous kernel begins, as `call.multiply` has it
     """
 
     dtype: Any
     rows: int
-    early: bool = False
+    there: bool = False
 
     @property
     def kept(self) -> Any:
@@ -117,12 +117,12 @@ def build(few: Few) -> Any:
         steps, count = i32(K // (WIDE * DEPTH)), i32(N // HIGH)
         held, parts, told = cl.make_rmem_tensor(dtype, few.kept), cl.shared(f32, laid), cl.shared(i32, (1,))
         held.fill(0.0)
-        if few.early:
+        if few.there:
             if warp < steps:
                 few.fetch(w, held, number, warp)
             few.ask(w, warp)
         cl.griddepcontrol_wait()
-        if not few.early and warp < steps:
+        if not few.there and warp < steps:
             few.fetch(w, held, number, warp)
         while number < count:
             ticket = i32(0)
@@ -151,18 +151,18 @@ def build(few: Few) -> Any:
     return product
 
 
-def few_pays(a: Any, b: Any, out: Any, fused: cl.Fused, early: bool = False) -> bool:
+def few_pays(a: Any, b: Any, out: Any, fused: cl.Fused, there: bool = False) -> bool:
     """Tell whether `by_few` is to compute a product: few rows by a small matrix along K, and nothing but C added.
 
     Small: of no more bytes than `SMALL`, and each block has rows once.
 
     a, b, out  (..., K), (K, N) and (..., N)
-    early      as for `call.multiply`
+    there      as for `call.multiply`
     """
     rows, k, n = prod(a.shape[:-1]), a.shape[-1], out.shape[-1]
     if rows > MOST or b.ndim != 2 or k % (WIDE * DEPTH) or n % HIGH:
         return False
-    if k * n * 2 > SMALL or (k > SHALLOW and not early) or n // HIGH > AT_ONCE[1]:
+    if k * n * 2 > SMALL or (k > SHALLOW and not there) or n // HIGH > AT_ONCE[1]:
         return False
     others = (fused.bias, fused.scales.a, fused.scales.b, fused.activation, fused.finish)
     plain = all(x is None for x in others) and (fused.alpha, fused.beta) == (1.0, float(fused.c is not None))
@@ -178,11 +178,11 @@ def in_units(operand: Any, along: int) -> bool:
     return view.strides[along] == 1 and view.pointer % 16 == 0 and all(stride % 8 == 0 for stride in strides)
 
 
-def by_few(a: Any, b: Any, out: Any, fused: cl.Fused, early: bool) -> None:
-    """Compute a product that `few_pays` takes. early: as for `call.multiply`."""
+def by_few(a: Any, b: Any, out: Any, fused: cl.Fused, there: bool) -> None:
+    """Compute a product that `few_pays` takes. there: as for `call.multiply`."""
     n, k, rows = out.shape[-1], a.shape[-1], prod(a.shape[:-1])
     check_places({"a": rt.read(a), "b": rt.read(b)}, rt.read(out), fused)
     add = None if fused.c is None else fused.c.reshape((rows, n))
     launch = cl.Launch(min(clusters_at_once(1, a), n // HIGH), THREADS, pdl=True)
-    kernel = build(Few(dtype_of(code_of(a)), rows, early))
+    kernel = build(Few(dtype_of(code_of(a)), rows, there))
     kernel[launch](a.reshape((rows, k)), b.swapaxes(0, 1), reshaped(out, (rows, n)), add, counter(a))
