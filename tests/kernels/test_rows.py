@@ -29,10 +29,10 @@ from cutelite.kernels.rows.plans import (
     plan_norm_ends,
     plan_residual,
     plan_softmax,
-    plan_sums,
     plan_token,
     plan_two,
 )
+from cutelite.kernels.rows.plans_sums import plan_sums
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.toolchain import find
 from tests.pairs import in_pairs, some
@@ -373,6 +373,10 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
     close(found.weight, (d * xhat).sum(0), dtype)
     if not how.overlap:
         close(found.bias, d.sum(0), dtype)
+    add = random((m, n), dtype, 3)
+    ahead = norm.norm_backward(dy, made, w, bias=not how.overlap, add=add, how=replace(how, added=True))
+    close(ahead.x, (g - inner) * rstd[:, None] + add.astype(np.float64), dtype)
+    np.testing.assert_array_equal(ahead.weight, found.weight)
 
 
 @pytest.mark.parametrize(("n", "ends"), some(product((263, 271, 272), (0, 1, 2)), 2))
@@ -500,20 +504,22 @@ def with_more(choose: Any, *more: int) -> Any:
     return lambda n, vector: choose(n, vector, *more)
 
 
-def of_odd_rows(n: int, vector: int, sums: int) -> Plan:
+def of_odd_rows(n: int, vector: int, sums: int, **more: bool) -> Plan:
     """The plan for gradients of rows that begin anywhere."""
     covered = -(-(n + 2 * vector - 1) // vector) * vector
-    return plan_sums(covered, vector, sums, shifted=True, whole=n // vector * vector)
+    return plan_sums(covered, vector, sums, shifted=True, whole=n // vector * vector, **more)
 
 
-@pytest.mark.parametrize("sums", [1, 2])
-def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
+@pytest.mark.parametrize(("sums", "added"), [(1, False), (2, False), (1, True)])
+def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int, added: bool) -> None:
     for n in [*range(257, 4000, 61), *range(4000, 262_144, 977)]:
-        for p, whole in ((of_odd_rows(n, 8, sums), 0), (plan_sums(n // 8 * 8, 8, sums), n // 8 * 8)):
+        aligned = plan_sums(n // 8 * 8, 8, sums, added=added)
+        for p, whole in ((of_odd_rows(n, 8, sums, added=added), 0), (aligned, n // 8 * 8)):
             if p.stages:
                 part = -(-(whole or n + 40) // p.cluster)
                 places = p.threads * 8 * -(-part // (p.threads * 8))
-                bytes = p.stages * 4 * part + 4 * places * (p.shared_sums + p.planes) + 1024
+                bytes = 2 * part * p.stages * (2 + p.added) + 4 * places * (p.shared_sums + p.planes) + 1024
+                bytes += 2 * part * p.added  # of weights
                 assert bytes * p.blocks < 228 * 1024, (n, p)
 
 
@@ -526,6 +532,7 @@ def test_rows_on_their_way_and_sums_fit_into_shared_memory(sums: int) -> None:
             with_more(plan_sums, 1),
             with_more(plan_sums, 2),
             with_more(plan_sums, 1, 8, True),
+            lambda n, vector: plan_sums(n, vector, 1, added=True),
             with_more(plan_residual, True, True),
         ),
         *(lambda n, vector, light=light: plan_norm_ends(n, vector, light) for light in (True, False)),

@@ -17,7 +17,8 @@ from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import Plan
-from cutelite.kernels.rows.plans import plan, plan_fold, plan_sums
+from cutelite.kernels.rows.plans import plan, plan_fold
+from cutelite.kernels.rows.plans_sums import plan_sums
 from cutelite.kernels.rows.quantise import quantise
 from tests.kernels.test_rows import close, normed, random, softmaxed
 from tests.kernels.test_rows_quantise import near

@@ -1,6 +1,7 @@
 """Kernels that work on the rows of a matrix, at the speed of a copy: softmax, norms, losses, and their derivatives.
 
 plan.py            how threads work on a row     plans.py           plans by lengths of rows
+plans_sums.py      likewise of derivatives of norms
 arrays.py          arguments as matrices of rows, and new arrays of the same library
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
 norm_forward.py    kernels of norms              norm_backward.py   and of their derivatives

@@ -30,7 +30,8 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
 from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
-from cutelite.kernels.rows.plans import WIDE, asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual, plan_sums
+from cutelite.kernels.rows.plans import WIDE, asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual
+from cutelite.kernels.rows.plans_sums import plan_sums
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple

@@ -78,7 +78,7 @@ class Gathered(NamedTuple):
 
     def adding(self, norm: Norm, part: Any) -> Any:
         """Return the function that adds a row, as `meanwhile` of `each_reduced`."""
-        return lambda row, asked, _, gs, xs: self.add_row(part, gs, xs, norm.line(asked[0], asked[1], False))
+        return lambda row, asked, _, gs, xs, *adds: self.add_row(part, gs, xs, norm.line(asked[0], asked[1], False))
 
     def add_row(self, part: Any, gs: Any, xs: Any, line: Any) -> None:
         """Add a row: each vector is read before the sums of the one before are written. No load moves above a store."""
@@ -209,9 +209,9 @@ def backward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         _team, part = p.team(n, dy, s, weights=(w,), reductions=None, steady=not p.planes)
         gathered = Gathered.create(part, p.shared_sums, dw, db)
-        arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
+        arrays = (dy, s, add) if add is not None and p.adds_ahead else (dy, s)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
-        wide = stream.outside and stream.bulk is not None and (p.cluster > 1 or p.kept) and add is None
+        wide = stream.outside and stream.bulk is not None and (p.cluster > 1 or p.kept) and (add is None or p.added)
         keeps = wide and part.vector * part.pieces <= (KEPT if p.pairs else math.inf)  # g, in registers
         later = wide and p.cluster > 2  # what is added to sums is computed again, while blocks exchange theirs
         held = weights_of(stream, w, piecewise(stream) or p.overlap or p.planes)

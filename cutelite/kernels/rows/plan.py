@@ -68,6 +68,7 @@ class Plan:
                   (`RowPlanes`), so that a team has rows of all kinds, one after the other
     kept          with stages, for derivatives: registers keep what comes of two inputs in the first pass; in clusters
                   always
+    added         with stages, for derivatives: what is added to them is copied ahead as well
     ends          with `shifted`: elements of a row beside vectors of memory that lie within it, or of so many vectors
                   together, go to threads one by one (`RowPartition.ends`)
     """
@@ -101,6 +102,7 @@ class Plan:
     abreast: bool = False
     planes: bool = False
     kept: bool = False
+    added: bool = False
     ends: int = 0
 
     @property
@@ -137,7 +139,12 @@ class Plan:
     @property
     def adds_early(self) -> bool:
         """Tell whether what is added to a gradient is loaded before its reduction: later rows are on their way then."""
-        return (self.stages > 0 or self.early) and not self.overlap
+        return (self.stages > 0 or self.early) and not self.overlap and not self.adds_ahead
+
+    @property
+    def adds_ahead(self) -> bool:
+        """Tell whether what is added to a gradient is copied ahead, as rows are."""
+        return self.added or self.ahead is not None
 
     @property
     def asks(self) -> bool:
