@@ -162,6 +162,30 @@ def plan_added(n: int, vector: int, whole: int, most: int) -> Plan | None:
     return p if p.stages else None
 
 
+def plan_long_sums(n: int, vector: int, sums: int, most: int, shifted: bool) -> Plan | None:
+    """Return `plan_sums` for long rows of two inputs, which are copied ahead; None where they do not fit."""
+    least = power_of_two(n / 16_384)
+    overlap = sums == 1 and not shifted  # there are registers for two rows, of one kind
+    if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 1, rows=5).stages:
+        least = MOST_BLOCKS
+    small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
+    fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (ELEMENT * -(-n // least)) - 2) // 2)
+    if sums == 2 or least == LARGE or fit > 2:
+        if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
+            small = replace(small, threads=SEVEN_WARPS)
+        p = ahead(small, n, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
+        if p.stages and p.cluster <= most:  # of four stages, two rows' exchange has two on their way
+            enough = 2 if sums == 1 and 20_000 <= n < 27_000 else fit  # with more on their way these are slower
+            pairs = sums == 2 and fit == MOST_STAGES and p.cluster > 2
+            return replace(p, stages=enough, shared_sums=1, pairs=pairs)
+    chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
+    for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
+        p = ahead(p, n, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
+        if p.stages and least <= p.cluster <= most:
+            return replace(p, shared_sums=sums, overlap=overlap)
+    return None
+
+
 def plan_sums(
     n: int, vector: int, sums: int, most: int = LARGE, shifted: bool = False, few: bool = False, whole: int = 0,
     wide: bool = False, added: bool = False,
@@ -185,26 +209,8 @@ def plan_sums(
     if p is not None:
         return p
     shortest = 16_384 if sums == 1 else 8191
-    if shortest < n <= MOST:  # rows of two inputs are copied ahead
-        least = power_of_two(n / 16_384)
-        overlap = sums == 1 and not shifted  # there are registers for two rows, of one kind
-        if overlap and least == LARGE and ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 1, rows=5).stages:
-            least = MOST_BLOCKS
-        small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
-        fit = 2 if least == 1 else min(MOST_STAGES, (SHARED // (ELEMENT * -(-n // least)) - 2) // 2)
-        if sums == 2 or least == LARGE or fit > 2:
-            if 6 * SMALL_BLOCK < -(-n // (least * vector)) <= 7 * SEVEN_WARPS:  # whose seventh vector few would have
-                small = replace(small, threads=SEVEN_WARPS)
-            p = ahead(small, n, stages=fit, rows=2 + 2 * fit)  # one sum: registers keep a second
-            if p.stages and p.cluster <= most:  # of four stages, two rows' exchange has two on their way
-                enough = 2 if sums == 1 and 20_000 <= n < 27_000 else fit  # with more on their way these are slower
-                pairs = sums == 2 and fit == MOST_STAGES and p.cluster > 2
-                return replace(p, stages=enough, shared_sums=1, pairs=pairs)
-        chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
-        for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
-            p = ahead(p, n, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
-            if p.stages and least <= p.cluster <= most:
-                return replace(p, shared_sums=sums, overlap=overlap)
+    if shortest < n <= MOST and (p := plan_long_sums(n, vector, sums, most, shifted)):
+        return p
     if 512 < n <= 1024:
         # each block adds up the sums of its teams: few blocks have few to write
         return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
