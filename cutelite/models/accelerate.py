@@ -254,7 +254,7 @@ def restore(model: nn.Module) -> None:
     """Give a model its old layers, and its old attention and experts again. Weights stay where they are in memory."""
     check_model("restore", model)
     for _, layer in inner_first(model):
-        for name in "following", "direct", "prepared":
+        for name in "following", "direct", "prepared", "lasting":
             layer.__dict__.pop(name, None)
         layer.__class__ = restored(type(layer))
         for what in "attn", "experts":

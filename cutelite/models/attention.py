@@ -23,7 +23,19 @@ from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.dense import TYPES, Joined, Linear, alike, biases_of, plain, project, projected, taken, wrapped
+from cutelite.models.dense import (
+    TYPES,
+    Joined,
+    Linear,
+    alike,
+    biases_of,
+    lasts,
+    plain,
+    project,
+    projected,
+    taken,
+    wrapped,
+)
 from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, parts_of, written_out
 from cutelite.models.norms import KINDS, normalised
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
@@ -249,20 +261,21 @@ class Attention(Joined):
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
         residual: Tensor | None = None, norm: Normed | None = None, following: Any = None, lasting: bool = False,
-        **more: Any,
+        there: bool = False, **more: Any,
     ) -> tuple[Any, Any]:  # fmt: skip
         """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by.
 
         norm       the norm to compute of, for which `summed.multiplies_norm` is true; `hidden_states` is its `weighted`
         following  a norm that follows: if the last GEMM can prepare it, the result is a `summed.Summed`
-        lasting    parameters are complete before attention ends, which waits for all ahead of it
+        lasting    parameters are complete before attention begins, which waits for all ahead of it
+        there      and before the kernel ahead of this one begins, and any that still runs then
         """
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS or not self.turns_whole_heads(position_embeddings[0]):
             named = {CACHE: cache} | more
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
-        shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache)
+        shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache, there)
         call = eager_of(self) if self.config._attn_implementation == "eager" else interface(self.config)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
         more |= self.told() | ({"early": True} if call is forward and self.only_new(cache, k) else {})
@@ -281,7 +294,7 @@ class Attention(Joined):
         return type(layer) is StaticLayer and layer.keys is keys
 
     def heads(
-        self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any
+        self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any, there: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return rotated queries, and keys and values with those of the cache, (B, H, S, D) each."""
         parts = [getattr(self, name) for name in self.parts]
@@ -290,8 +303,9 @@ class Attention(Joined):
         held = None if normed else fillable(cache, self.layer_idx, x, parts, self.head_dim)
         if held is not None:
             weights, (squares, eps) = [part.weight for part in parts], (None, 0.0) if norm is None else norm[1:]
+            there = norm is not None or (there and all(map(lasts, parts)))
             x, cached = entered(x, parts[0].entered_from), (held.keys, held.values, held.cumulative_length)
-            q = appended_linear(x, weights, biases_of(parts), *tables(cos, sin), *cached, squares, eps)
+            q = appended_linear(x, weights, biases_of(parts), *tables(cos, sin), *cached, squares, eps, there)
             return q.transpose(1, 2), held.keys, held.values
         turned = not normed and type(cache) is not StaticCache and rotates(x, parts, self.head_dim, cos)
         if turned:
@@ -301,7 +315,7 @@ class Attention(Joined):
                 *tables(cos, sin), each, x, *weights
             )
         else:
-            found = projected(x, parts) if norm is None else projected_norm(norm, parts)
+            found = projected(x, parts, there) if norm is None else projected_norm(norm, parts)
             heads, each = found.view(*x.shape[:-1], -1, self.head_dim), self.heads_of_keys(found.shape[-1])
             q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):

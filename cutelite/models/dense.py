@@ -143,13 +143,17 @@ class Joined:
         self.join()
 
 
-def projected(x: Tensor, layers: list[Any]) -> Tensor:
-    """Return the results of dense layers for the same input, concatenated along the last mode."""
+def projected(x: Tensor, layers: list[Any], lasting: bool = False) -> Tensor:
+    """Return the results of dense layers for the same input, concatenated along the last mode.
+
+    lasting  as for `project`
+    """
     if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
         weights, biases = [layer.weight for layer in layers], biases_of(layers)
         if taken(x, *weights) and alike(layers):
             bias = torch.cat(biases) if biases else None
-            return linear(entered(x, layers[0].entered_from), weights, bias)
+            there = lasting and all(map(lasts, layers))
+            return linear(entered(x, layers[0].entered_from), weights, bias, None, there)
     if all(isinstance(layer, ScaledLinear) and plain(layer) and layer.takes(x) for layer in layers) and alike(layers):
         return products(layers, x)
     each = [layer(x) for layer in layers]

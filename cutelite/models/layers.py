@@ -19,6 +19,7 @@ from cutelite.models.dense import plain, wrapped
 from cutelite.models.mlps import Gated
 from cutelite.models.norms import KINDS, normed_beside
 from cutelite.models.operators import lookup
+from cutelite.models.routers import routed
 from cutelite.models.summed import Summed, held_for, multiplies_norm
 
 FEW = 16
@@ -87,7 +88,7 @@ class DecoderLayer:
         # what runs ahead of this may make or bring the weights, as that of `fully_shard` and of accelerate does
         kept = not self._forward_pre_hooks and "forward" not in self.__dict__  # type: ignore[attr-defined]
         lasting = kept and not to_be_cast(hidden_states)  # autocast makes weights anew
-        found = held_for(self.input_layernorm, hidden_states) if adds and kept else None
+        behind, found = held_for(self.input_layernorm, hidden_states) if adds and kept else (False, None)
         if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
             normed, kwargs["norm"] = found.weighted, found
         else:
@@ -95,16 +96,18 @@ class DecoderLayer:
         if not adds:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
         else:
-            kwargs["residual"], kwargs["lasting"] = hidden_states, lasting
+            kwargs |= {"residual": hidden_states, "lasting": lasting, "there": lasting and behind}
             if gated and kept and mlp.takes(hidden_states):
                 kwargs["following"] = norm
             hidden_states, _ = attention(normed, *args, **kwargs)
+        told = not torch.compiler.is_compiling() or (self.direct and plain(self))
+        following, lasting = self.following[0] if self.following and told else None, lasting and adds
         if isinstance(hidden_states, Summed):
-            told = not torch.compiler.is_compiling() or (self.direct and plain(self))
-            following = self.following[0] if self.following and told else None
             return mlp.of_sum(hidden_states.normed, hidden_states.total, following)
         normed, hidden_states = normed_beside(norm, hidden_states)
-        return mlp.added(normed, hidden_states, lasting and adds) if gated else hidden_states + mlp(normed)
+        out = mlp.added(normed, hidden_states, lasting) if gated else hidden_states + routed(mlp, normed, lasting)
+        known = following is not None and lasting and not torch.is_grad_enabled()
+        return Summed(out, None, following).held() if known else out
 
 
 def drops(layer: Any) -> bool:

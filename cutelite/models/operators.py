@@ -209,7 +209,7 @@ def _queries(x: Tensor, weights: Sequence[Tensor], _: Any, cosines: Tensor, *mor
 )  # fmt: skip
 def appended_linear(
     x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor,
-    values: Tensor, length: Tensor, squares: Tensor | None, eps: float,
+    values: Tensor, length: Tensor, squares: Tensor | None, eps: float, there: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return turned queries, (B, T, heads, n), of ``x @ cat(weights).T + cat(biases)``; turned keys, and values go to a
     cache.
@@ -219,10 +219,11 @@ def appended_linear(
     biases          likewise, or none
     cosines, sines  (1, n / 2) for all sequences, or (B, n / 2)
     keys, values    (B, heads, places, n): the cache, whose length grows by 1. It has no derivative
-    squares, eps    of `summed_linear`, whose norm is multiplied, and weights are as there; or None
+    squares, eps    of `summed_linear`, whose norm is multiplied; or None
+    there           as for `linear`
     """
     whole, bias = at_once(weights), at_once(biases) if biases else None
-    early = squares is not None and in_place(whole, weights)
+    early = there and in_place(whole, weights)
     given = x, whole.T, cosines, sines, keys, values, length.reshape(1)
     q: Tensor = appended_product(*given, squares=squares, eps=eps, bias=bias, early=early)
     return q.unflatten(-1, (-1, keys.shape[-1]))

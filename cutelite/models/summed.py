@@ -1,7 +1,7 @@
 """RMSNorm of few rows without a kernel: the GEMM before it prepares it, and the GEMM behind it multiplies it.
 
 A layer whose last GEMM has prepared the norm of its result leaves it with `Summed.held`; the next one finds it with
-`held_for`.
+`held_for`. It also finds that the layer before has made its input: so nothing that still runs makes its weights.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Normed(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """A sum, and its norm by the layer `norm`."""
+    """A sum, and its norm by the layer `norm`, if it was prepared."""
 
     total: Tensor
-    normed: Normed
+    normed: Normed | None
     norm: Any
 
     def held(self) -> Tensor:
@@ -54,20 +54,21 @@ PREPARED = WeakTensorKeyDictionary()
 themselves: their users may save them."""
 
 
-def held_for(norm: Any, x: Tensor) -> Normed | None:
-    """Return the norm of x by the layer `norm`, if the layer before has prepared it and x was not changed since."""
+def held_for(norm: Any, x: Tensor) -> tuple[bool, Normed | None]:
+    """Tell whether x is the result of the layer before, for the layer `norm`, and return the norm of it, if the layer
+    before has prepared that and x was not changed since."""
     if not (isinstance(norm, RMSNorm) and plain(norm)):
-        return None
+        return False, None
     if torch.compiler.is_compiling():
         held = norm.prepared
         if held is None:
-            return None
+            return False, None
         norm.prepared = None
-        return held[1] if held[0] is x else None
+        return (True, held[1]) if held[0] is x else (False, None)
     if x not in PREPARED:
-        return None
+        return False, None
     version, by, normed = PREPARED[x]
-    return normed if by is norm and version == x._version else None
+    return by is norm, normed if by is norm and version == x._version else None
 
 
 def multiplies_norm(layers: list[Any], x: Tensor) -> bool:

@@ -32,8 +32,21 @@ from transformers.pytorch_utils import Conv1D
 import cutelite as cl
 from cutelite.kernels.attention.operators import decode
 from cutelite.kernels.gemm import fp8_block
+from cutelite.kernels.gemm.call import multiply
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, dense, experts, masks, mlps, norms, restore, summed
+from cutelite.models import (
+    accelerate,
+    attention,
+    dense,
+    experts,
+    masks,
+    mlps,
+    norms,
+    operators,
+    restore,
+    routers,
+    summed,
+)
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, gated_linear, joined, linear, rotated_linear, summed_linear
@@ -259,7 +272,7 @@ def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
         right, own = decoded(copy.deepcopy(model).float()), decoded(model)
         accelerate(model)
         found = decoded(model)
-    assert [call.args[-2] is not None for call in watched.call_args_list] == 2 * [False, True]
+    assert [call.args[-3] is not None for call in watched.call_args_list] == 2 * [False, True]
     assert [call.args[-1] for call in decoding.call_args_list] == 2 * [False, True]
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
     watched.reset_mock()
@@ -297,7 +310,7 @@ def test_norms_in_the_gemms_beside_them(name: str, monkeypatch: pytest.MonkeyPat
             model.model.layers[0].register_forward_hook(doubled)
     restore(model)
     left = {name for part in model.modules() for name in part.__dict__}
-    assert not {"following", "direct", "prepared"} & left
+    assert not {"following", "direct", "prepared", "lasting"} & left
 
 
 def test_norms_in_the_gemms_where_torch_compiles() -> None:
@@ -364,13 +377,30 @@ def test_weights_behind_attention_are_loaded_ahead(monkeypatch: pytest.MonkeyPat
             model.model(ids)
         return [call.args[-1] is True for mock in (watched, gated) for call in mock.call_args_list]
 
-    assert told() == [False, True, True, False, True, True, True, True]
+    assert told() == [False, True, True, True, True, True, True, True]
     with torch.autocast(torch.device(DEVICE).type, torch.bfloat16):
         assert not any(told())
     torch.nn.utils.parametrizations.weight_norm(model.model.layers[0].mlp.down_proj)
-    assert told() == [False, True, False, False, True, True, True, True]
+    assert told() == [False, True, False, True, True, True, True, True]
     model.model.layers[1].register_forward_pre_hook(lambda *_: None)
     assert told() == [False, True, False, False, False, False, True, False]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_weights_of_routers_are_loaded_ahead(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And those of the attention beside them, but for the first layer's queries; under torch.compile too."""
+    model, ids = made("Qwen3Moe").eval(), tokens(2, 9)
+    accelerate(model)
+    watched = Mock(wraps=multiply)
+    monkeypatch.setattr(operators, "multiply", watched)
+    torch.compiler.reset()
+    run = torch.compile(model.model, backend="eager", fullgraph=True, dynamic=False) if compiled else model.model
+    with torch.no_grad():
+        run(ids)
+        watched.reset_mock()
+        run(ids)
+    assert [call.kwargs["there"] for call in watched.call_args_list] == [False, True, True, True, True, True]
+    assert not any(part.lasting for part in model.modules() if isinstance(part, routers.Router))
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])
