@@ -369,7 +369,9 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _unlock_descriptor(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough, since a forked child has the descriptor too
+        fcntl.flock(
+            descriptor, fcntl.LOCK_UN
+        )  # closing is not enough: a child that does not call Python has the descriptor too
 
 
 def _try_lock(path: str) -> int | None:
@@ -398,13 +400,15 @@ def _try_lock(path: str) -> int | None:
     except FileNotFoundError:
         still_there = False
     if still_there:
-        return descriptor
+        return forks.own(descriptor)
     os.close(descriptor)
     return None
 
 
 def _release(descriptor: int, path: str) -> None:
-    """Remove the lock file while still holding it, so that the next holder makes a new one."""
+    """Remove the lock file while still holding it, so that the next holder makes a new one. A forked child has none."""
+    if not forks.disown(descriptor):
+        return
     with contextlib.suppress(OSError):  # Windows removes no open file; it is reused then
         os.unlink(path)
     with contextlib.suppress(OSError):

@@ -456,24 +456,45 @@ def test_processes_killed_at_any_moment_leave_nothing_wrong(tmp_path: Path) -> N
     assert names(cache) == set()
 
 
-def hold(_: int, directory: str, held: str) -> None:
+def hold(_: int, directory: str, held: str, forks: bool) -> None:
     with DiskCache(directory).single_flight(KEY):
-        Path(held).touch()
+        child = os.fork() if forks else os.getpid()
+        if child:
+            Path(f"{held}.part").write_text(str(child))
+            os.replace(f"{held}.part", held)
         time.sleep(60)
+        os._exit(1)
 
 
 @needs_posix
-def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("forks", [False, True])
+def test_the_lock_of_a_killed_process_is_taken_over(forks: bool, tmp_path: Path) -> None:
+    """Also where it has forked a child, which lives on."""
     cache = DiskCache(tmp_path / "kernels")
     mark = tmp_path / "held"
-    with processes(1, hold, cache.directory, str(mark)) as [holder]:
+    with processes(1, hold, cache.directory, str(mark), forks) as [holder]:
         while not mark.exists():
             time.sleep(0.005)
-        with cache.single_flight(KEY, timeout=0.02) as held:
+        try:
+            with cache.single_flight(KEY, timeout=0.02) as held:
+                assert not held
+            os.kill(holder.pid, signal.SIGKILL)
+            with cache.single_flight(KEY, timeout=10) as held:
+                assert held
+        finally:
+            os.kill(int(mark.read_text()), signal.SIGKILL)
+
+
+@needs_posix
+def test_a_forked_child_that_ends_frees_no_lock_of_its_parent(cache: DiskCache) -> None:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(cache.single_flight(KEY))
+        if (child := os.fork()) == 0:
+            stack.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        with cache.single_flight(KEY, timeout=0) as held:
             assert not held
-        os.kill(holder.pid, signal.SIGKILL)
-        with cache.single_flight(KEY, timeout=10) as held:
-            assert held
 
 
 def test_a_waiter_is_served_as_soon_as_the_entry_is_there(tmp_path: Path) -> None:
