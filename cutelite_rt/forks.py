@@ -43,9 +43,9 @@ def disown(descriptor: int) -> bool:
 
 
 def _in_child() -> None:
-    for each in _files:
+    for descriptor in _files:
         with contextlib.suppress(OSError):
-            os.close(each)
+            os.close(descriptor)
     _files.clear()
     for each in list(_made):
         each._at_fork_reinit()  # type: ignore[attr-defined]  # as the standard library's own modules do
