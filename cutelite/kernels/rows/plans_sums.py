@@ -141,17 +141,15 @@ def plan_held_sums(n: int, vector: int, sums: int) -> Plan | None:
 
 
 def plan_added(n: int, vector: int, whole: int, most: int) -> Plan | None:
-    """Return `plan_sums` where something is added, which comes as rows do; None where loads of it are as fast.
+    """Return `plan_sums` for long rows where something is added, which comes as they do; None where there is no room.
 
-    Those are loads of several blocks of a multiprocessor. Of the others, each would wait for its own. Three arrays of a
-    block alone are enough on their way by two rows. One sum is in shared memory, and registers have the second.
+    One block of a multiprocessor would wait for loads of it. Three arrays are enough on their way by two rows. One sum
+    is in shared memory, and registers have the second.
 
     whole  elements of a row that lie in whole vectors, where it begins anywhere; 0: it is aligned
     """
-    if n <= 4096:
-        return None
     cluster = power_of_two(n / ADDED_PART)
-    if cluster > most:
+    if cluster > most or (cluster == LARGE and n < LARGE * 7680):  # largest clusters pay for longer parts
         return None
     inner = whole // (SECTOR * vector) * SECTOR * vector if whole and cluster > 1 else n
     vectors = -(-inner // (cluster * vector))
@@ -160,6 +158,12 @@ def plan_added(n: int, vector: int, whole: int, most: int) -> Plan | None:
     p = Plan(threads, 1, cluster, vector, 1, shared_sums=1, kept=True, added=True, ends=ends)
     p = ahead(p, inner, stages=stages, rows=3 * stages + 3)
     return p if p.stages else None
+
+
+def with_added(p: Plan, n: int, sums: int) -> Plan:
+    """Return the plan of short rows, which what is added is copied with where loads of it are slower."""
+    pays = p.stages and (n <= 512 or (sums == 1 and 1024 < n <= 1536))
+    return replace(p, stages=2, added=True) if pays else p
 
 
 def plan_long_sums(n: int, vector: int, sums: int, most: int, shifted: bool) -> Plan | None:
@@ -200,14 +204,18 @@ def plan_sums(
     wide     elements are of f32
     added    another input is added to the derivative
     """
-    if added and not wide and (p := plan_added(n, vector, whole if shifted else 0, most)):
+    if shifted:
+        short = 4096 if few else 4608  # up to where `plan_ends_sums` has plans
+    else:
+        short = 8192 if wide else 4096 if sums == 2 else 5120
+    if added and n > short and (p := plan_added(n, vector, whole if shifted else 0, most)):
         return p
     if wide and not shifted and (p := plan_held_sums(n, vector, sums)):
         return p
     given = n, vector, sums
     p = plan_odd_sums(*given, few, whole, most) if shifted else None if few else plan_few_warps(*given)
     if p is not None:
-        return p
+        return with_added(p, n, sums) if added and not wide else p
     shortest = 16_384 if sums == 1 else 8191
     if shortest < n <= MOST and (p := plan_long_sums(n, vector, sums, most, shifted)):
         return p
