@@ -19,11 +19,12 @@ PINGPONG = Config((64, 64), True, (1, 1), stages=3, buffers=1, stream=1)
 COOPERATIVE = Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, stream=2)
 CLUSTER = Config((128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1, stream=2)
 SWAPPED = replace(swapped(48, 128, cluster=2), stages=3, stream=1)
-ALL = [PINGPONG, COOPERATIVE, CLUSTER, SWAPPED]
+BESIDE = replace(PINGPONG, cluster=(1, 2), swapped=True)
+ALL = [PINGPONG, COOPERATIVE, CLUSTER, SWAPPED, BESIDE]
 """In the simulator four blocks run at once, or two clusters of two."""
 
 
-@pytest.mark.parametrize("config", ALL, ids=["pingpong", "cooperative", "cluster", "swapped"])
+@pytest.mark.parametrize("config", ALL, ids=["pingpong", "cooperative", "cluster", "swapped", "beside"])
 def test_tiles_that_several_blocks_share(config: Config) -> None:
     """Fewer tiles than blocks, more, and of few steps."""
     compare((41, 64, 1096), c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
@@ -71,7 +72,9 @@ def test_repeated_runs_are_equal_whatever_comes_first(monkeypatch: pytest.Monkey
     assert all((x == found[0]).all() for x in found)
 
 
-@pytest.mark.parametrize(("config", "shape"), [(PINGPONG, (72, 136, 328)), (CLUSTER, (136, 40, 584))], ids=str)
+@pytest.mark.parametrize(
+    ("config", "shape"), [(PINGPONG, (72, 136, 328)), (CLUSTER, (136, 40, 584)), (BESIDE, (72, 136, 328))], ids=str
+)
 def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], checked: Callable[[int], None]) -> None:
     checked(2)
     compare(shape, c=True, beta=1.0, config=replace(config, swizzle=3))

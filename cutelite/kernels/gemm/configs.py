@@ -378,8 +378,11 @@ CONFIGS += [
 power is the limit. Nothing is multiplied while such a tile is stored, so its pieces have what room there is. In bands
 of five, 66 pairs of the last one are nearly a square."""
 
-CONFIGS += [replace(make(columns, 128, True, 2), stream=2) for columns in range(96, 216, 8) for make in (slim, swapped)]
+SHARED = [replace(make(columns, 128, True, 2), stream=2) for columns in range(96, 216, 8) for make in (slim, swapped)]
+CONFIGS += SHARED
 """A few wide tiles more than a round has, and a deep K: blocks share the last two rounds."""
+CONFIGS += [replace(beside(config, 2), stream=1) for config in SHARED if config.tile[1] >= 160]
+"""The same where the last one alone is shared, in clusters along columns."""
 
 
 def both(columns: int, high: int, pingpong: bool, along: int, turned: bool, across: int = 2) -> Config:

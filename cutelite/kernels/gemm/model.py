@@ -278,8 +278,9 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     narrower = np.where(t.bn < extent, t.of_kind[problem.majors], t.narrower[problem.majors])
     least = np.minimum(extent / 6, np.where(steps > 1, rates.LEAST, rates.SHALLOW))
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
-    # Neighbours would share sectors of 32 bytes, which few results are worth.
-    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= rates.DEEP)
+    # Neighbours would share sectors of 32 bytes, which few results are worth. L2 keeps some until they are whole.
+    kept = sizes.batches * sizes.m * sizes.n * problem.d.bytes <= IN_L2
+    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n) | (steps >= (rates.HALFWAY if kept else rates.DEEP))
     fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     fits &= (t.clustered <= 4) | (sizes.m + sizes.n - extent > t.high - t.bm)
     # Blocks along columns share rows of which there may be few: a lone block brings these and no others.

@@ -90,8 +90,8 @@ sizes have it (docs/lab/gemm.md)."""
 QUICKEST = 0.1
 """Microseconds that a step takes at least, however few rows are brought for it."""
 
-DEEP = 64
-"""Steps along K beyond which it does not count that results of neighbouring tiles share sectors."""
+DEEP, HALFWAY = 64, 16
+"""Steps along K beyond which it does not count that results of neighbours share sectors; and if L2 keeps results."""
 
 FEWEST = 0.25
 """The share of clusters below which each loads no faster."""
@@ -129,7 +129,7 @@ H200 = 6
 Kind = tuple[int, bool, tuple[int, int]] | tuple[int, bool, tuple[int, int], str]
 Rates = tuple[float, float, float, float]
 
-ROWS_192: Rates = (0.2567, 0.00151, 0.680, 0.0066)
+ROWS_192: Rates = (0.2567, 0.00151, 1.3, 0.0066)
 WIDE_256: Rates = (0.51, 0.0, 3.3, 0.0)
 """Those of two kinds in `RATES` whose clusters were fitted together."""
 RATES: dict[Kind, Rates] = {
