@@ -48,6 +48,22 @@ def piece_copy(op: Any, dtype: Any, turned: bool, load: bool = False) -> Any:
     return make_tiled_copy_C(atom, make_tiled_mma(op))
 
 
+def registers_of(op: Any, dtype: Any) -> Any:
+    """Return registers for a thread's elements of a piece."""
+    return make_rmem_tensor(dtype, make_layout(make_tiled_mma(op).partition_shape_C((ROWS, op.n))))
+
+
+def store_piece(op: Any, thread: Any, values: Any, piece: Any, turned: bool = False) -> None:
+    """Store wgmma results to a piece (64, columns) of shared memory. Who: a warpgroup; `thread` is the index in it.
+
+    values  a vector in the order of the accumulator, of the piece's dtype; `turned`: as of `piece_copy`
+    """
+    to_shared, held = piece_copy(op, piece.dtype, turned), registers_of(op, piece.dtype)
+    held.store(values)
+    mine = to_shared.get_slice(thread)
+    copy(to_shared, mine.retile(held), mine.partition_D(piece))
+
+
 def vectors_for(dtype: Any, groups: int, length: int) -> Any:
     """Return shared memory (groups, length): a vector for each group, aligned so that TMA can write it."""
     unit = TILE_ALIGN // dtype.bytes
@@ -136,21 +152,14 @@ class ResultRing:
 
         Each thread reads what it overwrites by `put`, so that nobody waits between the two.
         """
-        from_shared, held = piece_copy(self.op, self.dtype, self.turned, True), self.registers()
+        from_shared, held = piece_copy(self.op, self.dtype, self.turned, True), registers_of(self.op, self.dtype)
         mine = from_shared.get_slice(self.thread)
         copy(from_shared, mine.partition_S(self.buffer(i)), mine.retile(held))
         return held.load()
 
-    def registers(self) -> Any:
-        """Return registers for a thread's elements of a piece."""
-        return make_rmem_tensor(self.dtype, make_layout(make_tiled_mma(self.op).partition_shape_C((ROWS, self.op.n))))
-
     def put(self, i: int, values: Any) -> None:
         """Write a piece, a vector in the order of the accumulator, to its buffer."""
-        to_shared, held = piece_copy(self.op, self.dtype, self.turned), self.registers()
-        held.store(values)
-        mine = to_shared.get_slice(self.thread)
-        copy(to_shared, mine.retile(held), mine.partition_D(self.buffer(i)))
+        store_piece(self.op, self.thread, values, self.buffer(i), self.turned)
         fence_proxy_async("shared::cta")
         self.group.sync()
 

@@ -17,7 +17,7 @@ from cutelite.kernels.functions import captured_types
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.places import Places, places
 from cutelite.lang.tables import bound
-from cutelite.lib.epilogue import piece_copy
+from cutelite.lib.epilogue import store_piece
 from cutelite.records import dataclass, fact
 from cutelite.tuples import NamedTuple
 
@@ -107,13 +107,12 @@ def banded(dim: int, sq: int, queries: int, heads: int) -> int:
 
 @dataclass(frozen=True)
 class Plan(OfProblem):
-    """A configuration for a problem, and the types and sizes derived from both.
+    """A configuration for a problem, and the sizes and types that follow from both.
 
-    split   heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
-            kernel adds up: where there are few tiles (`parted`)
-    arrays  functions captured some
-    added   what is known of a `score_mod` that adds to scores; None: it does more
-    learned  some of those arrays need a gradient
+    split    heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
+             kernel adds up: where there are few tiles (`parted`)
+    arrays   functions captured some; `learned`: some of these need a gradient
+    added    what is known of a `score_mod` that adds to scores; None: it does more
     """
 
     config: Config
@@ -127,60 +126,56 @@ class Plan(OfProblem):
     def of(cls, problem: Problem, config: Config | None = None) -> Any:
         """Return the plan in the configuration measured best, if none is given."""
         learned = any(x.learned for x in captured_types(problem.score_mod))
-        added = None if learned else added_by(problem)
-        plan = cls(config or Config(held=2), problem, added=added, learned=learned)
+        plan = cls(config or Config(held=2), problem, added=None if learned else added_by(problem), learned=learned)
         if config or problem.dim > 128:
             return plan
         if problem.dim <= 64 and not plan.curved:  # derivatives of 128 queries' scores would not fit registers
             return replace(plan, config=Config(128, held=2))
         return replace(plan, config=Config(stages=3 if problem.dim <= 96 else 2))
 
-    @fact
-    def wide(self) -> bool:
-        """Tell whether one warpgroup has dv of all keys, another dk, and a third one dq."""
-        problem = self.problem
-        return problem.dim > 128 and not (problem.dim <= 192 and problem.dim_v <= 128 and not self.curved)
+    dim = fact(lambda self: self.problem.dim)
+    """Columns of q and k in global memory."""
+    curved = fact(lambda self: self.problem.score_mod is not None and self.added is None)
+    """A `score_mod` does more than add to scores (`Addend`)."""
+    factor = fact(lambda self: 1.0 if self.added is None else self.added.factor)
+    """The literal by which functions multiply scores, if they are not `curved`."""
+    literal = fact(lambda self: not self.curved and self.problem.softcap is None)
+    """The derivative of functions by scores is a literal, `factor`."""
+    begins = fact(lambda self: self.added is not None and not self.added.linear)
+    """Products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
 
-    @fact
-    def curved(self) -> bool:
-        """Tell whether a `score_mod` does more than add to scores (`Addend`)."""
-        return self.problem.score_mod is not None and self.added is None
+    wide = fact(lambda self: self.dim > 128 and not (self.dim <= 192 and self.problem.dim_v <= 128 and not self.curved))
+    """One warpgroup has dv of all keys, another dk, and a third one dq."""
+    apart = fact(
+        lambda self: self.dim > (64 if self.learned else 128) or (self.by_rows and self.problem.mask_mod is not None)
+    )
+    """Scores and dP follow each other: registers do not hold both beside a wide dk, or for 128 queries a `mask_mod`."""
+    extended = fact(lambda self: self.literal and not self.wide)
+    """Products subtract logsumexps and sums of rows, as columns of operands; else these are loaded."""
+    lift = fact(lambda self: 14 if self.apart and self.problem.dtype == bf16 else 0)
+    """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
 
-    @fact
-    def factor(self) -> float:
-        """The literal by which functions multiply scores, if they are not `curved`."""
-        return 1.0 if self.added is None else self.added.factor
+    width = fact(lambda self: (48 if self.dim <= 192 and not self.learned else 32) if self.wide else ROWS)
+    """Keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
+    keys = fact(lambda self: self.width * WORKERS)
+    """Keys of a tile."""
+    threads = fact(lambda self: (1 + WORKERS + self.wide) * GROUP)
+    """Threads of a block: warpgroups that load, that have scores, and (`wide`) that has dq."""
+    ahead = fact(lambda self: 2 if self.by_rows and not self.problem.ragged else 1)
+    """Tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
 
-    @fact
-    def apart(self) -> bool:
-        """Tell whether scores and dP follow each other: where registers do not hold both.
-
-        Those are beside a wide dk, and of 128 queries beside a `mask_mod`.
-        """
-        most = 64 if self.learned else 128
-        return self.problem.dim > most or (self.by_rows and self.problem.mask_mod is not None)
-
-    @fact
-    def begins(self) -> bool:
-        """Tell whether products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
-        return self.added is not None and not self.added.linear
-
-    @fact
-    def extended(self) -> bool:
-        """Tell whether products subtract logsumexps and sums of rows, as columns of operands; else they are loaded."""
-        return not (self.curved or self.problem.softcap is not None or self.wide)
-
-    @fact
-    def width(self) -> int:
-        """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
-        if not self.wide:
-            return ROWS
-        return 48 if self.problem.dim <= 192 and not self.learned else 32
-
-    @fact
-    def keys(self) -> int:
-        """The number of keys of a tile."""
-        return self.width * WORKERS
+    by_rows = fact(lambda self: self.config.rows > ROWS)
+    """A part of a block of dq, multiplied at once, is 64 of its rows, or else columns of all."""
+    columns = fact(lambda self: ROWS if self.wide else self.dims[0] * self.config.rows // (ROWS * WORKERS))
+    """Columns of a part of a block of dq, which has 64 rows."""
+    count = fact(lambda self: self.dims[0] * self.config.rows // (ROWS * self.columns))
+    """Parts of a block of dq: each of the warpgroups that add has one, the one of wide heads all."""
+    adders = fact(lambda self: 1 if self.wide else WORKERS)
+    """Warpgroups that add to the sums of dq."""
+    sums = fact(lambda self: Tensor[f32, (B, H, BLOCKS, self.count, ROWS * self.columns), cl.align(16)])
+    """The type of the sums of dq: its parts, in the order of accumulators."""
+    turns = fact(lambda self: Tensor[i32, (B, H, BLOCKS, self.adders)] | None)
+    """The type of the numbers of the tiles of keys that add next, for each warpgroup that adds. None: any order."""
 
     @fact
     def tiles(self) -> Tiles:
@@ -195,31 +190,6 @@ class Plan(OfProblem):
         return d, e
 
     @fact
-    def by_rows(self) -> bool:
-        """Tell whether a part of a block of dq is 64 of its rows, or columns of all."""
-        return self.config.rows > ROWS
-
-    @fact
-    def threads(self) -> int:
-        """The number of threads of a block: warpgroups that load, that have scores, and (`wide`) that has dq."""
-        return (1 + WORKERS + self.wide) * GROUP
-
-    @fact
-    def adders(self) -> int:
-        """The number of warpgroups that add to the sums of dq."""
-        return 1 if self.wide else WORKERS
-
-    @fact
-    def columns(self) -> int:
-        """The number of columns of a part of a block of dq, which has 64 rows: a part is multiplied at once."""
-        return ROWS if self.wide else self.dims[0] * self.config.rows // (ROWS * WORKERS)
-
-    @fact
-    def count(self) -> int:
-        """The number of parts of a block of dq. Each warpgroup has one, but wide heads."""
-        return self.dims[0] * self.config.rows // (ROWS * self.columns)
-
-    @fact
     def spans(self) -> tuple[int, int, int]:
         """The columns that are contiguous in shared memory, and a box of TMA: of k, of v and do, and of q.
 
@@ -228,25 +198,6 @@ class Plan(OfProblem):
         D, DV = self.dims
         k, v, q = (math.gcd(64, part) for part in (D if self.by_rows else self.columns, DV, D))
         return k, v, q
-
-    def laid(self, shape: tuple[int, ...], span: int) -> Any:
-        """Return the layout of a tile (rows, columns), or of several, with `span` contiguous columns."""
-        atom = cl.make_smem_layout_atom(self.problem.dtype, "K", f"{2 * span}B")
-        return cl.tile_to_shape(atom, shape, (0, 1, 2)[: len(shape)])
-
-    @fact
-    def ahead(self) -> int:
-        """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
-        return 2 if self.by_rows and not self.problem.ragged else 1
-
-    def pieces(self, dim: int) -> int:
-        """The number of accumulators that have dk or dv of a tile: for 64 keys each, or (`wide`) 64 columns."""
-        return dim // ROWS if self.wide else self.keys // ROWS
-
-    @fact
-    def lift(self) -> int:
-        """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
-        return 14 if self.apart and self.problem.dtype == bf16 else 0
 
     @fact
     def of_rows(self) -> tuple[Any, int, int]:
@@ -259,18 +210,17 @@ class Plan(OfProblem):
         """
         return (bf16, self.config.rows, EXTRA) if self.extended else (f32, 2, self.config.rows)
 
-    @property
-    def sums(self) -> Any:
-        """The type of the sums of dq: its parts, in the order of accumulators."""
-        return Tensor[f32, (B, H, BLOCKS, self.count, ROWS * self.columns), cl.align(16)]
+    def laid(self, shape: tuple[int, ...], span: int) -> Any:
+        """Return the layout of a tile (rows, columns), or of several, with `span` contiguous columns."""
+        atom = cl.make_smem_layout_atom(self.problem.dtype, "K", f"{2 * span}B")
+        return cl.tile_to_shape(atom, shape, (0, 1, 2)[: len(shape)])
 
-    @property
-    def turns(self) -> Any:
-        """The type of the numbers of the tiles of keys that add next, for each warpgroup that adds. None: any order."""
-        return Tensor[i32, (B, H, BLOCKS, self.adders)] | None
+    def pieces(self, dim: int) -> int:
+        """Return the number of accumulators that have dk or dv of a tile: for 64 keys each, or (`wide`) 64 columns."""
+        return dim // ROWS if self.wide else self.keys // ROWS
 
     def parts(self, dim: int) -> Any:
-        """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
+        """Return the type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
         return Tensor[f32, (B, HP, NB, self.pieces(dim), self.keys * dim // self.pieces(dim)), cl.align(16)] | None
 
     def array(self, name: str, heads: Any, length: Any, dim: int) -> Any:
@@ -290,11 +240,8 @@ class Plan(OfProblem):
         turned  the accumulator is transposed: its rows are columns of the tile
         """
         dtype, n, tile = self.problem.dtype, 2 * values.n, cl.select(tile, (1, 0)) if turned else tile
-        place = (piece, 0) if n == cl.size(tile.shape[1]) else (0, piece)
-        copy = piece_copy(cl.WarpgroupMmaOp(dtype, f32, n), dtype, turned)
-        mine, held = copy.get_slice(cl.thread_idx.x % GROUP), cl.make_rmem_tensor(dtype, ((2, 2, n // 8), 1, 1))
-        held.store(values.to(dtype))
-        cl.copy(copy, mine.retile(held), mine.partition_D(cl.local_tile(tile, (ROWS, n), place)))
+        place, op = (piece, 0) if n == cl.size(tile.shape[1]) else (0, piece), cl.WarpgroupMmaOp(dtype, f32, n)
+        store_piece(op, cl.thread_idx.x % GROUP, values.to(dtype), cl.local_tile(tile, (ROWS, n), place), turned)
 
     def write(self, tile: Any, arrays: Any, at: Any, row: Any, ends: Any, threads: int) -> None:
         """Write a tile of a gradient: by TMA, which the first thread commits, or by rows where a ragged sequence ends.
