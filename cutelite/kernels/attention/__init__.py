@@ -20,8 +20,10 @@ latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel                     splitting.py       a model of time that picks the number of parts
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
 backward.py        the algorithm, the kernel that multiplies, its loads and its steps: read it first
-backward_worker.py what the steps of all forms do alike: powers after functions and masks, sums, results
+backward_scores.py a block of scores: probabilities after functions and masks, gradients
+backward_worker.py what the steps of all forms do alike: operands, sums, results
 backward_wide.py   its form for wide heads        backward_outer.py  the kernels before and after the products
+learned.py         gradients of arrays that a function captured
 backward_plan.py   configurations                 backward_tiles.py  tiles: places, and the queries that see them
 model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share

@@ -41,13 +41,13 @@ from cutelite.kernels.attention.backward_worker import (
     EVERYONE,
     TURN,
     Block,
-    Learned,
     Pipes,
     Results,
     Worker,
     multiply,
 )
 from cutelite.kernels.attention.blocks import tables_of
+from cutelite.kernels.attention.learned import Learned
 from cutelite.kernels.attention.relative import LANES, Terms
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given

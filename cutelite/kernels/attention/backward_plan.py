@@ -139,8 +139,6 @@ class Plan(OfProblem):
     """A `score_mod` does more than add to scores (`Addend`)."""
     factor = fact(lambda self: 1.0 if self.added is None else self.added.factor)
     """The literal by which functions multiply scores, if they are not `curved`."""
-    literal = fact(lambda self: not self.curved and self.problem.softcap is None)
-    """The derivative of functions by scores is a literal, `factor`."""
     begins = fact(lambda self: self.added is not None and not self.added.linear)
     """Products of queries and keys begin with what a `score_mod` adds; else exponents get it."""
 
@@ -150,7 +148,7 @@ class Plan(OfProblem):
         lambda self: self.dim > (64 if self.learned else 128) or (self.by_rows and self.problem.mask_mod is not None)
     )
     """Scores and dP follow each other: registers do not hold both beside a wide dk, or for 128 queries a `mask_mod`."""
-    extended = fact(lambda self: self.literal and not self.wide)
+    extended = fact(lambda self: not (self.curved or self.problem.softcap is not None or self.wide))
     """Products subtract logsumexps and sums of rows, as columns of operands; else these are loaded."""
     lift = fact(lambda self: 14 if self.apart and self.problem.dtype == bf16 else 0)
     """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""

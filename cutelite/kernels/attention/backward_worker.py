@@ -1,8 +1,7 @@
 """A thread block of attention's backward pass at a tile: what loads and the forms of computing warpgroups share.
 
-In    results of products in registers
-Out   operands of products: powers after functions and masks, gradients of scores; parts of dq, and dk and dv, on their
-      way to global memory
+In    the place of a tile, and pipelines of its keys and values and of the queries that see them
+Out   operands in shared memory, and dq, dk and dv on their way to global memory
 """
 
 from collections.abc import Callable
@@ -12,15 +11,11 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, WORKERS, H, Plan
-from cutelite.kernels.attention.capped import tanh_of_scores
-from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, called, offsets, roughly
+from cutelite.kernels.attention.backward_scores import ROWS_OF_THREAD, Scores, columns
+from cutelite.kernels.attention.learned import Learned
+from cutelite.kernels.attention.scores import GROUP, ROWS
 from cutelite.kernels.attention.tiles import SK, Given, Sequence
-from cutelite.lang.biased import biased
-from cutelite.lang.dual import Dual
-from cutelite.lang.emit import builder_here
-from cutelite.lang.given import given_by
-from cutelite.lang.learned import slope, watched
-from cutelite.lang.places import Places, places
+from cutelite.lang.places import places
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
@@ -28,20 +23,6 @@ EVERYONE = cl.NamedBarrier(1, WORKERS * GROUP)
 """The named barrier of the computing warpgroups, without `Adder`."""
 OWN, TURN, ADDED = 2, 5, 7
 """The first ones of each warpgroup: its own; with the warp of its turns, where it may add, and where it has added."""
-
-LOG2E = 1 / LN2
-NEVER = 1 << 30
-"""A column beyond every block."""
-HIDDEN = -1e18
-"""The tanh of a score that a query does not see: its power is 0, and its derivative is finite."""
-
-ROWS_OF_THREAD = (0, 8), (1, 2, 1)
-"""Of a thread's elements in an accumulator: rows, from its first one on, and the shape of numbers that go by rows."""
-
-
-def columns(n: int) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return the same of the columns of an accumulator with `n` of them."""
-    return offsets(2, n // 2), (2, 1, n // 8)
 
 
 class Pipes(NamedTuple):
@@ -52,29 +33,6 @@ class Pipes(NamedTuple):
     p: Any
     rows: Any
     ds: Any
-
-
-class Learned(NamedTuple):
-    """A `score_mod` as it was before it got its arrays, these, and for each the sums of its gradient, or None."""
-
-    score_mod: Any
-    tables: Any
-    sums: Any
-
-
-class Rates(NamedTuple):
-    """The derivatives of `score_mod`.
-
-    score   by the score, times probabilities unless it is a literal
-    reads   accesses to arrays that need a gradient, and the derivative by what each read
-    """
-
-    score: Any
-    reads: Any = ()
-
-    @property
-    def literal(self) -> bool:
-        return isinstance(self.score, float)
 
 
 class Results(NamedTuple):
@@ -102,11 +60,6 @@ class Block:
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
     terms     of a `score_mod` that goes by the distance of key and query, if they are looked up
-
-    At a block of queries (`Worker.at_block`):
-
-    head      of queries; `low`: the first query
-    row       indices of this thread's rows of scores; `column`: that of its first column
     """
 
     plan: Plan
@@ -118,10 +71,6 @@ class Block:
     group: Any = None
     tile: Any = None
     kv_state: Any = None
-    head: Any = None
-    low: Any = None
-    row: Any = None
-    column: Any = None
 
     @property
     def sequence(self) -> Sequence:
@@ -193,27 +142,21 @@ class Worker(Block):
         """The index of the first of them."""
         return self.tile.row + self.group * self.plan.width
 
-    @property
-    def n(self) -> int:
-        """The number of columns of scores: of queries, whose rows are keys; but of keys in `Wide`."""
-        return self.plan.width if self.plan.wide else self.plan.config.rows
-
-    def at_block(self, place: Any) -> Any:
-        """Return the same at a block of queries (`Block.first`).
-
-        Its scores are (2, 2, n / 8): pairs of neighbouring columns, rows r and r + 8, and every eighth column.
-        """
+    def at_block(self, place: Any) -> Scores:
+        """Return the scores of a block of queries (`Block.first`)."""
         plan, key, (m, head, _), (spot, *_) = self.plan, self.key, place, cl.wgmma.coordinates(8)
         low = m * plan.config.rows
         row, column = (low + spot[0], key + spot[1]) if plan.wide else (key + spot[0], low + spot[1])
-        return replace(self, head=head, low=low, row=places(row, *ROWS_OF_THREAD), column=column)
+        at = self.sequence, head, low, key, places(row, *ROWS_OF_THREAD), column
+        return Scores(plan, self.given, self.results.learned, *at)
 
     def begun(self, place: Any, number: Any) -> Any:
         """Return the accumulator from which block `number` of scores begins; None for zeros."""
         if not self.plan.begins:
             return None
         if self.terms is None:
-            return self.at_block(place).biased().start(self.given.scale * self.plan.factor).reshape((self.n // 2,))
+            scores = self.at_block(place)
+            return scores.biased().start(self.given.scale * self.plan.factor).reshape((scores.n // 2,))
         state, (row, column) = self.terms.pipe.consumer_state_at(number), cl.wgmma.coordinates(8)[0]
         added, _ = self.terms.read(state, self.group * ROWS + row, column)
         return added.start.reshape((added.start.n,))
@@ -313,139 +256,6 @@ class Worker(Block):
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
         self.barrier(OWN).sync()
-
-    @property
-    def places(self) -> tuple[Any, Any, Any, Any]:
-        """The arguments of functions: sequence, head, and the indices of queries and keys."""
-        row, column = self.row.from_zero(), places(self.column, *columns(self.n)).from_zero()
-        return self.sequence.number, self.head, *((row, column) if self.plan.wide else (column, row))
-
-    def biased(self) -> Any:
-        """Return what `score_mod` makes of zeros, where it only adds (`Plan.added`)."""
-        like = cl.full((2, 2, self.n // 8), 0.0, f32)
-        return called(self.plan.problem, biased(like, 1.0), *self.places, like)
-
-    def powers(self, s: Any, lse: Callable[[], Any]) -> tuple[Any, Any]:
-        """Return probabilities, 0 where a query does not see a key, and `Rates`, which `gradients` needs beside them.
-
-        Probabilities are 2 to the power `Plan.lift` times as large.
-
-        lse   returns logsumexps in powers of 2; or None, where products subtract them
-        """
-        plan, given, problem, n = self.plan, self.given, self.plan.problem, self.n
-        rates: Any = plan.factor
-        reads: Any = ()
-        unit: Any = given.scale * (rates * LOG2E)
-        s, cap = s.reshape((2, 2, n // 8)), problem.softcap
-        if cap is not None:
-            s = tanh_of_scores(s.reshape((n // 2,)), given.scale / cap).reshape(s.shape)
-            if problem.score_mod is None:
-                (s,) = self.seen(False, HIDDEN, s)
-            rates, unit = 1.0 - s * s, cap * LOG2E
-        if plan.curved:
-            score = s * (given.scale if cap is None else cap)
-            s, more = roughly(cl.value_and_derivative, problem.score_mod, score, *self.places)
-            s = given_by("score_mod", s, score, problem.score_mod)  # also of a function that leaves scores out
-            rates, unit, reads = rates * more, LOG2E, self.reads(score)
-        known = lse()
-        s = s * unit if known is None else s * unit - known
-        if plan.added is not None and not plan.begins:
-            bias = self.biased().bias * LOG2E
-            s = bias.onto(s) if isinstance(bias, Places) else s + bias
-        p = cl.math.exp2(s + float(plan.lift) if plan.lift else s, fast=True)
-        if isinstance(rates, float):
-            (p,) = self.seen(False, 0.0, p)
-        else:
-            rates = p * rates  # two numbers for a score wait for dP, not three
-            if plan.curved:
-                p, rates = self.seen(plan.wide, 0.0, p, rates)  # a branch would hold all of both in registers
-        return p.reshape((n // 2,)), Rates(rates, reads)
-
-    def reads(self, score: Any) -> tuple[tuple[Any, Any], ...]:
-        """Return each access to an array that needs a gradient, and the derivative of `score_mod` by what it read."""
-        learned, found = self.results.learned, tuple[tuple[Any, Any], ...]()
-        if learned is None:
-            return found
-        function, reads = watched(learned.score_mod, learned.tables, 0, ends=True)
-        roughly(function, Dual(score, 0.0), *self.places)
-        for which in cl.static_range(len(reads)):
-            begin = builder_here().block
-            function, reads = watched(learned.score_mod, learned.tables, which, ends=True)
-            y = roughly(function, Dual(score, 0.0), *self.places)
-            found = (*found, (reads[which], slope(y, reads[which], begin)))
-        return found
-
-    def gradients(self, p: Any, dp: Any, rates: Rates, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale. Add up those of arrays.
-
-        p, rates   of `powers`
-        total      sums of rows; or None, where products subtract them
-        """
-        n = p.n
-        p, dp = (x.reshape((2, 2, n // 4)) for x in (p, dp))
-        dp = dp if total is None else dp - total
-        self.add_learned(p.to(f32) * dp * 2.0**-self.plan.lift, rates.reads)
-        ds = p.to(f32) * dp * rates.score if rates.literal else rates.score * dp
-        return ds.reshape((n,)).to(self.plan.problem.dtype)
-
-    def add_learned(self, ds: Any, reads: tuple[tuple[Any, Any], ...]) -> None:
-        """Add gradients of arrays up, of those of what `score_mod` gave."""
-        for read, rate in reads:
-            sums = self.results.learned.sums[read.index]  # type: ignore[union-attr]
-            for at, total in read.sums(cl.where(ds == 0.0, 0.0, ds * rate)):  # what is not seen has any rate
-                if read.alike:
-                    total = cl.warp_reduce(total)
-                if not read.alike or cl.lane_idx() == 0:
-                    cl.red(sums, at, "add", total)
-
-    def seen(self, always: bool, hidden: float, *values: Any) -> tuple[Any, ...]:
-        """Return values of scores, but for those whose query does not see the key; `always`: without a branch."""
-        mask_mod = self.plan.problem.mask_mod
-        if mask_mod is not None:
-            found, every = mask_mod(*self.places), cl.full(values[0].shape, True, cl.boolean)
-            sees = every & given_by("mask_mod", found, every, mask_mod)
-            values = tuple(cl.where(sees, x, hidden) for x in values)
-        if always or self.masked:
-            sees = self.sees
-            values = tuple(cl.where(sees, x, hidden) for x in values)
-        return values
-
-    @property
-    def modified(self) -> bool:
-        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
-        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
-
-    @property
-    def masked(self) -> Any:
-        """Tell whether some of the queries do not see some of the keys."""
-        plan, sequence, given, low = self.plan, self.sequence, self.given, self.low
-        offset, masked = plan.tiles.offset(sequence, given), self.key + plan.width > sequence.keys
-        if self.modified:
-            masked = masked or low + plan.config.rows > sequence.queries
-        if plan.problem.right:
-            masked = masked or low + offset + given.right < self.key + plan.width - 1
-        if plan.problem.left:
-            masked = masked or low + plan.config.rows - 1 + offset - given.left > self.key
-        return masked
-
-    @property
-    def sees(self) -> Any:
-        """For each element whether its query is there and sees its key, but for a `mask_mod`."""
-        problem, given, sequence, wide = self.plan.problem, self.given, self.sequence, self.plan.wide
-        left, right = (given.left if problem.left else None), (given.right if problem.right else None)
-        offset = self.plan.tiles.offset(sequence, given)
-        # a row sees so many columns before its own place, and behind it
-        before, behind, own = (left, right, self.row + offset) if wide else (right, left, self.row - offset)
-        count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-        own, column, sees = own - self.column, places(i32(0), *columns(self.n)), None
-        if before is not None or self.modified or not wide:
-            least = i32(0) if before is None else own - before
-            sees = column >= (cl.where(self.row < count, least, NEVER) if self.modified or not wide else least)
-        if behind is not None or self.modified or wide:
-            most = end - 1 - self.column
-            ends = column <= (most if behind is None else min(own + behind, most))
-            sees = ends if sees is None else sees & ends
-        return sees
 
 
 def multiply(a: Any, b: Any, acc: Any = None, group: bool = True) -> Any:
