@@ -16,62 +16,15 @@ import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.gaps import clear_behind, idle
+from cutelite.kernels.attention.here import Here, Result, States
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.powers import OfScores
 from cutelite.kernels.attention.relative import LANES, Terms, read_terms, release_terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass, fact
-from cutelite.tuples import NamedTuple
 
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
-
-
-class Here(NamedTuple):
-    """Shared memory, pipelines and scalar parameters: the same for all threads of a block.
-
-    listed   of a `BlockMask`, or None
-    terms    of a `score_mod` that goes by the distance of key and query (`relative`), or None
-    q        a warpgroup's queries of the tile that it computes
-    """
-
-    storage: Any
-    queries: Any
-    keys: Any
-    values: Any
-    given: Given
-    listed: Any
-    terms: Any = None
-    q: Any = None
-
-
-class Result(NamedTuple):
-    """The arrays that `finish` uses.
-
-    o, rows    the output for TMA, and for ragged sequences row by row
-    lse        logsumexps
-    sinks      or None
-    of_values  scales of values in fp8
-    """
-
-    o: Any
-    rows: Any
-    lse: Any
-    sinks: Any
-    of_values: Any = None
-
-
-class States(NamedTuple):
-    """The places of a warpgroup in the pipelines of queries, keys and terms, and in the order of warpgroups.
-
-    queries  the tile's place; within a tile None, since loops need not carry it
-    keys     that of values is one block behind
-    """
-
-    queries: Any
-    keys: Any
-    order: Any
-    terms: Any = None
 
 
 @dataclass(frozen=True)
@@ -116,28 +69,29 @@ class Plan(OfScores):
         groups = self.config.groups
         return cl.PipelineState(groups * self.config.queries, state.index * groups + group, state.phase)
 
-    def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
+    def consume(self, result: Result, here: Here, tiles: Any, order: Any) -> None:
         """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
-        (wide, buffers), thread = self.piece, cl.thread_idx.x % GROUP
+        (wide, buffers), group, thread = self.piece, here.group, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
-        op, first = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.PipelineState.consumer(self.config.queries)
+        op, thread = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.thread_idx.x % GROUP
         ring = cl.ResultRing.create(pieces, op, thread, cl.NamedBarrier(1 + group, GROUP))
         terms = None if here.terms is None else here.terms.pipe.consumer_state()
-        states = States(first, here.keys.consumer_state(), order, terms)
+        queries, states = (
+            cl.PipelineState.consumer(self.config.queries),
+            States(here.keys.consumer_state(), order, terms),
+        )
         tiles = tiles.advance()
         while tiles.is_valid():
-            if not self.problem.ragged or tiles.place.end > 0:
-                turn, states = states.queries, states._replace(queries=None)
-                queries = self.own(turn, group)
-                at = here._replace(q=here.storage.q[None, None, queries.index])
-                here.queries.consumer_wait(queries)
-                if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.sequence(tiles.place).queries:
-                    compute = self.masked_then_clear if self.masked_first else self.by_runs
-                    out, softmax, states = compute(tiles.place, queries, states, at, group)
-                    self.finish(out, softmax, tiles.place, result, ring, group)
+            tile = tiles.place
+            if not self.problem.ragged or tile.end > 0:
+                at = here._replace(tile=tile, turn=self.own(queries, group))
+                here.queries.consumer_wait(at.turn)
+                if self.config.groups == 1 or tile.row + group * ROWS < self.tiles.sequence(tile).queries:
+                    out, softmax, states = (self.masked_then_clear if self.masked_first else self.by_runs)(states, at)
+                    result.write(self, out, softmax, ring, at)
                 else:
-                    states = idle(self, tiles.place, queries, states, at, group)
-                states = states._replace(queries=turn.advance())
+                    states = idle(self, states, at)
+                queries = queries.advance()
             tiles = tiles.advance()
         ring.tail()
 
@@ -153,138 +107,79 @@ class Plan(OfScores):
         """Return a block of values as operand B, (columns, keys)."""
         return cl.select(here.storage.v, (1, 0, 2))[None, None, state.index]
 
-    def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
-        """Return the factors of the output's rows, from those of the softmax."""
-        return inverse
-
-    def by_runs(self, tile: Tile, queries: Any, states: States, here: Here, group: Any) -> Any:
-        """Return a tile's sums of products with values, its softmax, and the states behind it.
-
-        queries  their place, which is released when they were read
-        """
-        p, softmax, states, long = self.begin(tile, states, here, group)
-        p, out, softmax, states = self.blocks(p, softmax, tile, states, here, group, long)
-        here.queries.consumer_release(queries)
+    def last(self, p: Any, out: Any, states: States, here: Here) -> Any:
+        """Return the accumulator with the product of powers and the values behind which nothing was started yet."""
         out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
         here.values.consumer_release(states.keys.advance(-1))
-        return out, softmax, states
+        return out
 
-    def masked_then_clear(self, tile: Tile, queries: Any, states: States, here: Here, group: Any) -> Any:
+    def by_runs(self, states: States, here: Here) -> Any:
+        """Return a tile's sums of products with values, its softmax, and the states behind it."""
+        p, softmax, states, long = self.begin(states, here)
+        so_far, end = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), here.tile.end - 1
+        low, high = self.tiles.clear(here.tile, here.given)
+        for first, masked in self.runs(here.tile, low, high, long):
+            so_far, end = self.run(first, end, so_far, masked, here, long), first
+        p, out, softmax, states = so_far
+        here.queries.consumer_release(here.turn)
+        return self.last(p, out, states, here), softmax, states
+
+    def masked_then_clear(self, states: States, here: Here) -> Any:
         """Return what `by_runs` does, under a causal mask: masked blocks one by one, then a run of the others.
 
         Most tiles have one masked block, with which nothing overlaps in any case. So both products, and powers, have
         one text each for masked and for clear blocks.
         """
-        low, high = self.tiles.clear(tile, here.given)
+        tile, (low, high) = here.tile, self.tiles.clear(here.tile, here.given)
         out, softmax, j = cl.wgmma.zeros_accumulator(self.dims[1]), self.nothing(here), tile.end - 1
         while j >= low:
             here.keys.consumer_wait(states.keys)
             s = cl.wgmma.wait_group(0, self.scores(None, states, here))
             here.keys.consumer_release(states.keys)
             if j == tile.end - 1:
-                clear_behind(self, tile, states.keys, here, group)
+                clear_behind(self, states.keys, here)
             states = states._replace(keys=states.keys.advance())
-            p, softmax, ratio, moved = self.anew(s, softmax, j, tile, here, group)
+            p, softmax, ratio, moved = self.anew(s, softmax, j, here)
             if ratio is not None and moved & (j < tile.end - 1):
                 out = cl.scale_rows(out, ratio)
             if j == high:
-                p, out, softmax, states = self.run(low, j, (p, out, softmax, states), False, tile, here, group)
+                p, out, softmax, states = self.run(low, j, (p, out, softmax, states), False, here)
                 j = low
             if j == low:
-                here.queries.consumer_release(queries)
-            out = cl.wgmma.wait_group(0, self.product(p, out, states, here))
-            here.values.consumer_release(states.keys.advance(-1))
+                here.queries.consumer_release(here.turn)
+            out = self.last(p, out, states, here)
             j -= 1
         return out, softmax, states
 
-    def alone(self, tile: Tile, here: Here) -> Any:
+    def alone(self, here: Here) -> Any:
         """Return how many of a tile's blocks behind the first are computed without turns; None: all take turns."""
-        return tile.end - 1 - self.tiles.clear(tile, here.given)[1] if self.masked_first else None
+        return here.tile.end - 1 - self.tiles.clear(here.tile, here.given)[1] if self.masked_first else None
 
-    def begin(self, tile: Tile, states: States, here: Here, group: Any) -> Any:
-        """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`."""
+    def begin(self, states: States, here: Here) -> Any:
+        """Return the powers of a tile's first block, with which nothing overlaps, and whether a function is `long`.
+
+        There is one that is more than `Added`: one text serves for all further blocks, and a branch for masks.
+        """
         here.keys.consumer_wait(states.keys)
-        added, states = self.added(tile.end - 1, tile, states, here, group)
+        added, states = self.added(here.tile.end - 1, states, here)
         s = self.scores(added, states, here)
         added = read_terms(added, None, states, here)
         s = cl.wgmma.wait_group(0, s)
         here.keys.consumer_release(states.keys)
-        clear_behind(self, tile, states.keys, here, group)
-        p, softmax = self.first(s, added, tile, here, group)
+        clear_behind(self, states.keys, here)
+        p, softmax = self.first(s, added, here)
         states, long = release_terms(states, here), added is None and self.problem.score_mod is not None
         return p, softmax, states._replace(keys=states.keys.advance()), long
 
     def scores(self, added: Added | None, states: States, here: Here) -> Any:
         """Start the product of queries and the next block of keys, and what is added to it."""
-        q, k = here.q, here.storage.k[None, None, states.keys.index]
+        q, k = here.storage.q[None, None, here.turn.index], here.storage.k[None, None, states.keys.index]
         if added is None or added.start is None:
             s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
         else:
             s = cl.wgmma.mma_async(q, k, added.start.reshape((self.config.columns // 2,)))
         cl.wgmma.commit_group()
         return s
-
-    def multiply(self, p: Any, out: Any, added: Added | None, softmax: Any, states: States, here: Here) -> Any:
-        """Return the scores of the next block, the accumulator of powers times values, in flight, and `added`."""
-        keys = here.keys.consumer_test_wait(states.keys)
-        values = here.values.consumer_test_wait(states.keys.advance(-1))
-        if states.order is not None:  # asked at once, all three barriers answer at once
-            states.order.wait()
-        here.keys.consumer_wait(states.keys, keys)
-        s = self.scores(added, states, here)
-        out = self.product(p, out, states, here, values)
-        if states.order is not None:
-            states = states._replace(order=states.order.arrive())
-        added = read_terms(added, softmax, states, here)
-        s, out = cl.wgmma.wait_group(1, s, keep=out)
-        here.keys.consumer_release(states.keys)
-        return s, out, added, states._replace(keys=states.keys.advance())
-
-    def blocks(self, p: Any, softmax: Any, tile: Tile, states: States, here: Here, group: Any, long: bool) -> Any:
-        """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
-
-        p      powers of the first block
-        long   there is a function that is more than `Added`: one text serves for all blocks, and a branch for masks
-        """
-
-        so_far, end = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, states), tile.end - 1
-        low, high = self.tiles.clear(tile, here.given)
-        for first, masked in self.runs(tile, low, high, long):
-            so_far, end = self.run(first, end, so_far, masked, tile, here, group, long), first
-        return so_far
-
-    def run(
-        self, first: Any, end: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any, long: bool = False
-    ) -> Any:  # fmt: skip
-        """Process blocks from the one before `end` to `first`.
-
-        masked  whether they have masks; or the first block that has none, and the one behind the last of these
-        """
-        left = end - first
-        while left != 0:
-            left -= 1
-            so_far = self.step(first + left, so_far, masked, tile, here, group)
-            if self.config.pairs and not (self.late or long or masked is True):  # by two: powers are not copied
-                if left == 0:
-                    so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
-                    break
-                left -= 1
-                so_far = self.step(first + left, so_far, masked, tile, here, group)
-        return so_far
-
-    def step(self, j: Any, so_far: Any, masked: Any, tile: Tile, here: Here, group: Any) -> Any:
-        """Start the products of block j and of the powers before, and return what follows: `so_far` behind it."""
-        p, out, softmax, states = so_far
-        masked = masked if isinstance(masked, bool) else (j >= masked[1]) | (j < masked[0])
-        added, states = self.added(j, tile, states, here, group)
-        s, out, added, states = self.multiply(p, out, added, softmax, states, here)
-        p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
-        states = release_terms(states, here)
-        out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
-        here.values.consumer_release(states.keys.advance(-2))
-        if moved:
-            out = cl.scale_rows(out, ratio)
-        return p, out, replace(softmax, total=total), states
 
     def runs(self, tile: Tile, low: Any, high: Any, long: bool) -> list[tuple[Any, Any]]:
         """Return runs of a tile's blocks, each with its first block, and whether they have masks, or which have none.
@@ -297,23 +192,52 @@ class Plan(OfScores):
             return [(tile.start, (low, high))]
         return [(high, True), (low, False), *([(tile.start, True)] if self.problem.left else [])]
 
-    def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
-        """Write output and logsumexp of a tile."""
-        row, spots = tile.row + group * ROWS, cl.wgmma.coordinates(8)
-        _, batch, first, length, _, _ = self.tiles.sequence(tile)
-        inverse, sums = softmax.finish(None if result.sinks is None else result.sinks[tile.head])
-        out = cl.scale_rows(out, self.restored(inverse, tile, result))
-        for i in cl.static_range(2):
-            place = row + spots[2 * i][0]
-            if spots[0][1] == 0 and place < length:
-                result.lse[batch, tile.head, first + place] = sums[i]
-        if not self.problem.ragged or row + ROWS <= length:
-            ring.write(out, result.o, at=(batch, tile.head, first + row, 0))
-        else:  # what follows is another sequence's
-            for i in cl.static_range(2):
-                place = row + spots[2 * i][0]
-                if place < length:
-                    cl.store_row(out.to(self.problem.dtype), i, result.rows[0, tile.head, first + place, None])
+    def run(self, first: Any, end: Any, so_far: Any, masked: Any, here: Here, long: bool = False) -> Any:
+        """Process blocks from the one before `end` to `first`. Powers of the last one are left to be multiplied.
+
+        masked  whether they have masks; or the first block that has none, and the one behind the last of these
+        """
+        left = end - first
+        while left != 0:
+            left -= 1
+            so_far = self.step(first + left, so_far, masked, here)
+            if self.config.pairs and not (self.late or long or masked is True):  # by two: powers are not copied
+                if left == 0:
+                    so_far = cl.wgmma.fence_operand(so_far[0]), *so_far[1:]  # copies are made behind the branch
+                    break
+                left -= 1
+                so_far = self.step(first + left, so_far, masked, here)
+        return so_far
+
+    def step(self, j: Any, so_far: Any, masked: Any, here: Here) -> Any:
+        """Start the products of block j and of the powers before, and return what follows: `so_far` behind it."""
+        p, out, softmax, states = so_far
+        masked = masked if isinstance(masked, bool) else (j >= masked[1]) | (j < masked[0])
+        added, states = self.added(j, states, here)
+        keys = here.keys.consumer_test_wait(states.keys)
+        values = here.values.consumer_test_wait(states.keys.advance(-1))
+        if states.order is not None:  # asked at once, all three barriers answer at once
+            states.order.wait()
+        here.keys.consumer_wait(states.keys, keys)
+        s = self.scores(added, states, here)
+        out = self.product(p, out, states, here, values)
+        if states.order is not None:
+            states = states._replace(order=states.order.arrive())
+        added = read_terms(added, softmax, states, here)
+        s, out = cl.wgmma.wait_group(1, s, keep=out)
+        here.keys.consumer_release(states.keys)
+        states = states._replace(keys=states.keys.advance())
+        p, softmax, ratio, moved = self.powers(s, added, softmax, j, here, masked)
+        states = release_terms(states, here)
+        out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
+        here.values.consumer_release(states.keys.advance(-2))
+        if moved:
+            out = cl.scale_rows(out, ratio)
+        return p, out, replace(softmax, total=total), states
+
+    def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
+        """Return the factors of the output's rows, from those of the softmax."""
+        return inverse
 
 
 @lru_cache(maxsize=256)
@@ -361,7 +285,7 @@ def build(config: Config, problem: Problem) -> Any:
         kind, where = plan.tiles.walk(given, (of_queries, of_keys), counts)
         terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1, plan.table_in_exponents)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP + (LANES if terms else 0))
-        here = Here(storage, queries, keys, values, given, listed, terms)
+        here = Here(storage, queries, keys, values, given, listed, terms, group)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
@@ -371,6 +295,6 @@ def build(config: Config, problem: Problem) -> Any:
                 terms.tabulate(plan.tiles, plan.arrays, here, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
-            plan.consume(Result(o, rows, lse, sinks), here, tiles, order, group)
+            plan.consume(Result(o, rows, lse, sinks), here, tiles, order)
 
     return attention

@@ -15,7 +15,8 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
-from cutelite.kernels.attention.forward import HK, Here, Plan, Result
+from cutelite.kernels.attention.forward import HK, Plan
+from cutelite.kernels.attention.here import Here, Result
 from cutelite.kernels.attention.model import Config, Cost, Work, predicted
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile
@@ -111,28 +112,30 @@ class Fp8Plan(Plan):
     def values(self, here: Here, state: Any) -> Any:
         return here.storage.transposed[None, None, state.index]
 
-    def start(self, s: Any, added: Any, tile: Any, here: Here, group: Any) -> Any:
+    def start(self, s: Any, added: Any, here: Here) -> Any:
+        tile = here.tile
         scales, batch, head, kv = here.given.scales, tile.batch, tile.head, tile.head // i32(H // HK)
         if not self.by_block:
             unit = here.given.scale * scales.of_queries[batch, head] * scales.of_keys[batch, kv]
             return cl.OnlineSoftmax.first(s, unit, e4m3, raised=RAISED, pack=self.packed)
-        block = min((tile.row + group * ROWS) // SCALED, i32(scales.of_queries.shape[2]) - 1)
+        block = min((tile.row + here.group * ROWS) // SCALED, i32(scales.of_queries.shape[2]) - 1)
         query = here.given.scale * scales.of_queries[batch, head, block]
         most = greatest(scales.of_values[batch, kv, None])
-        unit, shift = self.scales(query, most, tile.end - 1, tile, here)
+        unit, shift = self.scales(query, most, tile.end - 1, here)
         p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, True, RAISED, 2, shift, self.packed)
         state = softmax.top, softmax.total, softmax.redone
         return p, BlockSoftmax(unit, e4m3, softmax.guess, *state, RAISED, 2, shift, self.packed, query, most)
 
-    def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
+    def of_block(self, softmax: Any, j: Any, here: Here) -> Any:
         if not self.by_block:
             return softmax
-        unit, shift = self.scales(softmax.query, softmax.greatest, j, tile, here)
+        unit, shift = self.scales(softmax.query, softmax.greatest, j, here)
         return replace(softmax, unit=unit, shift=shift)
 
-    def scales(self, query: Any, most: Any, j: Any, tile: Any, here: Here) -> tuple[Any, Any]:
+    def scales(self, query: Any, most: Any, j: Any, here: Here) -> tuple[Any, Any]:
         """Return the factor of the scores of block j, and the powers of 2 by which its powers are multiplied."""
-        scales, kv, block = here.given.scales, tile.head // i32(H // HK), j * self.config.columns // SCALED
+        scales, tile = here.given.scales, here.tile
+        kv, block = tile.head // i32(H // HK), j * self.config.columns // SCALED
         of_keys, of_values = (x[tile.batch, kv, None] for x in (scales.of_keys, scales.of_values))
         key, value = (x[min(block, i32(x.shape[0]) - 1)] for x in (of_keys, of_values))
         part = cl.where(most == 0.0, LEAST, max(value * cl.math.rcp(most, fast=True), LEAST))
@@ -244,7 +247,7 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731
         tiles = cl.TileQueue.create(Tile, where, plan.tiles.count(), counter, G * GROUP + transposers)
-        here = Here(storage, queries, keys, transposed, given, None)
+        here = Here(storage, queries, keys, transposed, given, None, None, group)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
@@ -257,6 +260,6 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
             plan.transpose(here, loaded, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
-            plan.consume(Result(o, None, lse, None, of_values), here, tiles, order, group)
+            plan.consume(Result(o, None, lse, None, of_values), here, tiles, order)
 
     return attention_fp8

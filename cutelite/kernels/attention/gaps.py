@@ -8,6 +8,7 @@ clear_behind   the same where a ragged sequence ends within the tile's last bloc
 from typing import Any
 
 import cutelite as cl
+from cutelite.kernels.attention.here import Here, States
 from cutelite.kernels.attention.scores import GROUP
 
 
@@ -24,20 +25,17 @@ def clear(block: Any, count: Any, thread: Any, threads: int) -> None:
             cl.local_tile(block[at // eights, None], (8,), (at % eights,)).store(cl.full((8,), 0.0, block.dtype))
 
 
-def idle(plan: Any, tile: Any, queries: Any, states: Any, here: Any, group: Any) -> Any:
-    """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there.
-
-    queries  their place, which this warpgroup has waited for
-    """
-    barrier = cl.NamedBarrier(1 + group, GROUP)  # one thread releases for all, whom no product keeps together
+def idle(plan: Any, states: States, here: Here) -> Any:
+    """Release a tile's queries, which were waited for, keys and values. Who: a warpgroup without rows there."""
+    barrier = cl.NamedBarrier(1 + here.group, GROUP)  # one thread releases for all, whom no product keeps together
     here.keys.consumer_wait(states.keys)
     barrier.sync()
-    here.queries.consumer_release(queries)
+    here.queries.consumer_release(here.turn)
     here.keys.consumer_release(states.keys)
-    clear_behind(plan, tile, states.keys, here, group)
+    clear_behind(plan, states.keys, here)
     states = skip_terms(states, here)
-    alone = plan.alone(tile, here)
-    for i in range(tile.end - tile.start - 1):
+    alone = plan.alone(here)
+    for i in range(here.tile.end - here.tile.start - 1):
         before, states = states.keys, skip_terms(states._replace(keys=states.keys.advance()), here)
         if states.order is not None and (alone is None or i >= alone):
             states.order.wait()
@@ -53,18 +51,18 @@ def idle(plan: Any, tile: Any, queries: Any, states: Any, here: Any, group: Any)
     return states._replace(keys=states.keys.advance())
 
 
-def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> None:
+def clear_behind(plan: Any, state: Any, here: Here) -> None:
     """Overwrite values behind a sequence's last with zeros, in its last block: they are another's. Who: all."""
-    count = plan.tiles.sequence(tile).keys - (tile.end - 1) * plan.config.columns
+    count = plan.tiles.sequence(here.tile).keys - (here.tile.end - 1) * plan.config.columns
     if not plan.problem.ragged or count >= plan.config.columns:
         return
     here.values.consumer_wait(state)
     everyone = plan.config.groups * GROUP
-    clear(here.storage.v[None, None, state.index], count, group * GROUP + cl.thread_idx.x % GROUP, everyone)
+    clear(here.storage.v[None, None, state.index], count, here.group * GROUP + cl.thread_idx.x % GROUP, everyone)
     cl.fence_proxy_async("shared::cta")
     cl.NamedBarrier(1 + plan.config.groups, everyone).sync()
 
 
-def skip_terms(states: Any, here: Any) -> Any:
+def skip_terms(states: States, here: Here) -> Any:
     """Release a block's terms of distances, where there are some. Who: a warpgroup without rows in the tile."""
     return states if here.terms is None else states._replace(terms=here.terms.skip(states.terms))

@@ -10,18 +10,19 @@ from typing import Any
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
+from cutelite.kernels.attention.here import Here, States
 from cutelite.kernels.attention.joined import JoinedSoftmax
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import INF, ROWS, Added, Scores, Sight
-from cutelite.kernels.attention.tiles import Tile, Tiles
+from cutelite.kernels.attention.tiles import Tiles
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
 from cutelite.records import fact
 
 
 class OfScores(OfProblem):
-    """Base class of the forward kernels' plans. Throughout, `here` is `forward.Here`, and `group` the warpgroup."""
+    """Base class of the forward kernels' plans."""
 
     config: Config
 
@@ -75,36 +76,36 @@ class OfScores(OfProblem):
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
 
-    def added(self, j: Any, tile: Tile, states: Any, here: Any, group: Any) -> tuple[Added | None, Any]:
+    def added(self, j: Any, states: States, here: Here) -> tuple[Added | None, Any]:
         """Return the factor and the addends that functions apply to the scores of block j; None if they do more."""
         if here.terms is not None:
             row, column = cl.wgmma.coordinates(8)[0]
-            added, state = here.terms.read(states.terms, group * ROWS + row, column)
+            added, state = here.terms.read(states.terms, here.group * ROWS + row, column)
             return added, states._replace(terms=state)
         none = cl.wgmma.zeros_accumulator(self.config.columns)
-        block = self.block(none, None, j, tile, here, group, False)
+        block = self.block(none, None, j, here, False)
         return attempt(lambda: block.added(self.linear_in_exponents)), states
 
-    def first(self, s: Any, added: Added | None, tile: Tile, here: Any, group: Any) -> tuple[Any, Any]:
+    def first(self, s: Any, added: Added | None, here: Here) -> tuple[Any, Any]:
         """Return the powers of a tile's first block, and the softmax behind them."""
         if added is not None and added.read is not None:
             softmax = JoinedSoftmax.create(here.given.scale * added.factor, self.problem.dtype)
-            p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
+            p, softmax, _, _ = self.powers(s, added, softmax, here.tile.end - 1, here, True)
             return p, softmax
         if not self.capped:
-            s = self.modified(s, added, tile.end - 1, tile, here, group, True)
-            return self.start(s, added, tile, here, group)  # type: ignore[no-any-return]
+            s = self.modified(s, added, here.tile.end - 1, here, True)
+            return self.start(s, added, here)  # type: ignore[no-any-return]
         softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.of_powers)
-        p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
+        p, softmax, _, _ = self.powers(s, added, softmax, here.tile.end - 1, here, True)
         return p, softmax
 
-    def start(self, s: Any, added: Any, tile: Any, here: Any, group: Any) -> Any:
+    def start(self, s: Any, added: Any, here: Here) -> Any:
         """Return powers of a tile's first scores, and the softmax behind them."""
         scale = here.given.scale
         unit = self.problem.unit(scale) if added is None else scale * added.factor
         return cl.OnlineSoftmax.first(s, unit, self.of_powers)
 
-    def nothing(self, here: Any) -> Any:
+    def nothing(self, here: Here) -> Any:
         """Return the softmax of no scores, where there is no `score_mod`."""
         if self.capped:
             return CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.of_powers)
@@ -112,33 +113,33 @@ class OfScores(OfProblem):
         none = cl.full((2,), -INF, f32), cl.full((2,), 0.0, f32), i32(0)
         return cl.OnlineSoftmax(unit, self.of_powers, True, *none)
 
-    def anew(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any) -> Any:
+    def anew(self, s: Any, softmax: Any, j: Any, here: Here) -> Any:
         """Return what `powers` does, by the greatest scores of this masked block too: nothing overlaps with it."""
         if self.capped:
-            return self.powers(s, None, softmax, j, tile, here, group, True)
-        return softmax.anew(self.modified(s, None, j, tile, here, group, True))
+            return self.powers(s, None, softmax, j, here, True)
+        return softmax.anew(self.modified(s, None, j, here, True))
 
-    def of_block(self, softmax: Any, j: Any, tile: Any, here: Any) -> Any:
+    def of_block(self, softmax: Any, j: Any, here: Here) -> Any:
         """Return the softmax to use for block j: here the same for all blocks; in fp8, with the block's scales."""
         return softmax
 
-    def modified(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Any:
+    def modified(self, s: Any, added: Any, j: Any, here: Here, masked: bool) -> Any:
         """Return the scores of block j after mods and masks; the factor of `added` is not yet applied."""
-        return self.block(s, added, j, tile, here, group, masked).all()
+        return self.block(s, added, j, here, masked).all()
 
-    def powers(self, s: Any, added: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Any:
+    def powers(self, s: Any, added: Any, softmax: Any, j: Any, here: Here, masked: bool) -> Any:
         """Return the powers of block j, and the other results of `OnlineSoftmax.step`."""
         if self.capped:
-            seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
+            seen = self.block(s, added, j, here, True).all_seen if masked else None
             return *softmax.step(s, seen), None, False
         if added is not None and added.read is not None:
-            return softmax.step(self.modified(s, added, j, tile, here, group, masked), added.terms, added.read)
-        return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
+            return softmax.step(self.modified(s, added, j, here, masked), added.terms, added.read)
+        return self.of_block(softmax, j, here).step(self.modified(s, added, j, here, masked))
 
-    def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Scores:
+    def block(self, s: Any, added: Any, j: Any, here: Here, masked: bool) -> Scores:
         """Return block j of a tile's scores, from the products `s` and, unless None, the addends `added`."""
-        spots = cl.wgmma.coordinates(8)
-        rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
+        tile, spots = here.tile, cl.wgmma.coordinates(8)
+        rows = places(tile.row + here.group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
         given, (*_, queries, _, keys) = here.given, self.tiles.sequence(tile)
         key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
         sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)

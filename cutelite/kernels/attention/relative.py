@@ -13,6 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
+from cutelite.kernels.attention.here import Here, States
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Added, Problem, called
 from cutelite.lang.apart import apart
 from cutelite.lang.attempt import attempt
@@ -44,7 +45,7 @@ def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: 
     return found if isinstance(found.bias, cl.Vector) and not isinstance(found.bias, Places) else None
 
 
-def read_terms(added: Added | None, softmax: Any, states: Any, here: Any) -> Added | None:
+def read_terms(added: Added | None, softmax: Any, states: States, here: Here) -> Added | None:
     """Read a block's terms of exponents, if there are any: once products were started, so that these cover it.
 
     softmax  that subtracts from exponents; None before the first block
@@ -56,7 +57,7 @@ def read_terms(added: Added | None, softmax: Any, states: Any, here: Any) -> Add
     return added._replace(terms=added.read(0.0 if softmax is None else softmax.base))
 
 
-def release_terms(states: Any, here: Any) -> Any:
+def release_terms(states: States, here: Here) -> Any:
     """Release a block's terms of exponents, if there are any; those of products were released by `Terms.read`."""
     if here.terms is None or not here.terms.in_exponents:
         return states
@@ -103,7 +104,7 @@ class Terms:
         table = cl.shared(f32, cl.make_layout((width, 2, stages), (1, width, 2 * width)), align=16)
         return Terms(problem, table, pipe, found.factor, rows, columns, in_exponents, lanes)
 
-    def tabulate(self, tiles: Any, arrays: bool, here: Any, queue: Any) -> None:
+    def tabulate(self, tiles: Any, arrays: bool, here: Here, queue: Any) -> None:
         """Compute the terms of each block of each of the forward kernel's tiles. Who: `lanes` threads.
 
         tiles, queue   the problem's `Tiles`, and the queue of them
