@@ -3,7 +3,7 @@
 call.py            `attention` on arrays, and its reference in float64
 varlen.py          `attention_varlen` on arrays: sequences of any lengths, without padding
 forward.py         their kernel: TMA, wgmma, softmax in registers
-here.py            what its threads have in common, where a warpgroup is, and where its results go
+here.py            facts that its threads share, the place of a warpgroup, and the writing of results
 tiles.py           its tiles: their places, and the keys they see
 powers.py          its step from products to powers  gaps.py            its rows and keys that are not there
 scores.py          score functions and masks, applied to a fragment of scores

@@ -1,4 +1,4 @@
-"""What the threads of a forward kernel have in common, where a warpgroup is, and where its results go.
+"""The facts that the threads of a forward kernel share, the place of a warpgroup, and the writing of its results.
 
 In    shared memory, pipelines, parameters; an accumulator and its softmax
 Out   rows of the output and their logsumexps, in global memory
