@@ -42,7 +42,6 @@ from cutelite.kernels.attention.backward_worker import (
     TURN,
     Block,
     Pipes,
-    Results,
     Worker,
     multiply,
 )
@@ -131,8 +130,7 @@ def gradients(plan: Plan) -> Any:
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
         learned = Learned(held, tables, of_tables) if of_tables else None
-        results = Results(by_block(sums), by_block(turns), grads, arrays, parts, learned)
-        shared = own, storage, pipes, given, results, terms
+        shared = own, storage, pipes, given, terms, learned, by_block(sums), by_block(turns), grads, arrays, parts
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(32 if plan.wide else 24)
             warp = cl.make_warp_uniform(cl.warp_idx())
@@ -202,7 +200,7 @@ class Turns(Block):
 
     def serve_block(self, place: Any, state: None) -> None:
         """Serve a block of queries."""
-        turn, number = self.results.turns[place[2], None], self.tile.row // self.plan.keys
+        turn, number = self.turns[place[2], None], self.tile.row // self.plan.keys
         while cl.load_acquire(turn, self.group) != number:
             cl.nanosleep(20)
         cl.syncwarp()

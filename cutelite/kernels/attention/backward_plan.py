@@ -135,6 +135,8 @@ class Plan(OfProblem):
 
     dim = fact(lambda self: self.problem.dim)
     """Columns of q and k in global memory."""
+    modified = fact(lambda self: self.problem.score_mod is not None or self.problem.mask_mod is not None)
+    """Functions change scores or decide what is seen: they may make anything of what is not there."""
     curved = fact(lambda self: self.problem.score_mod is not None and self.added is None)
     """A `score_mod` does more than add to scores (`Addend`)."""
     factor = fact(lambda self: 1.0 if self.added is None else self.added.factor)
@@ -155,6 +157,8 @@ class Plan(OfProblem):
 
     width = fact(lambda self: (48 if self.dim <= 192 and not self.learned else 32) if self.wide else ROWS)
     """Keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
+    across = fact(lambda self: self.width if self.wide else self.config.rows)
+    """Columns of a computing warpgroup's block of scores, whose rows are keys; but queries if `wide`."""
     keys = fact(lambda self: self.width * WORKERS)
     """Keys of a tile."""
     threads = fact(lambda self: (1 + WORKERS + self.wide) * GROUP)

@@ -66,19 +66,14 @@ class Scores:
     column: Any
 
     @property
-    def n(self) -> int:
-        """The number of columns."""
-        return self.plan.width if self.plan.wide else self.plan.config.rows
-
-    @property
     def places(self) -> tuple[Any, Any, Any, Any]:
         """The arguments of functions: sequence, head, and the indices of queries and keys."""
-        row, column = self.row.from_zero(), places(self.column, *columns(self.n)).from_zero()
+        row, column = self.row.from_zero(), places(self.column, *columns(self.plan.across)).from_zero()
         return self.sequence.number, self.head, *((row, column) if self.plan.wide else (column, row))
 
     def biased(self) -> Any:
         """Return what `score_mod` makes of zeros, where it only adds (`Plan.added`)."""
-        like = cl.full((2, 2, self.n // 8), 0.0, f32)
+        like = cl.full((2, 2, self.plan.across // 8), 0.0, f32)
         return called(self.plan.problem, biased(like, 1.0), *self.places, like)
 
     def powers(self, s: Any, lse: Callable[[], Any]) -> tuple[Any, Rates]:
@@ -86,7 +81,7 @@ class Scores:
 
         lse   returns logsumexps in powers of 2; or None, where products subtract them
         """
-        plan, given, problem, n = self.plan, self.given, self.plan.problem, self.n
+        plan, given, problem, n = self.plan, self.given, self.plan.problem, self.plan.across
         rates: Any = plan.factor
         reads: Any = ()
         unit: Any = given.scale * (rates * LOG2E)
@@ -143,16 +138,11 @@ class Scores:
         return values
 
     @property
-    def modified(self) -> bool:
-        """Tell whether functions change scores or decide what is seen: they may make anything of what is not there."""
-        return self.plan.problem.score_mod is not None or self.plan.problem.mask_mod is not None
-
-    @property
     def masked(self) -> Any:
         """Tell whether some of the queries do not see some of the keys."""
         plan, sequence, given, low = self.plan, self.sequence, self.given, self.low
         offset, masked = plan.tiles.offset(sequence, given), self.key + plan.width > sequence.keys
-        if self.modified:
+        if self.plan.modified:
             masked = masked or low + plan.config.rows > sequence.queries
         if plan.problem.right:
             masked = masked or low + offset + given.right < self.key + plan.width - 1
@@ -169,11 +159,11 @@ class Scores:
         # a row sees so many columns before its own place, and behind it
         before, behind, own = (left, right, self.row + offset) if wide else (right, left, self.row - offset)
         count, end = (sequence.queries, sequence.keys) if wide else (sequence.keys, sequence.queries)
-        own, column, sees = own - self.column, places(i32(0), *columns(self.n)), None
-        if before is not None or self.modified or not wide:
+        own, column, sees = own - self.column, places(i32(0), *columns(self.plan.across)), None
+        if before is not None or self.plan.modified or not wide:
             least = i32(0) if before is None else own - before
-            sees = column >= (cl.where(self.row < count, least, NEVER) if self.modified or not wide else least)
-        if behind is not None or self.modified or wide:
+            sees = column >= (cl.where(self.row < count, least, NEVER) if self.plan.modified or not wide else least)
+        if behind is not None or self.plan.modified or wide:
             most = end - 1 - self.column
             ends = column <= (most if behind is None else min(own + behind, most))
             sees = ends if sees is None else sees & ends

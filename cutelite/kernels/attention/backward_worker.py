@@ -35,39 +35,31 @@ class Pipes(NamedTuple):
     ds: Any
 
 
-class Results(NamedTuple):
-    """The arrays that warpgroups write.
-
-    sums     of dq (`Plan.sums`)
-    turns    for each part of these the number of the tile that adds next; None: they add in any order
-    tensors  dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence
-    parts    of dk and dv (`Plan.parts`), which take their places where heads of queries are split
-    learned  what `score_mod` captured that needs a gradient; None: nothing does
-    """
-
-    sums: Any
-    turns: Any
-    tensors: tuple[Any, Any]
-    arrays: tuple[Any, Any]
-    parts: tuple[Any, Any]
-    learned: Learned | None = None
-
-
 @dataclass(frozen=True)
 class Block:
-    """The values that threads of a thread block share, at a tile.
+    """The values that threads of a thread block share, at a tile, and the arrays that they write.
 
+    terms     of a `score_mod` that goes by the distance of key and query, if they are looked up
+    learned   what `score_mod` captured that needs a gradient; None: nothing does
+    sums      of dq, with one index for the blocks of queries of all heads
+    turns     for each part of these the number of the tile that adds next; None: they add in any order
+    grads     dk and dv for TMA; `arrays`: the same by rows, for the last keys of a ragged sequence
+    parts     of dk and dv, which take their places where heads of queries are split
     group     the number of a computing warpgroup
     tile      the place of the tile; `kv_state`: the state of the pipelines of its keys and values
-    terms     of a `score_mod` that goes by the distance of key and query, if they are looked up
     """
 
     plan: Plan
     storage: Any
     pipes: Pipes
     given: Given
-    results: Results
     terms: Any
+    learned: Learned | None
+    sums: Any
+    turns: Any
+    grads: tuple[Any, Any]
+    arrays: tuple[Any, Any]
+    parts: tuple[Any, Any]
     group: Any = None
     tile: Any = None
     kv_state: Any = None
@@ -148,15 +140,15 @@ class Worker(Block):
         low = m * plan.config.rows
         row, column = (low + spot[0], key + spot[1]) if plan.wide else (key + spot[0], low + spot[1])
         at = self.sequence, head, low, key, places(row, *ROWS_OF_THREAD), column
-        return Scores(plan, self.given, self.results.learned, *at)
+        return Scores(plan, self.given, self.learned, *at)
 
     def begun(self, place: Any, number: Any) -> Any:
         """Return the accumulator from which block `number` of scores begins; None for zeros."""
         if not self.plan.begins:
             return None
         if self.terms is None:
-            scores = self.at_block(place)
-            return scores.biased().start(self.given.scale * self.plan.factor).reshape((scores.n // 2,))
+            start = self.at_block(place).biased().start(self.given.scale * self.plan.factor)
+            return start.reshape((start.n,))
         state, (row, column) = self.terms.pipe.consumer_state_at(number), cl.wgmma.coordinates(8)[0]
         added, _ = self.terms.read(state, self.group * ROWS + row, column)
         return added.start.reshape((added.start.n,))
@@ -203,16 +195,16 @@ class Worker(Block):
 
     def in_turn(self, add: Callable[[], None]) -> None:
         """Call what adds to a block of dq: when it is this warpgroup's turn, where turns are kept (`Turns`)."""
-        if self.results.turns is not None:
+        if self.turns is not None:
             self.barrier(TURN).sync()
         add()
-        if self.results.turns is not None:
+        if self.turns is not None:
             self.barrier(ADDED).arrive()
 
     def add(self, dq: Any, part: Any, at: Any) -> None:
         """Add a part of a block of dq to the sums; `at`: the index of the block."""
         groups = self.plan.columns // 8
-        sums = self.plan.accumulators(self.results.sums[at, part, None], groups)
+        sums = self.plan.accumulators(self.sums[at, part, None], groups)
         for c in cl.static_range(groups):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
@@ -232,11 +224,11 @@ class Worker(Block):
 
         room  shared memory for the gradient, which no warp reads any more
         """
-        plan, tile, sequence, results = self.plan, self.tile, self.sequence, self.results
+        plan, tile, sequence = self.plan, self.tile, self.sequence
         if plan.split:
             for c, grad in enumerate(grads):
                 piece = c if plan.wide else self.group
-                part = results.parts[which][sequence.batch, tile.head, tile.row // plan.keys, piece, None]
+                part = self.parts[which][sequence.batch, tile.head, tile.row // plan.keys, piece, None]
                 plan.accumulators(part, grad.n // 4).store(grad.reshape((4, grad.n // 4)))
             return
         factor: Any = self.given.scale if which == 0 else 1.0
@@ -246,7 +238,7 @@ class Worker(Block):
         length = plan.tiles.written(sequence.number, sequence.key, sequence.keys, i32(SK))
         cl.fence_proxy_async("shared::cta")
         self.barrier(OWN).sync()
-        at, arrays = (sequence.batch, tile.head, sequence.key + key), (results.tensors[which], results.arrays[which])
+        at, arrays = (sequence.batch, tile.head, sequence.key + key), (self.grads[which], self.arrays[which])
         plan.write(room, arrays, at, key, (sequence.keys, length), GROUP)
 
     def await_stores(self) -> None:
