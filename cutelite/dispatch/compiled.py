@@ -17,6 +17,7 @@ from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
     from cutelite.builds.build import Build
+    from cutelite.dispatch.specialise import Specialisation
     from cutelite.explore import Exploration
     from cutelite.ir.function import Function
     from cutelite.sass import Sass
@@ -27,7 +28,7 @@ class Compiled:
     """The result of `kernel.compile(...)`. Stages that the disk cache does not hold are compiled again when asked for.
 
     ``compiled[grid, block](*args)`` launches it, and no other specialisation: arguments that need another are refused.
-    The block may be left out.
+    The block may be left out. Another process that gets it by pickle launches it without compiling it.
 
     artifact  everything that a launch needs: cubin, parameters, size of shared memory, ...
     cached    whether it came from the disk cache
@@ -36,16 +37,20 @@ class Compiled:
     def __init__(self, artifact: Artifact, again: Callable[[], Build]) -> None:
         self.artifact = artifact
         self.cached = True
-        self.launches: Callable[[], Any] | None = None
-        self.of_method = False
+        self.origin: tuple[Any, Specialisation] | None = None  # a `Kernel`, or a `BoundKernel`
         self._again = again
 
     @cached_property
     def _kernel(self) -> Any:
         """A kernel that launches only this specialisation."""
-        if self.launches is None:
+        if self.origin is None:
             raise LaunchError(f"{self.name} was compiled without its kernel: launch what `kernel.compile(...)` returns")
-        return self.launches()
+        kernel, spec = self.origin
+        return kernel.launching_only(spec, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as its machine code, and its kernel by name."""
+        return _unpickled, (self.origin, self.artifact.to_bytes())
 
     __iter__ = None  # by `__getitem__` alone Python would iterate for ever
 
@@ -258,3 +263,17 @@ class Compiled:
     def __repr__(self) -> str:
         registers = f"{self.registers} registers" if self.registers >= 0 else "PTX alone"
         return f"<{self.name} for {self.arch}: {registers}, {self.shared_memory} bytes of shared memory>"
+
+
+def _unpickled(origin: tuple[Any, Specialisation] | None, artifact: bytes) -> Compiled:
+    """Return a compiled kernel of another process. Errors: `ArtifactError` if its runtime has another format."""
+
+    def again() -> Build:
+        if origin is None:
+            raise LaunchError(f"{made.name} was compiled without its kernel: there is nothing to compile again")
+        kernel, spec = origin
+        return kernel.compile_again(spec)  # type: ignore[no-any-return]
+
+    made = Compiled(Artifact.from_bytes(artifact), again)
+    made.origin = origin
+    return made

@@ -53,6 +53,7 @@ from cutelite_rt.signature.bind import packable
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from cutelite.builds.build import Build
     from cutelite.dispatch.against import GpuComparison
     from cutelite.dispatch.profiling import Profile
     from cutelite.sim import CheckReport, Timeline
@@ -632,11 +633,15 @@ class Kernel:
         self._forget_if_changed()
         spec = self._specialised(bound, block, cluster, arch, options)
         compiled = self._made.get(spec, environment)
-        if compiled.launches is None:
-            compiled.launches = functools.partial(self._launching_only, spec, compiled)
+        if compiled.origin is None:
+            compiled.origin = self, spec
         return compiled
 
-    def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
+    def compile_again(self, spec: Specialisation) -> Build:
+        """Compile a specialisation whatever the disk cache holds, and return every stage's artefact."""
+        return self._made.build(spec, config.read())
+
+    def launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
         """Return a kernel that launches this specialisation alone, and refuses arguments that need another.
 
         Its constants are defaults of their parameters.
@@ -763,10 +768,13 @@ class BoundKernel:
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """Compile the kernel for its object, as `Kernel.compile` does."""
         compiled = self.kernel.compile(self.instance, *examples, **given)
-        launches = compiled.launches
-        if launches is not None and not compiled.of_method:
-            compiled.launches, compiled.of_method = lambda: BoundKernel(launches(), self.instance), True
+        if compiled.origin is not None:
+            compiled.origin = self, compiled.origin[1]
         return compiled
+
+    def launching_only(self, spec: Specialisation, compiled: Compiled) -> BoundKernel:
+        """Return the method that launches this specialisation alone, as `Kernel.launching_only` does."""
+        return BoundKernel(self.kernel.launching_only(spec, compiled), self.instance)
 
     def __getattr__(self, name: str) -> Any:
         found, before = getattr(self.kernel, name), _BEFORE_ARGUMENTS.get(name)

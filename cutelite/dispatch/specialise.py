@@ -22,7 +22,7 @@ from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.compiling import compiled
 from cutelite.dispatch.launch import Dim3
-from cutelite.front.types import ArgType, Constant
+from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
@@ -84,6 +84,11 @@ class Specialisation:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it without what is of this process: its hash, and the keys of constants."""
+        given = dict(self.types), dict(self.dims), self.block, self.cluster, self.arch, self.options, self.wide
+        return _of_another_process, given
 
     def __str__(self) -> str:
         types = ", ".join(f"{name}: {t}" for name, t in self.types)
@@ -177,7 +182,8 @@ class Specialisations:
     def _evaluated(self, spec: Specialisation, attrs: dict[str, Any]) -> Source:
         return Source(self.function, dict(spec.types), dict(spec.dims), attrs)
 
-    def _build(self, spec: Specialisation, environment: Config) -> Build:
+    def build(self, spec: Specialisation, environment: Config) -> Build:
+        """Compile it, whatever the disk cache holds."""
         if log.heard(log.INFO, environment.verbose):
             log.tell(f"compiling {self.function.__name__} {spec}", log.INFO, wanted=True)
         if spec.options.backend == "llvm":
@@ -190,7 +196,7 @@ class Specialisations:
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
         def again() -> Build:
-            return self._build(spec, environment)
+            return self.build(spec, environment)
 
         sources = self._reads(spec)  # also without a cache, for `drop_if_changed`
         cache = open_cache(environment)
@@ -280,6 +286,17 @@ class OnlyOne(Specialisations):
             f"{self.function.__name__} was compiled for other arguments: {'; '.join(other)}. Compile for these, or "
             "launch the kernel itself, which compiles what it needs"
         )
+
+
+def _of_another_process(types: dict[str, ArgType], *facts: Any) -> Specialisation:
+    """Return an unpickled specialisation, whose constants have the keys of this process."""
+
+    def keyed(t: ArgType) -> ArgType:
+        if isinstance(t, Struct):
+            return t._replace(fields=tuple((name, keyed(each)) for name, each in t.fields))
+        return Constant(t.value, fingerprint.constant_key(t.value)) if isinstance(t, Constant) else t
+
+    return Specialisation({name: keyed(t) for name, t in types.items()}, *facts)
 
 
 def _short(value: Any) -> str:

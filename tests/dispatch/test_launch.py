@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import pickle
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from cutelite.dispatch import device as devices
 from cutelite.sim import SimError, TooLarge
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
+from tests.processes import printed
 from tests.rt.conftest import FakeCuda
 from tests.rt.exchange import ByDlpack
 from tests.threads import at_once
@@ -90,6 +92,29 @@ def test_kernels_are_pickled_by_name_and_methods_with_their_object() -> None:
     assert copy.copy(again).instance is again.instance
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(add.options(opt=1))  # a name gives the one without options
+
+
+def test_another_process_launches_a_pickled_compile_without_compiling(tmp_path: Path) -> None:
+    """Also with constants, whose keys are of one process, and of a method, whose object is one."""
+    x = floats(32)
+    scale, run = kernels.scale.compile(x, 0.5, times=3), kernels.Scaler(3).run.compile(x)
+    (tmp_path / "compiled").write_bytes(pickle.dumps((scale, run)))
+    program = """
+        import pickle, sys
+        from pathlib import Path
+        import numpy as np
+        scale, run = pickle.loads(Path(sys.argv[1]).read_bytes())
+        x = np.ones(32, np.float32)
+        run[1](x)
+        scale[1](x, 2.0, times=3)
+        print(x[31], scale.ptx.count(".entry"), run.name)
+        try:
+            scale[1](x, 2.0, times=2)
+        except Exception as error:
+            print(type(error).__name__)
+    """
+    found = printed(program, tmp_path / "compiled", CUTELITE_COMPILE="error", PYTHONHASHSEED="1")
+    assert found.split() == ["24.0", "1", "run", "ArgumentError"]
 
 
 def test_annotations_in_text_name_variables_beside_the_kernel() -> None:
