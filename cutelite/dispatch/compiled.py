@@ -17,7 +17,6 @@ from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
     from cutelite.builds.build import Build
-    from cutelite.dispatch.specialise import Specialisation
     from cutelite.explore import Exploration
     from cutelite.ir.function import Function
     from cutelite.sass import Sass
@@ -37,7 +36,7 @@ class Compiled:
     def __init__(self, artifact: Artifact, again: Callable[[], Build]) -> None:
         self.artifact = artifact
         self.cached = True
-        self.origin: tuple[Any, Specialisation] | None = None  # a `Kernel`, or a `BoundKernel`
+        self.origin: tuple[Any, Any] | None = None  # a `Kernel` or `BoundKernel`, and the `Specialisation`
         self._again = again
 
     @cached_property
@@ -265,7 +264,7 @@ class Compiled:
         return f"<{self.name} for {self.arch}: {registers}, {self.shared_memory} bytes of shared memory>"
 
 
-def _unpickled(origin: tuple[Any, Specialisation] | None, artifact: bytes) -> Compiled:
+def _unpickled(origin: tuple[Any, Any] | None, artifact: bytes) -> Compiled:
     """Return a compiled kernel of another process. Errors: `ArtifactError` if its runtime has another format."""
 
     def again() -> Build:
