@@ -163,8 +163,8 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     while isinstance(function, functools.partial):
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
-    if args and getattr(function, "__code__", None) is _BY_CLASS:
-        function = function.dispatch(type(stand_in(args[0])))
+    if args and getattr(function, "__code__", None) in (_BY_CLASS, _METHOD_BY_CLASS):
+        function = _of_class(function, type(stand_in(args[0])))
     if type(function) is not types.FunctionType:
         function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
     if isinstance(function, Closure):
@@ -190,6 +190,16 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
 
 _BY_CLASS = cast(Any, functools.singledispatch(call)).__code__
 """That of every function under `functools.singledispatch`, which asks for the class of its first argument."""
+_METHOD_BY_CLASS = cast(Any, functools.singledispatchmethod(call).__get__(None, object)).__code__
+"""That of every method under `functools.singledispatchmethod`."""
+
+
+def _of_class(function: Any, cls: type) -> Any:
+    """Return what such a function or method calls for a first argument of class `cls`."""
+    if function.__code__ is _BY_CLASS:
+        return function.dispatch(cls)
+    held = {name: cell.cell_contents for name, cell in zip(_METHOD_BY_CLASS.co_freevars, function.__closure__, strict=True)}
+    return held["self"].dispatcher.dispatch(cls).__get__(held["obj"], held["cls"])
 
 
 def stand_in(x: Any) -> Any:
@@ -492,6 +502,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
     elif package == "torch":
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
+    elif package == "numpy" and getattr(function, "__name__", "") in ("isscalar", "iterable"):  # which ask for a class
+        args = [stand_in(arg) for arg in args]
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__setattr__", "__delattr__"):
         args, function = [function.__self__, *args], getattr(object, function.__name__)  # as of `super()`
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__set__", "__delete__"):

@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, d
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, reduce, singledispatch, total_ordering
+from functools import cache, cached_property, reduce, singledispatch, singledispatchmethod, total_ordering
 from typing import Any, ClassVar, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -829,6 +829,39 @@ def _(x: int):
 @dispatched.register(numbers.Real)
 def _(x):
     return 3 if x > 0.0 else 4
+
+
+class Dispatching:
+    @singledispatchmethod
+    def plain(self, x):
+        return 0
+
+    @plain.register
+    def _(self, x: int):
+        if x > 1:
+            return 1
+        return 2
+
+    @singledispatchmethod
+    @classmethod
+    def of_class(cls, x):
+        return 3
+
+    @of_class.register(numbers.Real)
+    @classmethod
+    def _(cls, x):
+        return 4 if x > 0.0 else 5
+
+
+def test_methods_by_class_and_questions_of_numpy():
+    of = Dispatching()
+
+    def f(a, b):
+        x = a * 0.5
+        asked = [(np.isscalar(y), np.iterable(y)) for y in (a, x, a > b, None, "text", range(3), [a])]
+        return [of.plain(a), of.plain(x), of.of_class(x), Dispatching.of_class(b), of.plain("text")], asked
+
+    same(f, *pairs(0, 1))
 
 
 def test_classes_in_unions_tuples_and_abc():
