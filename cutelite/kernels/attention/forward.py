@@ -73,13 +73,10 @@ class Plan(OfScores):
         """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
         (wide, buffers), group, thread = self.piece, here.group, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
-        op, thread = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.thread_idx.x % GROUP
+        op, queries = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide), cl.PipelineState.consumer(self.config.queries)
         ring = cl.ResultRing.create(pieces, op, thread, cl.NamedBarrier(1 + group, GROUP))
         terms = None if here.terms is None else here.terms.pipe.consumer_state()
-        queries, states = (
-            cl.PipelineState.consumer(self.config.queries),
-            States(here.keys.consumer_state(), order, terms),
-        )
+        states = States(here.keys.consumer_state(), order, terms)
         tiles = tiles.advance()
         while tiles.is_valid():
             tile = tiles.place
