@@ -44,6 +44,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.annotations import Tensor, TmaTensor
+from cutelite.lang.array_names import taking_numbers
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
 from cutelite.lang.promotion import holds_literal, no_dtype, of_torch, to_dtype
@@ -198,7 +199,9 @@ def _of_class(function: Any, cls: type) -> Any:
     """Return what such a function or method calls for a first argument of class `cls`."""
     if function.__code__ is _BY_CLASS:
         return function.dispatch(cls)
-    held = {name: cell.cell_contents for name, cell in zip(_METHOD_BY_CLASS.co_freevars, function.__closure__, strict=True)}
+    held = {
+        name: cell.cell_contents for name, cell in zip(_METHOD_BY_CLASS.co_freevars, function.__closure__, strict=True)
+    }
     return held["self"].dispatcher.dispatch(cls).__get__(held["obj"], held["cls"])
 
 
@@ -504,6 +507,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
     elif package == "numpy" and getattr(function, "__name__", "") in ("isscalar", "iterable"):  # which ask for a class
         args = [stand_in(arg) for arg in args]
+    elif (taking := frame.native(taking_numbers, function, tuple(args), kwargs)) is not None:
+        return frame.native(taking, *args, **kwargs)
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__setattr__", "__delattr__"):
         args, function = [function.__self__, *args], getattr(object, function.__name__)  # as of `super()`
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__set__", "__delete__"):

@@ -405,12 +405,12 @@ NAMES = {
 
 
 def as_dtype(x: Any) -> Any:
-    """Return the dtype that one of torch or NumPy means; return anything else as it is."""
+    """Return the dtype that one of torch, NumPy or JAX means; return anything else as it is."""
     kind = x if isinstance(x, type) else type(x)
     library = kind.__module__.partition(".")[0]
     if library == "torch" and kind.__name__ == "dtype" and kind is not x:
         name = str(x).removeprefix("torch.")
-    elif library in ("numpy", "ml_dtypes"):
+    elif library in ("numpy", "ml_dtypes", "jax"):
         name = getattr(x, "__name__" if kind is x else "name", "")
     else:
         return x

@@ -79,7 +79,7 @@ def _extreme(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Ca
     return pick
 
 
-def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     x = x if min is None else MAXIMUM(x, min)
     return x if max is None else MINIMUM(x, max)
 
@@ -141,21 +141,21 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
     return 0.5 * x * (1.0 + math.erf(x * 0.7071067811865476))
 
 
-def _sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Any:
     if (dual := differentiable(x)) is not None:  # the steps' derivatives are 0 * inf where exp(-x) is infinite
-        return dual.apply("sigmoid", _sigmoid, x)
+        return dual.apply("sigmoid", sigmoid, x)
     return 1.0 / (math.exp(-x) + 1.0)
 
 
-def _log_of_one_and_exp(x: Any) -> Any:
+def log_of_one_and_exp(x: Any) -> Any:
     if (dual := differentiable(x)) is not None:
-        return dual.apply("softplus", _log_of_one_and_exp, x)
+        return dual.apply("softplus", log_of_one_and_exp, x)
     return math.log1p(math.exp(-abs(x))) + MAXIMUM(x, 0.0)
 
 
 def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     by = x if beta == 1 else x * beta
-    found = _log_of_one_and_exp(by)
+    found = log_of_one_and_exp(by)
     found = found if beta == 1 else found / beta
     return values.where(by > float(threshold), x, found)
 
@@ -197,13 +197,13 @@ OPERATORS = "add sub mul truediv floordiv mod pow neg eq ne lt le gt ge lshift r
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(math, name) for name in SAME.split()},
     **{name: getattr(operator, name) for name in OPERATORS.split()},
-    "abs": abs, "absolute": abs, "where": values.where, "clamp": _clamp, "clip": _clamp, "round": math.rint,
+    "abs": abs, "absolute": abs, "where": values.where, "clamp": clamp, "clip": clamp, "round": math.rint,
     "maximum": MAXIMUM, "minimum": MINIMUM, "max": MAXIMUM, "min": MINIMUM, "fmax": values.maximum,
     "fmin": values.minimum, "reciprocal": lambda x: 1.0 / x, "square": lambda x: x * x,
-    "sigmoid": _sigmoid, "relu": lambda x, inplace=False: MAXIMUM(0.0, x), "add": _scaled(operator.add),
+    "sigmoid": sigmoid, "relu": lambda x, inplace=False: MAXIMUM(0.0, x), "add": _scaled(operator.add),
     "sub": _scaled(operator.sub), "subtract": _scaled(operator.sub), "multiply": operator.mul, "div": _divided,
     "divide": _divided, "true_divide": operator.truediv, "gelu": _gelu,
-    "silu": lambda x, inplace=False: x * _sigmoid(x), "log_sigmoid": lambda x: -_softplus(-x),
+    "silu": lambda x, inplace=False: x * sigmoid(x), "log_sigmoid": lambda x: -_softplus(-x),
     "masked_fill": lambda x, mask, value: values.where(mask, value, x),
     "lerp": lambda x, end, weight: x + weight * (end - x),
     "floor_divide": operator.floordiv, "remainder": operator.mod, "fmod": math.fmod, "negative": operator.neg,
@@ -219,10 +219,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "elu": lambda x, alpha=1.0, inplace=False: values.where(x > 0.0, x, alpha * math.expm1(MINIMUM(x, 0.0))),
     "rsub": lambda x, other, *, alpha=1: other - x * alpha,
     "leaky_relu": lambda x, negative_slope=0.01, inplace=False: values.where(x > 0.0, x, x * negative_slope),
-    "hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: _clamp(x, min_val, max_val),
-    "relu6": lambda x, inplace=False: _clamp(x, 0.0, 6.0), "clamp_min": MAXIMUM, "clamp_max": MINIMUM,
-    "hardsigmoid": lambda x, inplace=False: _clamp(x + 3.0, 0.0, 6.0) / 6.0, "positive": operator.pos,
-    "hardswish": lambda x, inplace=False: x * _clamp(x + 3.0, 0.0, 6.0) / 6.0,
+    "hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: clamp(x, min_val, max_val),
+    "relu6": lambda x, inplace=False: clamp(x, 0.0, 6.0), "clamp_min": MAXIMUM, "clamp_max": MINIMUM,
+    "hardsigmoid": lambda x, inplace=False: clamp(x + 3.0, 0.0, 6.0) / 6.0, "positive": operator.pos,
+    "hardswish": lambda x, inplace=False: x * clamp(x + 3.0, 0.0, 6.0) / 6.0,
     "mish": lambda x, inplace=False: x * math.tanh(_softplus(x)), "softsign": lambda x: x / (abs(x) + 1.0),
     "tanhshrink": lambda x: x - math.tanh(x),
     "logaddexp": _sum_of_powers(math.exp, math.log1p, 0.6931471805599453),
@@ -265,6 +265,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "bool": lambda x: to(x, boolean), "half": lambda x: to(x, f16), "bfloat16": lambda x: to(x, bf16),
     "double": lambda x: to(x, f64), "type": to, "type_as": lambda x, other: to(x, other.dtype),
     "new_zeros": _new(0), "new_ones": _new(1),
+    "astype": lambda x, dtype, copy=True: to(x, dtype),  # of arrays of NumPy and JAX
     "new_full": lambda x, size, fill_value, **how: _new(fill_value)(x, size, **how),
 }  # fmt: skip
-"""Methods of torch's tensors by their names."""
+"""Methods of torch's tensors by their names, and `astype`."""

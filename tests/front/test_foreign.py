@@ -29,7 +29,6 @@ ANSWERS = {
     "cl.grid_sync()": "`cl.store_release`",
     "cl.load(o)": "`t[i]`",
     "cl.jit(n)": "`@cl.kernel`",
-    "x.astype(cl.i32)": "`x.to(cl.i32)`",
     "cl.Vec(n)": "`cl.vector(a, b)`",
     "cl.sigmoid(x)": "`1 / (1 + cl.math.exp(-x))`",
     "cl.static_assert(n > 1)": "write `assert`",
