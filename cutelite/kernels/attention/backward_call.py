@@ -55,15 +55,15 @@ def attention_backward(
     """
     _, arrays = checked(modes_of(layout), (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in arrays]
-    spans = None
+    spans: Any = (None, None)
     if block_mask is not None:
         if causal or window != (None, None) or mask_mod is not None:
             raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
         mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
-        mask_mod, spans = mask.mask_mod, None if deterministic else (mask.block, mask.spans)
+        mask_mod, spans = mask.mask_mod, (None, None) if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod
     how = causal, window, scale, mods, deterministic, captured, config
-    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, spans=spans)
+    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, Starts(None, None), *spans)
 
 
 @planned_alone()
@@ -82,12 +82,11 @@ def attention_varlen_backward(
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
     modes = "TQ H D", "TK HK D", "TK HK DV", "TQ H DV"
     given, arrays = checked(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out)
-    starts = cu_seqlens_q, cu_seqlens_k
-    check_starts(given, *starts)
+    check_starts(given, cu_seqlens_q, cu_seqlens_k)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in arrays]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
     how = causal, window, scale, (softcap, score_mod, mask_mod), deterministic, captured, config
-    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, starts)
+    return *arrays[5:], *differentiate(by_head, lse, dlse, *how, Starts(cu_seqlens_q, cu_seqlens_k))
 
 
 def checked(
@@ -111,16 +110,15 @@ def checked(
 
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
-    mods: tuple[Any, ...], deterministic: bool, learned: tuple[Any, ...], config: Config | None,
-    starts: tuple[Any, Any] | None = None, spans: tuple[tuple[int, int], Any] | None = None,
+    mods: tuple[Any, ...], deterministic: bool, learned: tuple[Any, ...], config: Config | None, starts: Starts,
+    blocks: tuple[int, int] | None = None, spans: Any = None,
 ) -> list[Any]:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
     Return the gradients of `learned`, arrays that `score_mod` captured.
 
-    mods    softcap, `score_mod` and `mask_mod`
-    starts  of ragged sequences: of their queries and keys
-    spans   of a block mask, and the sizes of its blocks
+    mods            softcap, `score_mod` and `mask_mod`
+    blocks, spans   of a block mask: the sizes of its blocks, and where it has some
     """
     for x in instance("captured", learned, tuple, needed=True):
         is_array("captured", x)
@@ -132,11 +130,9 @@ def differentiate(
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     softcap = positive("softcap", softcap)
-    sees = seen(causal, window, 1 if starts else sk - sq)
-    problem = Problem(
-        dtype_of(code_of(by_head[0])), dim, dim_v, *sees.ends, score_mod, mask_mod, starts is not None,
-        spans and spans[0], softcap,
-    )  # fmt: skip
+    ragged = starts.queries is not None
+    sees, dtype = seen(causal, window, 1 if ragged else sk - sq), dtype_of(code_of(by_head[0]))
+    problem = Problem(dtype, dim, dim_v, *sees.ends, score_mod, mask_mod, ragged, blocks, softcap)
     config = instance("config", config, Config)
     sums = summed(score_mod, learned, captured, deterministic)
     found = [x if of.ndim else x.reshape(()) for x, of in zip(sums, learned, strict=False)]
@@ -146,15 +142,8 @@ def differentiate(
         for x in by_head[5:]:
             x[...] = 0
         return found
-    plan, parts, group = Plan.of(problem, config), 1, heads // kv_heads
-    if not starts:
-        tiles, steps = -(-sk // plan.keys) * batch * kv_heads, -(-sq // plan.config.rows) * group
-        parts = parted(tiles, group, steps, clusters_at_once(1, by_head[0]), problem.causal)
-    given = Given(scale, *sees.far, banded(dim, sq, group // parts, batch * kv_heads * parts))
-    launch(
-        replace(plan, split=parts > 1), by_head, lse, dlse, given, (captured, sums), bool(deterministic),
-        Starts(*starts or (None, None)), parts, spans and spans[1],
-    )  # fmt: skip
+    functions = tuple(captured), spans, sums
+    launch(Plan.of(problem, config), by_head, lse, dlse, (scale, *sees.far), bool(deterministic), starts, functions)
     return found
 
 
@@ -178,20 +167,25 @@ def summed(score_mod: Any, learned: tuple[Any, ...], captured: list[Any], determ
 
 
 def launch(
-    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, given: Given, captured: tuple[list[Any], tuple[Any, ...]],
-    deterministic: bool, starts: Starts, parts: int, spans: Any,
+    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[float, int, int, int], deterministic: bool,
+    starts: Starts, functions: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """Launch the kernels.
 
-    captured  the arrays that functions captured, and the sums of their gradients
-    parts     of the heads of queries of each head of keys
+    numbers    `tiles.Given`, but for `band`
+    functions  the arrays that they captured, spans of a block mask, and the sums of gradients of the former
     """
     q, k, v, do, o, dq, dk, dv = by_head
-    (batch, heads, sq, _), (_, kv_heads, sk, _), (_, rows, columns) = q.shape, k.shape, plan.of_rows
-    blocks, tiles, arrays = -(-sq // plan.config.rows), -(-sk // plan.keys), (None, None, None)
+    (batch, heads, sq, dim), (_, kv_heads, sk, _), (_, rows, columns) = q.shape, k.shape, plan.of_rows
+    group, parts, at_once, arrays = heads // kv_heads, 1, clusters_at_once(1, q), (None, None, None)
+    blocks, tiles = -(-sq // plan.config.rows), -(-sk // plan.keys)
     if plan.problem.ragged:
         count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // plan.config.rows + count, sk // plan.keys + count
+    else:
+        parts = parted(tiles * batch * kv_heads, group, blocks * group, at_once, plan.problem.causal)
+        plan = replace(plan, split=parts > 1)
+    given = Given(*numbers, banded(dim, sq, group // parts, batch * kv_heads * parts))
     base = empty(lse, (batch, heads, blocks * rows, columns), "bf16" if plan.extended else "f32")
     sums = empty(lse, (batch, heads, blocks, plan.count, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, plan.adders), "i32") if deterministic else None
@@ -202,12 +196,9 @@ def launch(
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, scales = blocks * heads * batch, WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
     prepare(plan)[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts, sk)
-    own = (
-        q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured[0]),
-        spans, captured[1],
-    )  # fmt: skip
-    resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
-    gradients(plan)[cl.Launch(resident, plan.threads, pdl=True)](*own)
+    gradients(plan)[cl.Launch(min(tiles * kv_heads * parts * batch, at_once), plan.threads, pdl=True)](
+        q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, *functions
+    )
     finish(plan, 2)[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
     if plan.split:
         for which, (grad, part, scale) in enumerate(zip((dk, dv), of_parts, scales, strict=True)):
