@@ -18,8 +18,8 @@ dk and dv of these in its registers. A step of it, for a block of queries (`Narr
 4. Start dv += P.T @ dO and dk += dS.T @ Q, and meanwhile add dq from registers to the sums in global memory: this takes
    longer than both products, and the registers are those of the next dP.
 
-Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`Turns`). Warps without
-such work look up what a `score_mod` adds by the distance of key and query (`Lookups`).
+Where dq is to be the same bits each time, two further warps let the warpgroups add in turn (`keep_turn`). Warps
+without such work look up what a `score_mod` adds by the distance of key and query (`look_up`).
 Logsumexps and sums of rows are subtracted by the products themselves, as further columns of Q and dO (`Plan.of_rows`).
 Where registers do not suffice there are two other forms: `Apart`, at the end of this file, and `backward_wide`, in
 which a third warpgroup has dq (`Adder`). docs/lab/attention-backward.md counts what bounds the kernel, and says what
@@ -138,9 +138,9 @@ def gradients(plan: Plan) -> Any:
                 if cl.elect_one():
                     Loads(*shared).load(tiles, (q, k, v, do, base))
             elif turns is not None and warp <= plan.adders:
-                Turns(*shared, warp - 1).serve(tiles)
+                Block(*shared, warp - 1).serve(tiles, keep_turn)
             elif terms is not None:
-                Lookups(*shared).serve(tiles, terms.pipe.producer_state())
+                Block(*shared).serve(tiles, look_up, terms.pipe.producer_state())
         elif plan.wide and cl.thread_idx.x >= GROUP + threads:
             cl.setmaxnreg_dec(64)
             Adder(*shared, 0).compute(tiles)
@@ -192,31 +192,25 @@ class Loads(Block):
         self.pipes.keys.load(self.kv_state, (k, self.storage.k, at))
 
 
-class Turns(Block):
-    """A warp that waits for the turns of a computing warpgroup, where dq is to be the same bits each time.
+def keep_turn(here: Block, place: Any, state: None) -> None:
+    """Wait for a warpgroup's turn to add to a block of dq, so that it is the same bits each time. Who: a warp.
 
     The last keys add first. Under causal masks they began with later queries than those before, which need not wait.
     """
-
-    def serve_block(self, place: Any, state: None) -> None:
-        """Serve a block of queries."""
-        turn, number = self.turns[place[2], None], self.tile.row // self.plan.keys
-        while cl.load_acquire(turn, self.group) != number:
-            cl.nanosleep(20)
-        cl.syncwarp()
-        self.barrier(TURN).arrive()
-        self.barrier(ADDED).sync()
-        cl.store_release(turn, self.group, number - 1)
+    turn, number = here.turns[place[2], None], here.tile.row // here.plan.keys
+    while cl.load_acquire(turn, here.group) != number:
+        cl.nanosleep(20)
+    cl.syncwarp()
+    here.barrier(TURN).arrive()
+    here.barrier(ADDED).sync()
+    cl.store_release(turn, here.group, number - 1)
 
 
-class Lookups(Block):
-    """Warps that look up what a `score_mod` adds by the distance of key and query, for each block of scores."""
-
-    def serve_block(self, place: Any, state: Any) -> Any:
-        """Serve a block of queries, and return the next state."""
-        plan, (m, head, _) = self.plan, place
-        most = self.tile.row - m * plan.config.rows + (plan.keys - 1)
-        return self.terms.fill(state, self.given.scale * (1 / LN2), self.sequence.number, head, most, -1, None)
+def look_up(here: Block, place: Any, state: Any) -> Any:
+    """Look up what a `score_mod` adds to a block of scores by the distance of key and query; return the next state."""
+    plan, (m, head, _) = here.plan, place
+    most = here.tile.row - m * plan.config.rows + (plan.keys - 1)
+    return here.terms.fill(state, here.given.scale * (1 / LN2), here.sequence.number, head, most, -1, None)
 
 
 class Narrow(Worker):

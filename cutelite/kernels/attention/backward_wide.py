@@ -97,10 +97,8 @@ class Wide(Worker):
     def start_own(self, rows: Any, of: Any, own: Any) -> Any:
         """Start own + rows.T @ of: Q and dS, or dO and P, of a block, (queries, keys)."""
         a, b = cl.select(rows, (1, 0)), cl.select(of, (1, 0))
-        own = tuple(
-            cl.wgmma.mma_async(cl.local_tile(a, (ROWS, self.plan.config.rows), (c, 0)), b, acc)
-            for c, acc in enumerate(own)
-        )
+        shape = ROWS, self.plan.config.rows
+        own = tuple(multiply(cl.local_tile(a, shape, (c, 0)), b, acc, group=False) for c, acc in enumerate(own))
         cl.wgmma.commit_group()
         return own
 

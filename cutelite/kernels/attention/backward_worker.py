@@ -94,14 +94,14 @@ class Block:
             cl.where(last, at + again, at) + 1,
         )
 
-    def serve(self, tiles: Any, state: Any = None) -> None:
-        """Call `serve_block` for each block of queries of tiles until none is left."""
+    def serve(self, tiles: Any, work: Callable[..., Any], state: Any = None) -> None:
+        """Call `work` at each block of queries of tiles until none is left: with its place, and what it returned."""
         tiles = tiles.advance()
         while tiles.is_valid():
             here = replace(self, tile=tiles.place)
             place = here.first
             for _ in range(here.steps):
-                state = here.serve_block(place, state)  # type: ignore[attr-defined]
+                state = work(here, place, state)
                 place = here.following(place)
             tiles = tiles.advance()
 
@@ -194,7 +194,7 @@ class Worker(Block):
         return multiply(left, right)
 
     def in_turn(self, add: Callable[[], None]) -> None:
-        """Call what adds to a block of dq: when it is this warpgroup's turn, where turns are kept (`Turns`)."""
+        """Call what adds to a block of dq: when it is this warpgroup's turn, where turns are kept (`keep_turn`)."""
         if self.turns is not None:
             self.barrier(TURN).sync()
         add()
