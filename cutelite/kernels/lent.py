@@ -21,8 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_jax(array: Any) -> bool:
-    """Tell whether it is JAX's, a tracer of `jax.jit` included."""
-    return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
+    """Tell whether it is an array of JAX's, a tracer of `jax.jit` included; its functions and dtypes are none."""
+    ours = type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
+    return ours and isinstance(array, sys.modules["jax"].Array)
 
 
 def takes_jax(*wide: str, traced: str = "") -> Callable[[F], F]:

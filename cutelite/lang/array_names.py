@@ -25,6 +25,8 @@ def taking_numbers(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
     Errors  `array-function` for one that has no counterpart
     """
+    if getattr(function, "__name__", "") == "__call__":  # of an object of JAX, such as `jax.nn.relu`
+        function = getattr(function, "__self__", function)
     module = getattr(function, "__module__", None) or ""
     library, name = module.partition(".")[0], getattr(function, "__name__", "")
     if library not in ("numpy", "jax", "ml_dtypes") or not any(

@@ -9,6 +9,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, boolean, f16, f32, i32, i64
+from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.lang.array_names import LAX, NN, NUMPY, SPECIAL
 
@@ -116,8 +117,14 @@ def test_functions_of_the_library_take_them() -> None:
     def gated(v: Any) -> Any:
         return jax.numpy.where(v > 0.0, jax.nn.gelu(v), 0.1 * jax.nn.silu(v)).astype(jax.numpy.float32)
 
-    found = np.asarray(elementwise(gated, (x,))).reshape(-1)
+    found = elementwise(gated, (x,))[0]
     np.testing.assert_allclose(found, np.asarray(gated(jax.numpy.asarray(x))), atol=1e-6)
+    a = jax.numpy.asarray(x.reshape(8, 8))
+    for function in (jax.nn.silu, jax.nn.relu, jax.nn.gelu, jax.numpy.tanh):  # objects of four classes of JAX's
+        np.testing.assert_allclose(elementwise(function, (a,))[0], function(a), atol=1e-6)
+        b = jax.numpy.eye(8, dtype=jax.numpy.bfloat16)
+        found = gemm(a.astype(jax.numpy.bfloat16), b, activation=function).astype(jax.numpy.float32)
+        np.testing.assert_allclose(found, function(a), atol=2e-2)
 
 
 @pytest.mark.parametrize(
