@@ -37,8 +37,6 @@ def test_what_jax_does_not_allow() -> None:
         jax.jit(lambda x: attention_varlen(x, x, x, jnp.array([0, 64], jnp.int32)))(a[:, None])
     with pytest.raises(TypeError, match="within JAX's transforms there is no rows= here"):
         jax.jit(lambda x: grouped.gemm(x, x[None], jnp.array([64], jnp.int32), rows=jnp.arange(64)))(a)
-    with pytest.raises(TypeError, match="within JAX's transforms there is no gate= here"):
-        jax.jit(lambda x: gemm(x, x, gate="silu"))(a)
     with pytest.raises(ValueError, match="for arrays of JAX there is no finish="):
         gemm(a, a, finish=Finish(lambda piece: piece.result(piece.sums)))
 
@@ -81,11 +79,42 @@ def test_batches_by_vmap() -> None:
     assert near(jax.vmap(lambda x: gemm(x, b, bias=bias))(a), right + 1)
 
 
-def test_no_derivative_of_a_function() -> None:
-    a = random(64, 64)
-    assert near(jax.jit(lambda a: gemm(a, a, activation=lambda x: x * 2.0))(a), 2 * (a.astype(jnp.float32) @ a))
-    with pytest.raises(ValueError, match="no derivative is known"):
-        jax.grad(lambda a: gemm(a, a, activation=lambda x: x * 2.0).astype(jnp.float32).sum())(a)
+FUNCTIONS: dict[str, tuple[dict[str, Any], Any]] = {
+    "of one's own": ({"activation": lambda x: x * x}, lambda z: z * z),
+    "of JAX": ({"activation": jax.nn.silu}, jax.nn.silu),
+    "a gate": ({"gate": "silu"}, lambda z: jax.nn.silu(z[..., :32]) * z[..., 32:]),
+    "a gate of JAX": ({"gate": jax.nn.gelu}, lambda z: jax.nn.gelu(z[..., :32]) * z[..., 32:]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", [(40, 48), (2, 24, 48)])
+def test_functions_and_their_derivatives(name: str, shape: tuple[int, ...]) -> None:
+    how, function = FUNCTIONS[name]
+    given = [random(*shape), random(48, 64)]
+    if "gate" not in how:
+        given += [random(*shape[:-1], 64), jnp.ones(64)]
+
+    def ours(a: Any, b: Any, c: Any = None, bias: Any = None) -> Any:
+        more = {} if c is None else {"c": c, "bias": bias, "alpha": 0.25, "beta": 0.5}
+        return gemm(a, b, **more, **how)
+
+    def theirs(a: Any, b: Any, c: Any = None, bias: Any = None) -> Any:
+        product = jnp.matmul(a.astype(jnp.float32), b.astype(jnp.float32))
+        return function(product if c is None else 0.25 * product + 0.5 * c + bias)
+
+    weight = jax.random.normal(jax.random.key(3), theirs(*given).shape)
+    which = tuple(range(len(given)))
+    found = jax.jit(jax.grad(lambda *x: (ours(*x).astype(jnp.float32) * weight).sum(), which))(*given)
+    right = jax.grad(lambda *x: (theirs(*x) * weight).sum(), which)(*given)
+    assert near(jax.jit(ours)(*given), theirs(*given), 2e-2)
+    assert all(near(x, y, 2e-2) for x, y in zip(found, right, strict=True))
+
+
+def test_gates_by_vmap() -> None:
+    a, b = random(3, 40, 48), random(48, 64)
+    right = FUNCTIONS["a gate"][1](a.astype(jnp.float32) @ b.astype(jnp.float32))
+    assert near(jax.vmap(lambda x: gemm(x, b, gate="silu"))(a), right, 2e-2)
 
 
 def by_groups(product: Any) -> Any:

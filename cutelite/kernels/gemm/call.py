@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from math import gcd
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -126,6 +127,12 @@ def function_of(name: str, given: Function | str | None) -> Function | None:
     if given not in NAMED[name]:
         raise Misfit(f"{name} is a function, or {' or '.join(map(repr, NAMED[name]))}, not {given!r}")
     return NAMED[name][given]
+
+
+@cache
+def gating(gate: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the function of a gate and of what it is multiplied by."""
+    return lambda x, up: gate(x) * up
 
 
 @untraced

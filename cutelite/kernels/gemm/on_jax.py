@@ -1,7 +1,8 @@
 """The GEMM within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
 `gemm` calls this module for arrays that JAX traces. Forward and backward are three GEMMs in all, which read operands of
-either major: no operand is transposed first.
+either major: no operand is transposed first. A fourth one computes again what a function for `activation=` or `gate=`
+was applied to.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived
@@ -18,6 +20,7 @@ from cutelite.kernels.arrays import code_of
 from cutelite.kernels.gemm import arrays, call
 from cutelite.kernels.gemm.configs import Config
 from cutelite.kernels.jax_calls import BROADCAST, IN_ORDER, computed, shaped
+from cutelite.kernels.rows.on_jax_elements import elementwise
 from cutelite.tuples import NamedTuple
 
 
@@ -26,23 +29,24 @@ class How(NamedTuple):
 
     alpha: float = 1.0
     beta: float = 0.0
-    activation: Callable[[Any], Any] | str | None = None
+    activation: Callable[[Any], Any] | None = None
     precision: str | None = None
+    gate: Callable[[Any], Any] | None = None
     turned: tuple[bool, bool] = (False, False)
 
 
 def gemm(
     a: Any, b: Any, c: Any = None, bias: Any = None, alpha: float = 1.0, beta: float = 0.0, activation: Any = None,
-    precision: str | None = None, config: Any = None,
+    precision: str | None = None, config: Any = None, gate: Any = None,
 ) -> Any:  # fmt: skip
-    """``activation(alpha * (a @ b) + beta * c + bias)``, as `cutelite.kernels.gemm.gemm` has it.
+    """``activation(alpha * (a @ b) + beta * c + bias)``, as `cutelite.kernels.gemm.gemm` has it, or that of a gate.
 
-    Errors  ValueError for shapes that do not fit, a configuration, and for a gradient through an activation other than
-            'relu'
+    Errors  ValueError for shapes that do not fit, and for a configuration
     """
     if isinstance(config, Config):
         raise Misfit("within JAX's transforms a GEMM has no configuration")
-    return _multiply(a, b, c, bias, How(alpha, beta, call.function_of("activation", activation), precision))
+    functions = call.function_of("activation", activation), call.function_of("gate", gate)
+    return _multiply(a, b, c, bias, How(alpha, beta, functions[0], precision, functions[1]))
 
 
 def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
@@ -51,7 +55,9 @@ def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
             shaped((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
             for x, turned in zip((a, b), how.turned, strict=True)
         )
-        return shaped(arrays.result_shape(left, right), arrays.DEFAULTS.get(code_of(a)) or a.dtype)
+        *rows, columns = arrays.result_shape(left, right)
+        kind = arrays.DEFAULTS.get(code_of(a)) or a.dtype
+        return shaped((*rows, columns if how.gate is None else columns // 2), kind)
 
     method = BROADCAST if all(getattr(x, "ndim", 0) == 2 for x in (a, b)) and bias is None else IN_ORDER
     named = {"a": a, "b": b, "c": c, "bias": bias}
@@ -67,16 +73,30 @@ _multiply = derived(4)(_product)
 
 
 def _forward(a: Any, b: Any, c: Any, bias: Any, how: How) -> tuple[Any, Any]:
-    if how.activation not in (None, call.relu):
-        raise Misfit("activation= is a function, of which no derivative is known: apply it to the result")
     out = _product(a, b, c, bias, how)
-    kinds = [None if x is None else jnp.zeros(0, x.dtype) for x in (c, bias)]
-    return out, (a, b, out if how.activation else None, *kinds)
+    relu = out if how.activation is call.relu else None
+    if how.gate is None and how.activation in (None, call.relu):  # of these only the dtypes are needed
+        c, bias = (None if x is None else jnp.zeros(0, x.dtype) for x in (c, bias))
+    return out, (a, b, relu, c, bias)
+
+
+def _of_product(how: How, a: Any, b: Any, c: Any, bias: Any, grad: Any) -> Any:
+    """Return the gradient of what a function was applied to."""
+    activation, gate = how.activation, how.gate
+    product = _product(a, b, c, bias, how._replace(activation=None, gate=None))
+    if activation is not None:
+        return jax.vjp(lambda x: elementwise(activation, (x,))[0], product)[1](grad)[0]
+    assert gate is not None
+    x, up = jnp.split(product, 2, -1)
+    return jnp.concatenate(jax.vjp(lambda *both: elementwise(call.gating(gate), both)[0], x, up)[1](grad), -1)
 
 
 def _backward(how: How, kept: Any, grad: Any) -> tuple[Any, ...]:
     a, b, positive, c, bias = kept
-    grad = grad if positive is None else jnp.where(positive > 0, grad, 0)
+    if positive is not None:
+        grad = jnp.where(positive > 0, grad, 0)
+    elif how.activation is not None or how.gate is not None:
+        grad = _of_product(how, a, b, c, bias, grad)
     plain = How(alpha=how.alpha, precision=how.precision)
     of_a = _summed(_multiply(grad, b, None, None, plain._replace(turned=(False, True))), a)
     rows, columns = a, grad

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -199,14 +199,8 @@ def slope(grad: Tensor, product: Tensor, captured: Sequence[Tensor], functions: 
         slopes = elements.slopes(settled(activation), 1)
         return elements.computed(slopes, (grad, product), dtypes=(code_of(product),))[0]
     made = product.new_empty(product.shape)
-    elements.computed(elements.slopes(gating(settled(gate)), 1), (grad, *halves(product)), out=halves(made))
+    elements.computed(elements.slopes(call.gating(settled(gate)), 1), (grad, *halves(product)), out=halves(made))
     return made
-
-
-@cache
-def gating(gate: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the function of a gate and of what it is multiplied by."""
-    return lambda x, up: gate(x) * up
 
 
 def finishing(name: str, function: Callable[..., None], **how: Any) -> Any:
