@@ -10,7 +10,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.attention import attention, decode
+from cutelite.kernels.attention import attention, attention_varlen, decode
 
 Q, K = (1, 40, 2, 64), (1, 50, 1, 64)
 
@@ -92,6 +92,43 @@ def test_arrays_that_functions_captured(jit: bool) -> None:
     assert counts == [[3], [4]]  # results of the backward call: only what is asked for is learned
     want = float(loss(dense, *arrays))
     assert float(loss(ours, *arrays)) == pytest.approx(want, rel=1e-2)  # of arrays that nobody traces
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("jit", [False, True])
+def test_sinks_and_sequences_of_any_lengths(packed: bool, jit: bool) -> None:
+    starts, ends = [0, 17, 17, 50], jnp.array([0, 17, 17, 50], jnp.int32)
+    q, k, v, sinks = random(1, 50, 2, 64), random(*K), random(*K) * 2, jnp.array([0.5, -1.0])
+
+    def dense(q: Any, k: Any, v: Any, sinks: Any) -> tuple[Any, Any]:
+        q, k, v = (x.astype(jnp.float32) for x in (q, k, v))
+        s = jnp.einsum("bqhd,bkd->bhqk", q, k[:, :, 0], precision="highest") / 8
+        inside = np.searchsorted(starts, np.arange(50), "right") if packed else np.zeros(50)
+        seen = (inside[:, None] == inside) & (np.arange(50) <= np.arange(50)[:, None])
+        s = jnp.where(seen, s, -jnp.inf)
+        lse = jnp.logaddexp(jax.nn.logsumexp(s, -1), sinks[:, None])
+        return jnp.einsum("bhqk,bkd->bqhd", jnp.exp(s - lse[..., None]), v[:, :, 0], precision="highest"), lse
+
+    def ours(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+        if not packed:
+            return attention(q, k, v, causal=True, sinks=sinks, return_lse=True)
+        return attention_varlen(q[0], k[0], v[0], ends, causal=True, sinks=sinks, return_lse=True)
+
+    weight = jax.random.normal(jax.random.key(4), q.shape)
+
+    def loss(of: Any, *arrays: Any) -> tuple[Any, Any]:
+        o, lse = of(*arrays)
+        return (o.astype(jnp.float32) * weight).sum() + lse.sum(), (o, lse)
+
+    wanted, found = (
+        (jax.jit if jit else lambda x: x)(jax.grad(lambda *x, of=of: loss(of, *x), range(4), has_aux=True))(
+            q, k, v, sinks
+        )
+        for of in (dense, ours)
+    )
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        x, y = (each.astype(jnp.float32).reshape(-1) for each in (x, y))
+        assert jnp.linalg.norm(x - y) <= 1e-2 * jnp.linalg.norm(y)
 
 
 def test_batches_by_vmap() -> None:

@@ -95,8 +95,8 @@ def attention(
     config      None: the one that was measured best for these shapes
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
                 need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score.
-                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out, block_mask, sinks
-                and config
+                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out, block_mask and
+                config
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):
@@ -113,9 +113,10 @@ def attention(
     if is_jax(q):
         from cutelite.kernels.attention import on_jax
 
-        if any(x is not None for x in (out, block_mask, sinks, config)):
-            raise Misfit("for arrays of JAX there is no out=, block_mask=, sinks= and config=")
-        found = on_jax.attention(q, k, v, on_jax.How(causal, window, softcap, scale, score_mod, mask_mod, layout))
+        if any(x is not None for x in (out, block_mask, config)):
+            raise Misfit("for arrays of JAX there is no out=, block_mask= and config=")
+        named = on_jax.How(causal, window, softcap, scale, score_mod, mask_mod, layout)
+        found = on_jax.attention(q, k, v, named, sinks)
         return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,

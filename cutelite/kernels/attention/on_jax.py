@@ -1,8 +1,8 @@
 """Attention within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
-`attention` comes here by itself for arrays of JAX, traced or not. `score_mod` and `mask_mod` are compiled in, and
-`score_mod` is differentiated by the score, and by arrays that it captured where JAX asks for it, as for tensors of
-torch.
+`attention` and `attention_varlen` come here by themselves for arrays that JAX traces. `score_mod` and `mask_mod` are
+compiled in, and `score_mod` is differentiated by the score, and by arrays that it captured where JAX asks for it, as for
+tensors of torch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived
-from cutelite.kernels.attention import backward_call, call, decoding_call
+from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
-from cutelite.kernels.jax_calls import computed, like, shaped
+from cutelite.kernels.jax_calls import computed, like, no_gradient, shaped
 from cutelite.lang.tables import Captured, replaced
 from cutelite.tuples import NamedTuple
 
@@ -47,10 +47,11 @@ class How(NamedTuple):
         return named, arrays
 
 
-def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
+def attention(q: Any, k: Any, v: Any, how: How, sinks: Any = None, starts: tuple[Any, ...] = ()) -> tuple[Any, Any]:
     """Return output and logsumexp. Arrays that functions captured are operands.
 
-    Errors  those of `attention`
+    starts  of queries and of keys, where sequences of any lengths lie one after the other
+    Errors  those of `attention` and `attention_varlen`
     """
     captured = list[Any]()
     call.seen(how.causal, how.window, 0)
@@ -58,34 +59,62 @@ def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
     mask_mod = settled(lifted(how.mask_mod, captured), "mask_mod", MASK_MOD)
     left, right = how.window
     how = how._replace(window=(left, right), score_mod=score_mod, mask_mod=mask_mod)
-    return _attention(q, k, v, tuple(map(jnp.asarray, captured)), how)  # type: ignore[no-any-return]
+    beside = Beside(sinks, *starts)
+    return _attention(q, k, v, beside, tuple(map(jnp.asarray, captured)), how)  # type: ignore[no-any-return]
 
 
-def _kept(made: Any, q: Any, k: Any, v: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, ...]:
+def attention_varlen(
+    q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, *, causal: bool | str = False,
+    window: call.Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    score_mod: call.Mod | None = None, mask_mod: call.Mod | None = None, sinks: Any = None, return_lse: bool = False,
+) -> Any:  # fmt: skip
+    """`attention_varlen` of traced arrays."""
+    starts = cu_seqlens_q, cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
+    found = attention(q, k, v, How(causal, window, softcap, scale, score_mod, mask_mod, "bshd"), sinks, starts)
+    return found if return_lse else found[0]
+
+
+class Beside(NamedTuple):
+    """Arrays beside q, k and v, or None: scores of sinks, and where sequences start."""
+
+    sinks: Any = None
+    cu_seqlens_q: Any = None
+    cu_seqlens_k: Any = None
+
+
+def _kept(made: Any, q: Any, k: Any, v: Any, beside: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, ...]:
     """Return what the derivative needs: of arrays that functions captured those that are learned, and the others."""
+    arrays = Beside(*(None if x is None else x.value for x in beside))
     learned = {x.index for x in captured_types(how.score_mod) if captured[x.index].perturbed}
     both: tuple[dict[int, Any], ...] = {}, {}
     for i, x in enumerate(captured):
         both[i not in learned][i] = x.value
-    return q.value, k.value, v.value, *made, *both
+    return q.value, k.value, v.value, *made, arrays, *both
 
 
-@derived(4, keep=_kept)
-def _attention(q: Any, k: Any, v: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, Any]:
+@derived(5, keep=_kept)
+def _attention(q: Any, k: Any, v: Any, beside: Beside, captured: tuple[Any, ...], how: How) -> tuple[Any, Any]:
     def results() -> list[Any]:
-        heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
-        return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[heads], q.shape[length]))]
+        *batch, rows, heads, _ = q.shape if how.layout == "bshd" else (q.shape[0], q.shape[2], q.shape[1], q.shape[3])
+        return [shaped((*q.shape[:-1], v.shape[-1]), q.dtype), shaped((*batch, heads, rows))]
 
-    return computed(_attend, results, {"q": q, "k": k, "v": v} | _named(captured), how=how)  # type: ignore[no-any-return]
+    arrays = {"q": q, "k": k, "v": v} | beside._asdict() | _named(captured)
+    return computed(_attend, results, arrays, how=how)  # type: ignore[no-any-return]
 
 
 def _named(captured: tuple[Any, ...]) -> dict[str, Any]:
     return {f"captured_{i}": x for i, x in enumerate(captured)}
 
 
-def _attend(q: Any, k: Any, v: Any, how: How, out: Any = None, **captured: Any) -> None:
-    named, _ = how.given(captured)
-    _with_lse(call.attend, out, q=q, k=k, v=v, **named)
+def _attend(
+    q: Any, k: Any, v: Any, how: How, sinks: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, **captured: Any
+) -> None:
+    named: dict[str, Any] = how.given(captured)[0] | {"q": q, "k": k, "v": v, "sinks": sinks}
+    if cu_seqlens_q is None:
+        _with_lse(call.attend, out, **named)
+        return
+    del named["layout"]
+    _with_lse(varlen.attend_varlen, out, **named, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
 
 
 def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
@@ -96,26 +125,46 @@ def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
 
 
 def _attend_backward(
-    do: Any, dlse: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, how: How, out: Any = None, **captured: Any
-) -> None:
+    do: Any, dlse: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, how: How, cu_seqlens_q: Any, cu_seqlens_k: Any,
+    out: Any = None, **captured: Any,
+) -> None:  # fmt: skip
     named, arrays = how.given(captured)
     named["captured"] = tuple(arrays[i] for i in how.learned)
-    own = None if out is None else out[:3]
-    found = backward_call.attention_backward(do, q, k, v, o, lse, own, dlse=dlse, **named)
+    named |= {"dlse": dlse, "out": None if out is None else out[:3]}
+    if cu_seqlens_q is None:
+        found = backward_call.attention_backward(do, q, k, v, o, lse, **named)
+    else:
+        del named["layout"]
+        found = backward_call.attention_varlen_backward(do, q, k, v, o, lse, cu_seqlens_q, cu_seqlens_k, **named)
     for gradient, made in zip(() if out is None else out[3:], found[3:], strict=False):
         gradient[...] = made.reshape(gradient.shape)
 
 
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
-    *given, learned, others = kept
+    *given, beside, learned, others = kept
     do, dlse = (None if isinstance(x, jax.custom_derivatives.SymbolicZero) else x for x in gradients)
     captured, (q, k, v, o, lse) = learned | others, given
-    named = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": jnp.zeros_like(o) if do is None else do, "dlse": dlse}
-    named |= _named(tuple(captured[i] for i in range(len(captured))))
+    do, (sinks, *starts) = jnp.zeros_like(o) if do is None else do, beside
+    named = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse}
+    named |= dict(zip(Beside._fields[1:], starts, strict=True)) | _named(
+        tuple(captured[i] for i in range(len(captured)))
+    )
     results = [like(x) for x in (q, k, v, *learned.values())]
     found = computed(_attend_backward, results, named, how=how._replace(learned=tuple(learned)))
     of_captured = dict(zip(learned, found[3:], strict=True))
-    return *found[:3], tuple(of_captured.get(i) for i in range(len(captured)))
+    of_sinks = None if sinks is None else _of_sinks(do, dlse, o, lse, sinks, starts[0], how.layout)
+    of_beside = Beside(of_sinks, *map(no_gradient, starts))
+    return *found[:3], of_beside, tuple(of_captured.get(i) for i in range(len(captured)))
+
+
+def _of_sinks(do: Any, dlse: Any, o: Any, lse: Any, sinks: Any, starts: Any, layout: str) -> Any:
+    """Return the gradient of sinks, (H,): a sink is a key of which the row's logsumexp knows, with a value of zeros."""
+    along = (do.astype(jnp.float32) * o.astype(jnp.float32)).sum(-1)  # of all of a row's keys together
+    shares = jnp.where(lse == -jnp.inf, 0.0, jnp.exp(sinks[:, None] - lse))  # as a sink is that is not there
+    each = shares * ((0.0 if dlse is None else dlse) - (along.swapaxes(-1, -2) if layout == "bshd" else along))
+    if starts is not None:  # behind the last sequence nothing was written
+        each = jnp.where(jnp.arange(lse.shape[-1]) < starts[-1], each, 0.0)
+    return each.sum(-1).reshape(-1, len(sinks)).sum(0)
 
 
 _attention.derive(_differentiate, symbolic_zeros=True)

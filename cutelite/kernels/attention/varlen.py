@@ -26,7 +26,7 @@ from cutelite.kernels.planning import planned, planned_whole
 
 @planned_whole("score_mod", "mask_mod", taken=in_graph)
 @in_words_of_caller
-@takes_jax()
+@takes_jax(traced="attention.on_jax.attention_varlen")
 def attention_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     causal: bool | str = False, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
