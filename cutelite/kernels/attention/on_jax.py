@@ -1,8 +1,8 @@
 """Attention within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
 `attention` and `attention_varlen` come here by themselves for arrays that JAX traces. `score_mod` and `mask_mod` are
-compiled in, and `score_mod` is differentiated by the score, and by arrays that it captured where JAX asks for it, as for
-tensors of torch.
+compiled in, and `score_mod` is differentiated by the score, and by arrays that it captured where JAX asks for it, as
+for tensors of torch.
 """
 
 from __future__ import annotations
