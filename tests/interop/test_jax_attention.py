@@ -10,7 +10,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.attention import attention, attention_varlen, decode
+from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 
 Q, K = (1, 40, 2, 64), (1, 50, 1, 64)
 
@@ -159,3 +159,23 @@ def test_a_query_behind_a_cache() -> None:
     right = jnp.einsum("bhqk,bkd->bqhd", jax.nn.softmax(scores), v[:, :, 0].astype(jnp.float32))
     assert jnp.linalg.norm(out.astype(jnp.float32) - right) <= 1e-2 * jnp.linalg.norm(right)
     np.testing.assert_allclose(lse, jax.nn.logsumexp(scores, -1), atol=2e-2)
+
+
+@pytest.mark.parametrize("lse", [False, True])
+def test_latents_and_fp8_within_jit(lse: bool) -> None:
+    q, latents, lengths = random(2, 2, 4, 192), random(2, 40, 192), jnp.array([40, 9], jnp.int32)
+    narrow = [random(1, n, 2, 64).astype(jnp.float8_e4m3fn) for n in (40, 50, 51)]
+    scales = [jnp.array([[0.5, 1.5]])] * 3
+
+    def latent(q: Any, latents: Any, lengths: Any) -> Any:
+        return decode_latent(q, latents, dim_v=128, lengths=lengths, return_lse=lse)
+
+    def fp8(q: Any, k: Any, v: Any, *scales: Any) -> Any:
+        return attention_fp8(q, k, v, *scales, causal=True, return_lse=lse)
+
+    for function, given in (latent, (q, latents, lengths)), (fp8, (narrow[0], narrow[1], narrow[1], *scales)):
+        right = jax.tree.leaves(function(*given))
+        for x, y in zip(jax.tree.leaves(jax.jit(function)(*given)), right, strict=True):
+            np.testing.assert_array_equal(np.asarray(x, np.float32), np.asarray(y, np.float32))
+    with pytest.raises(Exception, match="dim_v is a multiple of 128"):
+        jax.jit(lambda q, latents: decode_latent(q, latents, dim_v=100))(q, latents)

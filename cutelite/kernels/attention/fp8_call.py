@@ -21,7 +21,7 @@ DIMS = range(16, 129, 16)
 
 @planned_whole()
 @underived()
-@takes_jax()
+@takes_jax(traced="attention.on_jax.attention_fp8")
 def attention_fp8(
     q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",

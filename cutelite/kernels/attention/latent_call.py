@@ -21,7 +21,7 @@ from cutelite.kernels.planning import planned, planned_whole
 
 @planned_whole()
 @underived()
-@takes_jax()
+@takes_jax(traced="attention.on_jax.decode_latent")
 def decode_latent(
     q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
     causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,

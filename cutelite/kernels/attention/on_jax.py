@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived
-from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
+from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.kernels.jax_calls import computed, like, no_gradient, shaped
@@ -183,4 +183,36 @@ def decode(
     named = {"q": q, "k": k, "v": v, "lengths": lengths, "table": table}
     how: dict[str, Any] = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
     found = computed(_with_lse, results, named, function=decoding_call.decode, **how)
+    return found if return_lse else found[0]
+
+
+def decode_latent(
+    q: Any, latents: Any, *, dim_v: int = 512, lengths: Any = None, table: Any = None, causal: bool | str = True,
+    scale: float | None = None, return_lse: bool = False, splits: int | None = None,
+) -> Any:  # fmt: skip
+    """`decode_latent` of traced arrays; there is no derivative."""
+
+    def results() -> list[Any]:
+        return [shaped((*q.shape[:3], dim_v), q.dtype), shaped((q.shape[0], q.shape[2], q.shape[1]))]
+
+    named = {"q": q, "latents": latents, "lengths": lengths, "table": table}
+    how: dict[str, Any] = {"dim_v": dim_v, "causal": causal, "scale": scale, "splits": splits}
+    found = computed(_with_lse, results, named, function=latent_call.decode_latent, **how)
+    return found if return_lse else found[0]
+
+
+def attention_fp8(
+    q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, *, causal: bool | str = False,
+    window: call.Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",
+) -> Any:  # fmt: skip
+    """`attention_fp8` of traced arrays; there is no derivative."""
+
+    def results() -> list[Any]:
+        batch, one, other, _ = q.shape
+        sums = (batch, other, one) if layout == "bshd" else (batch, one, other)
+        return [shaped((*q.shape[:3], v.shape[3]), "bf16"), shaped(sums)]
+
+    named = {"q": q, "k": k, "v": v, "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+    how: dict[str, Any] = {"causal": causal, "window": window, "scale": scale, "layout": layout}
+    found = computed(_with_lse, results, named, function=fp8_call.attention_fp8, **how)
     return found if return_lse else found[0]
