@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from cutelite.interop import torch_functions
 from cutelite.kernels.gemm import operators
+from cutelite.kernels.gemm.call import gating
 from cutelite.kernels.rows import elementwise as elements
 from cutelite.kernels.rows import operators_elements
 from tests.interop.test_torch_functions import DEVICE, alike, made
@@ -231,7 +232,7 @@ def test_a_captured_number_counts_by_its_value(kind: Any, monkeypatch: pytest.Mo
 
     first = steps()
     assert not torch.equal(first[0], first[len(first) // 2])
-    caches = elements.build, elements.slopes, operators.gating
+    caches = elements.build, elements.slopes, gating
     sizes = [each.cache_info().currsize for each in caches]
     kept = len(torch_functions._kept), len(torch_functions._forms)
     monkeypatch.setattr("cutelite.pipeline.evaluate", None)

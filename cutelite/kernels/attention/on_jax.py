@@ -173,14 +173,14 @@ _attention.derive(_differentiate, symbolic_zeros=True)
 def decode(
     q: Any, k: Any, v: Any, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
     scale: float | None = None, softcap: float | None = None, window: call.Window = (None, None),
-    return_lse: bool = False,
+    sinks: Any = None, return_lse: bool = False,
 ) -> Any:  # fmt: skip
     """`decode` of traced arrays; there is no derivative."""
 
     def results() -> list[Any]:
         return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[2], q.shape[1]))]
 
-    named = {"q": q, "k": k, "v": v, "lengths": lengths, "table": table}
+    named = {"q": q, "k": k, "v": v, "lengths": lengths, "table": table, "sinks": sinks}
     how: dict[str, Any] = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
     found = computed(_with_lse, results, named, function=decoding_call.decode, **how)
     return found if return_lse else found[0]

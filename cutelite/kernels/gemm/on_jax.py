@@ -37,19 +37,20 @@ class How(NamedTuple):
 
 def gemm(
     a: Any, b: Any, c: Any = None, bias: Any = None, alpha: float = 1.0, beta: float = 0.0, activation: Any = None,
-    precision: str | None = None, config: Any = None, gate: Any = None,
+    precision: str | None = None, config: Any = None, gate: Any = None, scale_a: Any = None, scale_b: Any = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * (a @ b) + beta * c + bias)``, as `cutelite.kernels.gemm.gemm` has it, or that of a gate.
 
-    Errors  ValueError for shapes that do not fit, and for a configuration
+    Errors  ValueError for shapes that do not fit, for a configuration, and for a derivative where there are scales
     """
     if isinstance(config, Config):
         raise Misfit("within JAX's transforms a GEMM has no configuration")
     functions = call.function_of("activation", activation), call.function_of("gate", gate)
-    return _multiply(a, b, c, bias, How(alpha, beta, functions[0], precision, functions[1]))
+    how = How(alpha, beta, functions[0], precision, functions[1])
+    return _multiply(a, b, c, bias, how, None if scale_a is scale_b is None else (scale_a, scale_b))
 
 
-def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
+def _product(a: Any, b: Any, c: Any, bias: Any, how: How, scales: Any = None) -> Any:
     def result() -> Any:
         left, right = (
             shaped((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
@@ -59,8 +60,9 @@ def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
         kind = arrays.DEFAULTS.get(code_of(a)) or a.dtype
         return shaped((*rows, columns if how.gate is None else columns // 2), kind)
 
-    method = BROADCAST if all(getattr(x, "ndim", 0) == 2 for x in (a, b)) and bias is None else IN_ORDER
-    named = {"a": a, "b": b, "c": c, "bias": bias}
+    batches = all(getattr(x, "ndim", 0) == 2 for x in (a, b)) and bias is scales is None
+    method, (scale_a, scale_b) = BROADCAST if batches else IN_ORDER, scales or (None, None)
+    named = {"a": a, "b": b, "c": c, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
     return computed(_gemm, result, named, method=method, **how._asdict())
 
 
@@ -72,7 +74,9 @@ def _gemm(a: Any, b: Any, turned: tuple[bool, bool], **given: Any) -> None:
 _multiply = derived(4)(_product)
 
 
-def _forward(a: Any, b: Any, c: Any, bias: Any, how: How) -> tuple[Any, Any]:
+def _forward(a: Any, b: Any, c: Any, bias: Any, how: How, scales: Any) -> tuple[Any, Any]:
+    if scales is not None:
+        raise Misfit("there is no derivative through scales: multiply what needs a gradient by them")
     out = _product(a, b, c, bias, how)
     relu = out if how.activation is call.relu else None
     if how.gate is None and how.activation in (None, call.relu):  # of these only the dtypes are needed
@@ -98,15 +102,15 @@ def _backward(how: How, kept: Any, grad: Any) -> tuple[Any, ...]:
     elif how.activation is not None or how.gate is not None:
         grad = _of_product(how, a, b, c, bias, grad)
     plain = How(alpha=how.alpha, precision=how.precision)
-    of_a = _summed(_multiply(grad, b, None, None, plain._replace(turned=(False, True))), a)
+    of_a = _summed(_multiply(grad, b, None, None, plain._replace(turned=(False, True)), None), a)
     rows, columns = a, grad
     if b.ndim == 2:
         rows, columns = (x.reshape(prod(x.shape[:-1]), x.shape[-1]) for x in (a, grad))
-    of_b = _summed(_multiply(rows, columns, None, None, plain._replace(turned=(True, False))), b)
+    of_b = _summed(_multiply(rows, columns, None, None, plain._replace(turned=(True, False)), None), b)
     of_c = None if c is None else (grad * how.beta).astype(c.dtype)
     across = tuple(range(grad.ndim - 1))
     of_bias = None if bias is None else grad.astype(jnp.float32).sum(across).astype(bias.dtype)
-    return of_a.astype(a.dtype), of_b.astype(b.dtype), of_c, of_bias
+    return of_a.astype(a.dtype), of_b.astype(b.dtype), of_c, of_bias, None
 
 
 def _summed(gradient: Any, operand: Any) -> Any:
@@ -124,4 +128,4 @@ _multiply.defvjp(_forward, _backward)
 
 def turned_product(a: Any, b: Any) -> Any:
     """Return ``a.mT @ b``, without a copy of `a`."""
-    return _multiply(a, b, None, None, How(turned=(True, False)))
+    return _multiply(a, b, None, None, How(turned=(True, False)), None)

@@ -21,7 +21,7 @@ from cutelite.kernels.rows.quantise import quantise
 
 @planned_whole()
 @underived()
-@takes_jax()
+@takes_jax(traced="moe.on_jax.scaled_experts")
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip

@@ -255,7 +255,7 @@ def run(
 
 @planned_whole()
 @underived()
-@takes_jax()
+@takes_jax(traced="moe.on_jax.narrow_experts")
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip

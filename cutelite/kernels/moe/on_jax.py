@@ -9,7 +9,7 @@ from typing import Any
 
 from cutelite.interop.jax import derived
 from cutelite.kernels.jax_calls import computed, like, no_gradient, shaped
-from cutelite.kernels.moe import backward, call, routing
+from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 
 def route(logits: Any, k: int, normalise: bool = True) -> routing.Routed:
@@ -73,3 +73,27 @@ def _differentiate_experts(kept: tuple[Any, ...], gradient: Any) -> tuple[Any, .
 
 
 experts.defvjp(_keep_experts, _differentiate_experts)
+
+
+# What has no derivative.
+
+
+def scaled_experts(
+    x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any
+) -> Any:  # fmt: skip
+    arrays = {"x": x, "gate_up": gate_up, "gate_up_scale": gate_up_scale, "down": down, "down_scale": down_scale}
+    return computed(fp8.scaled_experts, like(x), arrays | {"index": index, "weights": weights})
+
+
+def narrow_experts(
+    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int
+) -> Any:  # fmt: skip
+    arrays = {"x": x, "gate_up": gate_up, "down": down, "index": index, "weights": weights}
+    return computed(narrow.narrow_experts, like(x), arrays, kind=kind, inner=inner)
+
+
+def sort(index: Any, experts: int) -> routing.Sorted:
+    def results() -> list[Any]:
+        return [shaped(shape, "i32") for shape in ((index.size,), index.shape, (experts,))]
+
+    return routing.Sorted(*computed(routing.sort, results, {"index": index}, copies=True, experts=experts))

@@ -321,7 +321,7 @@ def settle(found: Any, counts: Any, ends: Any) -> None:
 
 @untraced
 @in_words_of_caller
-@takes_jax()
+@takes_jax(traced="moe.on_jax.sort")
 def sort(index: Any, experts: int) -> Sorted:
     """Sort all choices by expert.
 
