@@ -164,7 +164,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
     while isinstance(function, functools.partial):
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
-    if args and getattr(function, "__code__", None) in (_BY_CLASS, _METHOD_BY_CLASS):
+    if args and _by_class(function):
         function = _of_class(function, type(stand_in(args[0])))
     if type(function) is not types.FunctionType:
         function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
@@ -191,18 +191,26 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
 
 _BY_CLASS = cast(Any, functools.singledispatch(call)).__code__
 """That of every function under `functools.singledispatch`, which asks for the class of its first argument."""
-_METHOD_BY_CLASS = cast(Any, functools.singledispatchmethod(call).__get__(None, object)).__code__
-"""That of every method under `functools.singledispatchmethod`."""
+_METHOD = cast(Any, functools.singledispatchmethod(call).__get__(None, object))
+"""A method under `functools.singledispatchmethod`: a function, from Python 3.14 on an object of a class of its own."""
+_METHOD_BY_CLASS = getattr(_METHOD, "__code__", type(_METHOD))
+
+
+def _by_class(function: Any) -> bool:
+    """Tell whether it is one of these, which ask for the class of their first argument."""
+    return getattr(function, "__code__", type(function)) in (_BY_CLASS, _METHOD_BY_CLASS)
 
 
 def _of_class(function: Any, cls: type) -> Any:
     """Return what such a function or method calls for a first argument of class `cls`."""
-    if function.__code__ is _BY_CLASS:
+    code = getattr(function, "__code__", None)
+    if code is _BY_CLASS:
         return function.dispatch(cls)
-    held = {
-        name: cell.cell_contents for name, cell in zip(_METHOD_BY_CLASS.co_freevars, function.__closure__, strict=True)
-    }
-    return held["self"].dispatcher.dispatch(cls).__get__(held["obj"], held["cls"])
+    if code is None:
+        return function._dispatch(cls).__get__(function._obj, function._cls)
+    held = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__, strict=True)}
+    dispatch = held["dispatch"] if "dispatch" in held else held["self"].dispatcher.dispatch  # since 3.13; before
+    return dispatch(cls).__get__(held["obj"], held["cls"])
 
 
 def stand_in(x: Any) -> Any:

@@ -215,14 +215,14 @@ def test_a_compile_error_is_one_of_the_reasons(on_gpu: GpuArray, environment: Pa
 def test_a_bug_of_the_compiler_is_told(on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
     from cutelite.dispatch.specialise import Specialisations
 
-    build = Specialisations._build
+    build = Specialisations.build
 
     def broken(self: Specialisations, *args: Any) -> Any:
         if self.function.__closure__ and self.function.__closure__[0].cell_contents == 2:
             raise InternalError("the pass has lost an op", stage="passes")
         return build(self, *args)
 
-    monkeypatch.setattr(Specialisations, "_build", broken)
+    monkeypatch.setattr(Specialisations, "build", broken)
     scaled = tuned(Stopwatch(1e-6, 1e-6, 1e-6), 2, 3)
     with pytest.warns(RuntimeWarning, match="scaled_by: 2 is skipped: .*the pass has lost an op"):
         assert scaled.config_for(on_gpu((64,)), on_gpu((64,))) == 3
