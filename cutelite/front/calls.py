@@ -44,10 +44,9 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.annotations import Tensor, TmaTensor
-from cutelite.lang.array_names import taking_numbers
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import holds_literal, no_dtype, of_torch, to_dtype
+from cutelite.lang.promotion import Torchlike, holds_literal, no_dtype, of_torch, to_dtype
 from cutelite.lang.promotion import literal as number
 from cutelite.lang.values import Scalar
 from cutelite.layout import DimExpr
@@ -56,6 +55,8 @@ from cutelite.ops.registers import Elect
 MAX_DEPTH = 400
 """The most calls that may be inlined into each other."""
 
+ARRAYS = frozenset(("numpy", "jax", "ml_dtypes"))
+"""Packages of whose functions `lang.array_names` has counterparts."""
 NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax", "cupy", "ml_dtypes"))
 """Packages whose Python functions, like the standard library's, are executed by Python and not inlined."""
 
@@ -515,8 +516,10 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
     elif package == "numpy" and getattr(function, "__name__", "") in ("isscalar", "iterable"):  # which ask for a class
         args = [stand_in(arg) for arg in args]
-    elif (taking := frame.native(taking_numbers, function, tuple(args), kwargs)) is not None:
-        return frame.native(taking, *args, **kwargs)
+    elif package in ARRAYS and any(isinstance(x, Torchlike) for x in (*args, *kwargs.values())):
+        from cutelite.lang.array_names import taking_numbers  # late: it needs all functions of numbers
+
+        return frame.native(frame.native(taking_numbers, function), *args, **kwargs)
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__setattr__", "__delattr__"):
         args, function = [function.__self__, *args], getattr(object, function.__name__)  # as of `super()`
     if isinstance(function, types.MethodWrapperType) and function.__name__ in ("__set__", "__delete__"):

@@ -16,23 +16,16 @@ from typing import Any
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import Torchlike, as_dtype, literal
+from cutelite.lang.promotion import as_dtype, literal
 from cutelite.lang.torch_names import FUNCTIONS, clamp, log_of_one_and_exp, sigmoid, to
 
 
-def taking_numbers(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what computes ``function(*args, **kwargs)``; None where it is no such function, or no number is run-time.
-
-    Errors  `array-function` for one that has no counterpart
-    """
+def taking_numbers(function: Any) -> Callable[..., Any]:
+    """Return what computes a function of run-time numbers. Errors: `array-function` for one without a counterpart."""
     if getattr(function, "__name__", "") == "__call__":  # of an object of JAX, such as `jax.nn.relu`
         function = getattr(function, "__self__", function)
     module = getattr(function, "__module__", None) or ""
-    library, name = module.partition(".")[0], getattr(function, "__name__", "")
-    if library not in ("numpy", "jax", "ml_dtypes") or not any(
-        isinstance(x, Torchlike) for x in (*args, *kwargs.values())
-    ):
-        return None
+    name = getattr(function, "__name__", "")
     if isinstance(dtype := as_dtype(function), DType):
         return partial(to, dtype=dtype)
     names, said = next(((names, said) for part, said, names in MODULES if part in module), (NUMPY, module))

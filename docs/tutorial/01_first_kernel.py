@@ -63,10 +63,11 @@ except cl.CompileError as error:
     message = str(error)
     print(message)
 
-assert "no attribute `astype`" in message
+assert "f32 is needed here, not i32" in message
 
 # %% [markdown]
-# (`cl.i32(x[i])` is what was meant.) `compile` compiles without a launch, for blocks of 32 threads here.
+# (`cl.math.rint(x[i])`, which is an f32, is what was meant.) `compile` compiles without a launch, for blocks of 32
+# threads here.
 #
 # Mistakes that show only when the kernel runs are found by the simulator. Without the `if`, the last threads read
 # beyond the arrays. A GPU might not notice; the simulator names the line, the index and the threads:

@@ -125,7 +125,8 @@ MISUSED = [
     ("-7 % cl.FastDivmod(i)", "a dividend of FastDivmod is from 0 to 2**31 - 1, not -7"),
     ("cl.full(4, 3, cl.i32) // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time vec<i32,4>"),
     ("cl.block_scan(i, lambda p, q: p + q)", "the neutral value comes before the operation"),
-    ("np.exp(x[0])", "functions of `cl.math`, and `cl.where`, take run-time numbers"),
+    ("np.exp(x)", "functions of `cl.math`, and `cl.where`, take run-time numbers"),
+    ("np.unwrap(x[0])", "a kernel has no `numpy.unwrap`"),
     ("(lambda p, /: p)(p=i)", "takes `p` by position only"),
 ]
 
