@@ -129,7 +129,7 @@ H200 = 6
 Kind = tuple[int, bool, tuple[int, int]] | tuple[int, bool, tuple[int, int], str]
 Rates = tuple[float, float, float, float]
 
-ROWS_192: Rates = (0.2567, 0.00151, 1.3, 0.0066)
+ROWS_192: Rates = (0.2567, 0.00151, 0.680, 0.0066)
 WIDE_256: Rates = (0.51, 0.0, 3.3, 0.0)
 """Those of two kinds in `RATES` whose clusters were fitted together."""
 RATES: dict[Kind, Rates] = {
