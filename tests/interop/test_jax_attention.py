@@ -10,7 +10,14 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
+from cutelite.kernels.attention import (
+    attention,
+    attention_fp8,
+    attention_varlen,
+    create_block_mask,
+    decode,
+    decode_latent,
+)
 
 Q, K = (1, 40, 2, 64), (1, 50, 1, 64)
 
@@ -129,6 +136,36 @@ def test_sinks_and_sequences_of_any_lengths(packed: bool, jit: bool) -> None:
     for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         x, y = (each.astype(jnp.float32).reshape(-1) for each in (x, y))
         assert jnp.linalg.norm(x - y) <= 1e-2 * jnp.linalg.norm(y)
+
+
+@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
+def test_block_masks_and_their_derivative(layout: str) -> None:
+    """Of documents that an array of JAX has, as the mask alone has it; within `jax.jit`, and without."""
+    documents = jnp.asarray(np.arange(200) // 70, jnp.int32)
+
+    def seen(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return (documents[q_idx] == documents[kv_idx]) & (q_idx >= kv_idx)
+
+    mask = create_block_mask(seen, None, None, 200, 200, "cpu", 64)
+    assert mask.sparsity() > 30
+    shapes = ((1, 200, 2, 64), (1, 200, 1, 64)) if layout == "bshd" else ((1, 2, 200, 64), (1, 1, 200, 64))
+    q, k, v = random(*shapes[0]), random(*shapes[1]), random(*shapes[1]) * 2
+
+    def loss(how: dict[str, Any], *arrays: Any) -> Any:
+        o, lse = attention(*arrays, layout=layout, return_lse=True, **how)
+        return (o.astype(jnp.float32) ** 2).sum() + lse.sum(), (o, lse)
+
+    found, right = (
+        jax.jit(jax.grad(lambda *x, how=how: loss(how, *x), (0, 1, 2), has_aux=True))(q, k, v)
+        for how in ({"block_mask": mask}, {"mask_mod": seen})
+    )
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(right), strict=True):
+        x, y = x.astype(jnp.float32), y.astype(jnp.float32)
+        assert jnp.linalg.norm(x - y) <= 5e-3 * jnp.linalg.norm(y)
+    eager = attention(q, k, v, block_mask=mask, layout=layout)
+    np.testing.assert_array_equal(eager.astype(jnp.float32), found[1][0].astype(jnp.float32))
+    with pytest.raises(ValueError, match="leave out causal, window and mask_mod"):
+        attention(q, k, v, block_mask=mask, causal=True, layout=layout)
 
 
 def test_batches_by_vmap() -> None:

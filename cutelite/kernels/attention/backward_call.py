@@ -15,7 +15,7 @@ from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import WORKERS, Config, Plan, banded, parted
 from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.blocks import block_mask_of, with_mask_by_function
-from cutelite.kernels.attention.call import Mod, Window, check_heads, modes_of, positive, seen
+from cutelite.kernels.attention.call import Mod, Window, check_alone, check_heads, modes_of, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
@@ -57,8 +57,7 @@ def attention_backward(
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in arrays]
     spans: Any = (None, None)
     if block_mask is not None:
-        if causal or window != (None, None) or mask_mod is not None:
-            raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
+        check_alone(causal, window, mask_mod)
         mask = block_mask_of(block_mask, (*by_head[0].shape[:3], by_head[1].shape[2]))
         mask_mod, spans = mask.mask_mod, (None, None) if deterministic else (mask.block, mask.spans)
     mods = softcap, score_mod, mask_mod

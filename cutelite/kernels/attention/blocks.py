@@ -161,7 +161,21 @@ def _by_function(mask: BlockMask) -> BlockMask:
     return replace(mask, mask_mod=mod, listed=False)
 
 
-def kept_for(mask: Any, key: tuple[int, ...], make: Callable[[], BlockMask]) -> BlockMask:
+def of_numpy(mask: Any, lengths: tuple[int, int]) -> BlockMask:
+    """Return a `BlockMask`, ours or torch's, as ours with arrays of NumPy, whose function says what is seen.
+
+    lengths  of queries and keys
+    Errors   `Misfit`
+    """
+    own = by_function(_own(mask, lengths))
+    return kept_for(own, ("numpy",), lambda: _of_numpy(own)) if is_torch(own.order) else own
+
+
+def _of_numpy(mask: BlockMask) -> BlockMask:
+    return replace(mask, **{name: getattr(mask, name).cpu().numpy() for name in ("order", "counts", "spans")})
+
+
+def kept_for(mask: Any, key: tuple[int | str, ...], make: Callable[[], BlockMask]) -> BlockMask:
     """Return what `make` gives for a mask and a key, made once and kept as long as the mask."""
     name = id(mask), *key
     known = _kept.get(name)
@@ -172,7 +186,7 @@ def kept_for(mask: Any, key: tuple[int, ...], make: Callable[[], BlockMask]) -> 
     return known[1]
 
 
-_kept: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}
+_kept: dict[tuple[int | str, ...], tuple[weakref.ref[Any], BlockMask]] = {}
 
 
 def by_kinds(kinds: Any, block: tuple[int, int], mask_mod: Any) -> Callable[..., Any]:

@@ -95,8 +95,7 @@ def attention(
     config      None: the one that was measured best for these shapes
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
                 need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score.
-                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out, block_mask and
-                config
+                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out and config
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):
@@ -113,10 +112,10 @@ def attention(
     if is_jax(q):
         from cutelite.kernels.attention import on_jax
 
-        if any(x is not None for x in (out, block_mask, config)):
-            raise Misfit("for arrays of JAX there is no out=, block_mask= and config=")
+        if out is not None or config is not None:
+            raise Misfit("for arrays of JAX there is no out= and config=")
         named = on_jax.How(causal, window, softcap, scale, score_mod, mask_mod, layout)
-        found = on_jax.attention(q, k, v, named, sinks)
+        found = on_jax.attention(q, k, v, named, sinks, block_mask=block_mask)
         return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
@@ -148,8 +147,8 @@ def attend(
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
     sees = seen(causal, window, sk - sq)
-    if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
-        raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
+    if block_mask is not None:
+        check_alone(causal, window, mask_mod)
     arrays: list[Any] = []
     mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
@@ -171,6 +170,12 @@ def attend(
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
+
+
+def check_alone(causal: bool | str, window: Window, mask_mod: Mod | None) -> None:
+    """Check that nothing beside a block mask says what is seen. Errors: ValueError."""
+    if causal or tuple(window) != (None, None) or mask_mod is not None:
+        raise Misfit("a block mask says all of what is seen: leave out causal, window and mask_mod")
 
 
 def checked(

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.interop.jax import derived
-from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
+from cutelite.kernels.attention import backward_call, blocks, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.kernels.jax_calls import computed, like, no_gradient, shaped
@@ -25,6 +25,7 @@ class How(NamedTuple):
     """The arguments of `attention` besides arrays; all can be hashed.
 
     score_mod, mask_mod  have `Captured` in place of arrays
+    blocks               sizes of blocks and lengths of a block mask, whose `mask_mod` this is
     learned              numbers of those by which `score_mod` is differentiated
     """
 
@@ -35,31 +36,48 @@ class How(NamedTuple):
     score_mod: call.Mod | None
     mask_mod: call.Mod | None
     layout: str
+    blocks: tuple[tuple[int, int], tuple[int, int]] | None = None
     learned: tuple[int, ...] = ()
 
-    def given(self, captured: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        """Return the arguments of `call.attend` besides arrays, with functions that captured these; and these so."""
+    def given(self, mask: tuple[Any, ...], captured: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Return the arguments of `call.attend` besides arrays, with functions that captured these; and these so.
+
+        mask  the arrays of a block mask
+        """
         kinds, named = captured_types(self.score_mod, self.mask_mod), self._asdict()
         arrays = [x if kind.ndim else x.reshape(()) for x, kind in zip(captured.values(), kinds, strict=True)]
-        del named["learned"]
+        del named["learned"], named["blocks"]
         for name in ("score_mod", "mask_mod"):
             named[name] = replaced(named[name], lambda x: arrays[x.index] if isinstance(x, Captured) else x)
+        if self.blocks is not None:
+            order, counts, spans = mask
+            (block, lengths), mod = self.blocks, named.pop("mask_mod")
+            named["block_mask"] = blocks.BlockMask(order, counts, spans, block, mod, lengths)
         return named, arrays
 
 
-def attention(q: Any, k: Any, v: Any, how: How, sinks: Any = None, starts: tuple[Any, ...] = ()) -> tuple[Any, Any]:
-    """Return output and logsumexp. Arrays that functions captured are operands.
+def attention(
+    q: Any, k: Any, v: Any, how: How, sinks: Any = None, starts: tuple[Any, ...] = (None, None), block_mask: Any = None
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return output and logsumexp. Arrays that functions captured, and those of a block mask, are operands.
 
     starts  of queries and of keys, where sequences of any lengths lie one after the other
     Errors  those of `attention` and `attention_varlen`
     """
+    order = counts = spans = None
+    if block_mask is not None and getattr(q, "ndim", 0) == getattr(k, "ndim", 0) == 4:  # else `attention` refuses them
+        call.check_alone(how.causal, how.window, how.mask_mod)
+        along = 1 if how.layout == "bshd" else 2
+        found = blocks.of_numpy(block_mask, (q.shape[along], k.shape[along]))
+        how = how._replace(mask_mod=found.mask_mod, blocks=(found.block, found.lengths))
+        order, counts, spans = map(jnp.asarray, (found.order, found.counts, found.spans))
     captured = list[Any]()
     call.seen(how.causal, how.window, 0)
     score_mod = settled(lifted(how.score_mod, captured), "score_mod", SCORE_MOD)
     mask_mod = settled(lifted(how.mask_mod, captured), "mask_mod", MASK_MOD)
     left, right = how.window
     how = how._replace(window=(left, right), score_mod=score_mod, mask_mod=mask_mod)
-    beside = Beside(sinks, *starts)
+    beside = Beside(sinks, starts[0], starts[1], order, counts, spans)
     return _attention(q, k, v, beside, tuple(map(jnp.asarray, captured)), how)  # type: ignore[no-any-return]
 
 
@@ -75,11 +93,14 @@ def attention_varlen(
 
 
 class Beside(NamedTuple):
-    """Arrays beside q, k and v, or None: scores of sinks, and where sequences start."""
+    """Arrays beside q, k and v, or None: scores of sinks, where sequences start, and those of a `BlockMask`."""
 
-    sinks: Any = None
-    cu_seqlens_q: Any = None
-    cu_seqlens_k: Any = None
+    sinks: Any
+    cu_seqlens_q: Any
+    cu_seqlens_k: Any
+    order: Any
+    counts: Any
+    spans: Any
 
 
 def _kept(made: Any, q: Any, k: Any, v: Any, beside: Any, captured: tuple[Any, ...], how: How) -> tuple[Any, ...]:
@@ -107,9 +128,10 @@ def _named(captured: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _attend(
-    q: Any, k: Any, v: Any, how: How, sinks: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, **captured: Any
-) -> None:
-    named: dict[str, Any] = how.given(captured)[0] | {"q": q, "k": k, "v": v, "sinks": sinks}
+    q: Any, k: Any, v: Any, how: How, sinks: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, order: Any, counts: Any,
+    spans: Any, out: Any = None, **captured: Any,
+) -> None:  # fmt: skip
+    named = how.given((order, counts, spans), captured)[0] | {"q": q, "k": k, "v": v, "sinks": sinks}
     if cu_seqlens_q is None:
         _with_lse(call.attend, out, **named)
         return
@@ -126,9 +148,9 @@ def _with_lse(function: Any, out: Any = None, **given: Any) -> None:
 
 def _attend_backward(
     do: Any, dlse: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, how: How, cu_seqlens_q: Any, cu_seqlens_k: Any,
-    out: Any = None, **captured: Any,
+    order: Any, counts: Any, spans: Any, out: Any = None, **captured: Any,
 ) -> None:  # fmt: skip
-    named, arrays = how.given(captured)
+    named, arrays = how.given((order, counts, spans), captured)
     named["captured"] = tuple(arrays[i] for i in how.learned)
     named |= {"dlse": dlse, "out": None if out is None else out[:3]}
     if cu_seqlens_q is None:
@@ -144,16 +166,16 @@ def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
     *given, beside, learned, others = kept
     do, dlse = (None if isinstance(x, jax.custom_derivatives.SymbolicZero) else x for x in gradients)
     captured, (q, k, v, o, lse) = learned | others, given
-    do, (sinks, *starts) = jnp.zeros_like(o) if do is None else do, beside
+    do, (sinks, *whole) = jnp.zeros_like(o) if do is None else do, beside
     named = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse}
-    named |= dict(zip(Beside._fields[1:], starts, strict=True)) | _named(
+    named |= dict(zip(Beside._fields[1:], whole, strict=True)) | _named(
         tuple(captured[i] for i in range(len(captured)))
     )
     results = [like(x) for x in (q, k, v, *learned.values())]
     found = computed(_attend_backward, results, named, how=how._replace(learned=tuple(learned)))
     of_captured = dict(zip(learned, found[3:], strict=True))
-    of_sinks = None if sinks is None else _of_sinks(do, dlse, o, lse, sinks, starts[0], how.layout)
-    of_beside = Beside(of_sinks, *map(no_gradient, starts))
+    of_sinks = None if sinks is None else _of_sinks(do, dlse, o, lse, sinks, whole[0], how.layout)
+    of_beside = Beside(of_sinks, *map(no_gradient, whole))
     return *found[:3], of_beside, tuple(of_captured.get(i) for i in range(len(captured)))
 
 
