@@ -166,6 +166,12 @@ def test_block_masks_and_their_derivative(layout: str) -> None:
     np.testing.assert_array_equal(eager.astype(jnp.float32), found[1][0].astype(jnp.float32))
     with pytest.raises(ValueError, match="leave out causal, window and mask_mod"):
         attention(q, k, v, block_mask=mask, causal=True, layout=layout)
+    with pytest.raises(
+        ValueError, match="block_mask is of 200 queries and 200 keys, but must be of 200 queries and 64"
+    ):
+        attention(
+            q, *(random(*(64 if n == 200 else n for n in shapes[1])) for _ in range(2)), block_mask=mask, layout=layout
+        )
 
 
 def test_batches_by_vmap() -> None:

@@ -67,8 +67,11 @@ def attention(
     order = counts = spans = None
     if block_mask is not None and getattr(q, "ndim", 0) == getattr(k, "ndim", 0) == 4:  # else `attention` refuses them
         call.check_alone(how.causal, how.window, how.mask_mod)
-        along = 1 if how.layout == "bshd" else 2
-        found = blocks.of_numpy(block_mask, (q.shape[along], k.shape[along]))
+        call.modes_of(how.layout)
+        (batch, sq, heads, _), sk = q.shape, k.shape[1]
+        if how.layout == "bhsd":
+            sq, heads, sk = heads, sq, k.shape[2]
+        found = blocks.block_mask_of(blocks.of_numpy(block_mask, (sq, sk)), (batch, heads, sq, sk))
         how = how._replace(mask_mod=found.mask_mod, blocks=(found.block, found.lengths))
         order, counts, spans = map(jnp.asarray, (found.order, found.counts, found.spans))
     captured = list[Any]()
