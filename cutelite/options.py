@@ -68,9 +68,7 @@ def _option(
 class Options:
     """The options that one kernel is compiled with. Errors: `OptionError` for a value that an option does not take."""
 
-    fmad: bool = _option(
-        FLAG, True, "let a multiply and an add fuse into one rounding, as nvcc does by default"
-    )  # fmt: skip
+    fmad: bool = _option(FLAG, True, "let a multiply and an add fuse into one rounding, as nvcc does by default")
     assertions: bool = _option(
         FLAG, False, "compile `assert` and bounds checks on the GPU; the simulator always has them",
         None, "--enable-assertions",
@@ -83,9 +81,7 @@ class Options:
         FLAG, False, "put lines and variables into the cubin for cuda-gdb, and optimise nothing (docs/cuda-gdb.md)",
         None, "--device-debug",
     )  # fmt: skip
-    opt: int = _option(
-        whole(0, 3), 3, "optimisation level of LLVM and of the assembler", None, "--opt-level"
-    )  # fmt: skip
+    opt: int = _option(whole(0, 3), 3, "optimisation level of LLVM and of the assembler", None, "--opt-level")
     max_registers: int | None = _option(
         optional(whole(16, 255)), None, "cap on registers per thread", "no cap", "--maxrregcount"
     )

@@ -199,9 +199,7 @@ def bound(
     return replace(holder, **{name: replaced(x, place) for name, x in held.items() if callable(x)})
 
 
-def replaced(
-    x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = (), variables: bool = True
-) -> Any:  # fmt: skip
+def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = (), variables: bool = True) -> Any:
     """Return a function whose captured values and globals are what `place` makes of them; itself if they are equal.
 
     So are its parameters' defaults, functions that it captured, also in tuples and lists, those of its module that it

@@ -468,9 +468,7 @@ def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:
     return layer if fits and layer.cumulative_length.device == q.device else None
 
 
-def appended(
-    q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, layer: Any
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def appended(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, layer: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Append rotated keys, and values, to a static cache. Return rotated queries, (B, H, S, D), and the cache's."""
     turned = rope_append(q, k, v, *tables(cos, sin), layer.keys, layer.values, layer.cumulative_length)
     return turned.transpose(1, 2), layer.keys, layer.values

@@ -112,9 +112,7 @@ def _products(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Te
 
 
 @library_op("cutelite::linear", results=_products, flops=flops_of_layers)
-def dense(
-    x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None, there: bool = False
-) -> Tensor:  # fmt: skip
+def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None, there: bool = False) -> Tensor:
     """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
     x        (..., K)

@@ -239,9 +239,7 @@ class Product(OfTensorMemory):
         """Return the function that reads the scales of A and B for a step, by its number."""
         return lambda agent, step, ranks: (None, None)
 
-    def _start(
-        self, lanes: Lanes, ranks: tuple[int, ...], lane: int, d: int, a: int, b: int, accumulate: int
-    ) -> None:  # fmt: skip
+    def _start(self, lanes: Lanes, ranks: tuple[int, ...], lane: int, d: int, a: int, b: int, accumulate: int) -> None:
         machine = lanes.machine
         places = layouts.accumulator_cells(self.m, self.n, self.cta_group, self.ws, self.sparse)
         where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])

@@ -76,9 +76,7 @@ class Region:
     tensor  whether it is tensor memory
     """
 
-    __slots__ = (
-        "_flags", "_views", "base", "bytes", "dead", "names", "period", "read_only", "size", "state", "tensor",
-    )  # fmt: skip
+    __slots__ = ("_flags", "_views", "base", "bytes", "dead", "names", "period", "read_only", "size", "state", "tensor")
 
     def __init__(self, base: int, bytes: Array, names: dict[int, str], *, tracked: bool = False, period: int = 0):
         self.base, self.bytes, self.names, self.period = base, bytes, names, period

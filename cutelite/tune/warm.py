@@ -111,9 +111,7 @@ def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
     return calls
 
 
-def compile_calls(
-    calls: Iterable[Callable[[], object]], jobs: int | None, tell: Callable[[int, int], object]
-) -> int:  # fmt: skip
+def compile_calls(calls: Iterable[Callable[[], object]], jobs: int | None, tell: Callable[[int, int], object]) -> int:
     """Compile the kernels that the calls launch. Return their number. `tell(ready, needed)` is called meanwhile."""
     from concurrent.futures import ThreadPoolExecutor
 

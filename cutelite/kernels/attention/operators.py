@@ -56,9 +56,7 @@ class How(NamedTuple):
         return named | {"softcap": self.softcap, "scale": self.scale, "layout": self.layout}
 
 
-def how_of(
-    causal: bool | str, window: call.Window, softcap: float | None, scale: float | None, layout: str
-) -> How:  # fmt: skip
+def how_of(causal: bool | str, window: call.Window, softcap: float | None, scale: float | None, layout: str) -> How:
     """Return the arguments for an operator. Errors: ValueError for a value of `causal` that there is not."""
     call.seen(causal, window, 0)
     return How(aligned(causal), *window, softcap, scale, layout)
@@ -296,9 +294,7 @@ def given_to(saved: Sequence[Tensor], do: Tensor | None, dlse: Tensor | None) ->
     return torch.zeros_like(saved[3]) if do is None else dense(do), None if dlse is None else dlse.contiguous()
 
 
-def of_sinks(
-    given: tuple[Tensor, Tensor | None], saved: Sequence[Tensor], sinks: Tensor, layout: str
-) -> Tensor:  # fmt: skip
+def of_sinks(given: tuple[Tensor, Tensor | None], saved: Sequence[Tensor], sinks: Tensor, layout: str) -> Tensor:
     """Return the gradient of sinks, (H,): a sink is a key of which the row's logsumexp knows, with a value of zeros.
 
     given  of the output and of the logsumexp; saved: q, k, v, these two, and the starts of ragged sequences, behind

@@ -341,9 +341,7 @@ def run(
     launch = cl.Launch(grid, work.threads, pdl=True)
     beyond = across % (bn * cn) > 0 and across // (1 + how.paired) < made.shape[-1]  # tiles reach to what is no result
     rows_of = made if beyond or ends is not None else None
-    build(work)[launch](
-        given[0], given[1], made, *scales, float(fused.alpha), tensors or None, ends, rows_of
-    )  # fmt: skip
+    build(work)[launch](given[0], given[1], made, *scales, float(fused.alpha), tensors or None, ends, rows_of)
     if made is not out:
         out[...] = made
 

@@ -87,9 +87,7 @@ class Heads:
             start = length[0]
         return cosines, sines, factor, biases, start
 
-    def write(
-        self, piece: Any, loaded: tuple[Any, ...], cache: tuple[Any, Any], length: Any, counted: Any
-    ) -> None:  # fmt: skip
+    def write(self, piece: Any, loaded: tuple[Any, ...], cache: tuple[Any, Any], length: Any, counted: Any) -> None:
         """Store half a head's piece, and that of its other half."""
         c, s, factor, biases, held = loaded
         left, right = (x if factor is None else x * factor for x in (piece.sums, piece.others))

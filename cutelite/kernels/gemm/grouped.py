@@ -108,9 +108,7 @@ def fitted(config: Config, problem: Problem) -> Problem:
     return next((each for each in found if made_for(config, each)), found[0])
 
 
-def fitting(
-    configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any
-) -> list[Config]:  # fmt: skip
+def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> list[Config]:
     """Return the configurations worth measuring, the one that should be fastest first."""
     groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs)
     (k, _), plain = problem.extents(a, b), replace(problem, groups="")
@@ -276,9 +274,7 @@ def padded(
 
 @untraced
 @planned
-def padded_groups(
-    a: Any, b: Any, counts: Any, out: Any = None, finish: Any = None, config: Choice = None
-) -> Any:  # fmt: skip
+def padded_groups(a: Any, b: Any, counts: Any, out: Any = None, finish: Any = None, config: Choice = None) -> Any:
     """Compute `padded` of real arrays, without derivatives."""
     return by_rows("padded", a, b, counts, out, finish, config)
 
@@ -286,9 +282,7 @@ def padded_groups(
 @planned_whole()
 @in_words_of_caller
 @takes_jax(traced="gemm.on_jax_special.along_k")
-def along_k(
-    a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
-) -> Any:  # fmt: skip
+def along_k(a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None) -> Any:
     """``out[e] = a[rows of e].T @ b[rows of e]``, of rows ``ends[e - 1] : ends[e]``, for every group e; returns `out`.
 
     a, b        (T, M) and (T, N) of one dtype, bf16 or f16, contiguous along M and N; both multiples of 8. Copied first
@@ -306,9 +300,7 @@ def along_k(
 
 @untraced
 @planned
-def groups_along_k(
-    a: Any, b: Any, ends: Any, out: Any = None, accumulate: bool = False, config: Choice = None
-) -> Any:  # fmt: skip
+def groups_along_k(a: Any, b: Any, ends: Any, out: Any = None, accumulate: bool = False, config: Choice = None) -> Any:
     """Compute `along_k` of real arrays, without derivatives."""
     given = Arguments()
     given.array("a", a, HALVES, "T M", rows=True)

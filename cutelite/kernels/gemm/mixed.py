@@ -341,9 +341,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
 
 @untraced
 @planned
-def multiply(
-    x: Any, w: Any, kind: str, out: Any = None, n: int | None = None, config: Config | None = None
-) -> Any:  # fmt: skip
+def multiply(x: Any, w: Any, kind: str, out: Any = None, n: int | None = None, config: Config | None = None) -> Any:
     """Compute `gemm` of real arrays."""
     one_of("kind", kind, KINDS)
     n = None if n is None else as_number("n", n, whole=True, least=0)

@@ -140,9 +140,7 @@ def grouped_backward(
     results=_gradients,
     flops=lambda grad, a, b, counts, needs: sum(needs) * flops_of(a, b, counts),
 )
-def padded_backward(
-    grad: Tensor, a: Tensor, b: Tensor, counts: Tensor, needs: list[bool]
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def padded_backward(grad: Tensor, a: Tensor, b: Tensor, counts: Tensor, needs: list[bool]) -> tuple[Tensor, Tensor]:
     """The gradients of a and b, of (0,) what is not needed."""
     of_a, of_b = a.new_empty(0), b.new_empty(0)
     depth, left, right = a.shape[2], by_8(a), by_8(b)
@@ -161,9 +159,7 @@ def padded_backward(
     results=_gradients,
     flops=lambda grad, a, b, *more: sum(more[-1]) * 2 * a.shape[0] * a.shape[1] * b.shape[1],
 )
-def along_k_backward(
-    grad: Tensor, a: Tensor, b: Tensor, ends: Tensor, needs: list[bool]
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def along_k_backward(grad: Tensor, a: Tensor, b: Tensor, ends: Tensor, needs: list[bool]) -> tuple[Tensor, Tensor]:
     """The gradients of a and b, of (0,) what is not needed."""
     of_a, of_b = (x.new_zeros(x.shape) if need else x.new_empty(0) for x, need in zip((a, b), needs, strict=True))
     narrow = grad.to(a.dtype)

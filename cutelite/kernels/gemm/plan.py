@@ -272,9 +272,7 @@ class Plan(Tiling):
         places = cl.make_layout(((EIGHT, high // EIGHT), deep, stages), stride=((deep, 0), 1, EIGHT * deep))
         return cl.make_tensor(a.ptr, cl.make_composed_layout(swizzle, 0, places), self.problem.a)
 
-    def share(
-        self, sums: Any, acc: Any, at: Any, tile: Any, tiles: Any, written: Any, parts: Any
-    ) -> Any:  # fmt: skip
+    def share(self, sums: Any, acc: Any, at: Any, tile: Any, tiles: Any, written: Any, parts: Any) -> Any:
         """Write what a tile adds up to, with the parts of it that others have; or lay down the sums of a part.
 
         Gives how many tiles have been written.

@@ -92,9 +92,7 @@ def build(kind: Vectors, of_bias: Any) -> Any:
     rows, across, threads = kind.rows, kind.across, WARPS * WARP
 
     @cl.kernel(block=threads)
-    def product(
-        x: X, w: W, out: RESULTS, c: RESULTS | None, bias: BIAS | None, alpha: f32, beta: f32
-    ) -> None:  # fmt: skip
+    def product(x: X, w: W, out: RESULTS, c: RESULTS | None, bias: BIAS | None, alpha: f32, beta: f32) -> None:
         cl.griddepcontrol_launch_dependents()
         first, units, thread = cl.block_idx.x * across, i32(K // kind.each), cl.thread_idx.x
         sums, parts = cl.make_rmem_tensor(f32, (across, rows)), cl.shared(f32, (WARPS, across * rows))

@@ -242,9 +242,7 @@ def chosen(rows: int, experts: int) -> Config:
     return Config(tokens, 2, 8 if tokens <= 32 else 5 if tokens <= 64 else 4, 2 if tokens <= 64 else 1)
 
 
-def run(
-    problem: Problem, x: Any, w: Any, ends: Any, d: Any, rows: Any = None, config: Config | None = None
-) -> None:  # fmt: skip
+def run(problem: Problem, x: Any, w: Any, ends: Any, d: Any, rows: Any = None, config: Config | None = None) -> None:
     """Launch the kernel, as `grouped.run`; w of `pack`."""
     config = config or chosen(d.shape[0], ends.shape[0])
     across = -(-w.shape[1] // config.groups)

@@ -85,9 +85,7 @@ def scaled_experts(
     return computed(fp8.scaled_experts, like(x), arrays | {"index": index, "weights": weights})
 
 
-def narrow_experts(
-    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int
-) -> Any:  # fmt: skip
+def narrow_experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int) -> Any:
     arrays = {"x": x, "gate_up": gate_up, "down": down, "index": index, "weights": weights}
     return computed(narrow.narrow_experts, like(x), arrays, kind=kind, inner=inner)
 

@@ -35,9 +35,7 @@ def flops_of(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, *_: Any) -
 
 
 @library_op("cutelite::experts", results="x", out=("out",), flops=flops_of)
-def experts_alone(
-    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, out: Any = None
-) -> Tensor:  # fmt: skip
+def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, out: Any = None) -> Tensor:
     """`cutelite.kernels.moe.experts`, without derivatives."""
     return call.mix(x, gate_up, down, index, weights, out)
 

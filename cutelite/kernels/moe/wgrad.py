@@ -182,9 +182,7 @@ class Plan:
         out.tail()
 
 
-def run(
-    dtype: Any, gathered: Side, a: Any, b: Any, ends: Any, rows: Any, d: Any, config: Config = Config()
-) -> None:  # fmt: skip
+def run(dtype: Any, gathered: Side, a: Any, b: Any, ends: Any, rows: Any, d: Any, config: Config = Config()) -> None:
     """Launch the kernel: ``d[e] = a.T @ b`` over the rows of expert `e`.
 
     a, b  (M, R) and (M, C), sorted by expert, but the gathered one, which has a row for each token

@@ -149,9 +149,7 @@ def cross_entropy_backward(
     )
 
 
-derive(
-    cross_entropy, lambda made, x, target, *how: (x, target, made[1], how), cross_entropy_backward, only=1
-)  # fmt: skip
+derive(cross_entropy, lambda made, x, target, *how: (x, target, made[1], how), cross_entropy_backward, only=1)
 
 
 @library_op(
@@ -186,9 +184,7 @@ def _with_columns(x: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
-@library_op(
-    "cutelite::top_k", results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)), out=("values", "columns")
-)  # fmt: skip
+@library_op("cutelite::top_k", results=lambda x, k: _with_columns(x, (*x.shape[:-1], k)), out=("values", "columns"))
 def top_k(x: Tensor, k: int, out: Any = None) -> tuple[Tensor, Tensor]:
     """The k greatest elements of each row in descending order, and their columns."""
     return tuple(select.top_k(x, k, out=out))
@@ -265,9 +261,7 @@ def _differentiate_reduced(dy: Tensor, x: Any, y: Any, shape: Any, operation: st
 derive(reduced, _of_reduced, _differentiate_reduced)
 
 
-@library_op(
-    "cutelite::sample", results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64), out=("out",)
-)  # fmt: skip
+@library_op("cutelite::sample", results=lambda x, *_: x.new_empty(x.shape[:-1], dtype=torch.int64), out=("out",))
 def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float, out: Any = None) -> Tensor:
     """A column of each row by chance, among the greatest."""
     return sampling.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
@@ -295,9 +289,7 @@ def quantise(
     return tuple(by_8_bits.quantise(x, narrow, up=up, activation=activation, out=out))
 
 
-@library_op(
-    "cutelite::histogram", results=lambda x, bins, *_: x.new_empty((bins,), dtype=torch.int32), out=("out",)
-)  # fmt: skip
+@library_op("cutelite::histogram", results=lambda x, bins, *_: x.new_empty((bins,), dtype=torch.int32), out=("out",))
 def histogram(x: Tensor, bins: int, low: float, high: float, out: Any = None) -> Tensor:
     """Count numbers by bins. It has no derivative."""
     return counts.histogram(x, bins, low, high, out=out)

@@ -103,9 +103,7 @@ def rope(
     return rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=out)
 
 
-derive(
-    rope, lambda made, q, k, *given: (*given[:3], given[3:]), lambda *given: tuple(rope(*given[:-1], not given[-1]))
-)  # fmt: skip
+derive(rope, lambda made, q, k, *given: (*given[:3], given[3:]), lambda *given: tuple(rope(*given[:-1], not given[-1])))
 
 
 @library_op("cutelite::rope_", mutates_args={"q", "k"}, results=None)
