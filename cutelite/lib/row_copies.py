@@ -234,7 +234,7 @@ class BulkCopies:
                             if (at >= lead) & (at < last):
                                 found = covers[i][at]
                             room.memory[at - begin, stage, i] = found
-            if (first or self.here.later is not None) and not self.cleans:  # later copies come to the same place
+            if (first or self.here.kinds > 1) and not self.cleans:  # later copies come to the same place
                 fence_proxy_async("shared::cta")
         begin = where(first_of_all, part.sector, begin)
         return covers, own, begin, maximum(where(last_of_all, end - width, end), begin)

@@ -379,6 +379,20 @@ def test_gradients_of_rows_that_begin_anywhere(how: Plan, dtype: Any, checked: C
     np.testing.assert_array_equal(ahead.weight, found.weight)
 
 
+def test_a_stage_that_had_the_last_row_is_copied_to_again_where_rows_are_in_the_order_of_kinds(
+    checked: Callable[[int], None],
+) -> None:
+    checked(1)
+    m, n = 135, 1124  # the last row is of the third kind of four, and its team has rows of the fourth later
+    how = Plan(32, 1, 4, 8, 1, stages=2, shared_sums=1, shifted=True, ends=2, kinds=4)
+    x, dy, w = random((m, n), BF16), random((m, n), BF16, 1), random((n,), BF16, 2)
+    xhat, mean, rstd = normed(x.astype(np.float64), True, 1e-5)
+    made = norm.Normed(None, x, mean[:, 0].astype(np.float32), rstd[:, 0].astype(np.float32))
+    found, d = norm.norm_backward(dy, made, w, bias=True, how=how), dy.astype(np.float64)
+    close(found.weight, (d * xhat).sum(0), BF16)
+    close(found.bias, d.sum(0), BF16)
+
+
 @pytest.mark.parametrize(("n", "ends"), some(product((263, 271, 272), (0, 1, 2)), 2))
 def test_nothing_is_read_beside_rows_that_begin_otherwise_than_results(n: int, ends: int) -> None:
     x, w = random((1 + 8 * n,), BF16)[1:].reshape((8, n)), random((n,), BF16, 1)
