@@ -369,9 +369,8 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _unlock_descriptor(descriptor: int) -> None:
-        fcntl.flock(
-            descriptor, fcntl.LOCK_UN
-        )  # closing is not enough: a child that does not call Python has the descriptor too
+        # closing is not enough: a child that was forked without Python's knowledge has the descriptor too
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _try_lock(path: str) -> int | None:

@@ -17,7 +17,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake
 from cutelite.lang.promotion import as_dtype, literal
-from cutelite.lang.torch_names import FUNCTIONS, clamp, log_of_one_and_exp, sigmoid, to
+from cutelite.lang.torch_names import FUNCTIONS, clamp, counterpart, has_floats, log_of_one_and_exp, sigmoid, to
 
 
 def taking_numbers(function: Any) -> Callable[..., Any]:
@@ -29,19 +29,8 @@ def taking_numbers(function: Any) -> Callable[..., Any]:
     if isinstance(dtype := as_dtype(function), DType):
         return partial(to, dtype=dtype)
     names, said = next(((names, said) for part, said, names in MODULES if part in module), (NUMPY, module))
-    if name not in names:
-        raise mistake(
-            "array-function", f"a kernel has no `{said}.{name}`", help=f"those that it has: {', '.join(sorted(names))}"
-        )
-    return partial(_applied, f"{said}.{name}", names[name])
-
-
-def _applied(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call what stands for a function. Errors: `array-function` for arguments that it has not."""
-    try:
-        return function(*map(literal, args), **{key: literal(x) for key, x in kwargs.items()})
-    except TypeError as error:
-        raise mistake("array-function", f"a kernel's `{name}` does not take these arguments: {error}") from error
+    computed = counterpart(said, name, names)
+    return lambda *args, **kwargs: computed(*map(literal, args), **{key: literal(x) for key, x in kwargs.items()})
 
 
 def _sign(x: Any) -> Any:
@@ -68,7 +57,7 @@ def _gelu(x: Any, approximate: bool = True) -> Any:
 
 
 def _quotient(x: Any, y: Any) -> Any:
-    return FUNCTIONS["div"](x, y, rounding_mode="trunc" if not (x * y).dtype.is_float else None)
+    return FUNCTIONS["div"](x, y, rounding_mode=None if has_floats(x, y) else "trunc")
 
 
 def _power(x: Any, y: int) -> Any:
@@ -91,9 +80,9 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "left_shift": operator.lshift, "right_shift": operator.rshift, "invert": FUNCTIONS["bitwise_not"],
     "bitwise_not": FUNCTIONS["bitwise_not"], "bitwise_invert": FUNCTIONS["bitwise_not"], "rint": _rounded,
     "round": _rounded, "around": _rounded, "fix": math.trunc, "fabs": abs, "sign": _sign, "cbrt": math.cbrt,
-    "signbit": math.signbit, "clip": _clipped, "nan_to_num": _known, "deg2rad": lambda x: x * 0.017453292519943295,
-    "rad2deg": lambda x: x * 57.29577951308232, "radians": lambda x: x * 0.017453292519943295,
-    "degrees": lambda x: x * 57.29577951308232,
+    "signbit": math.signbit, "clip": _clipped, "nan_to_num": _known,
+    **dict.fromkeys(("deg2rad", "radians"), lambda x: x * 0.017453292519943295),
+    **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * 57.29577951308232),
 }  # fmt: skip
 """Functions of `numpy` and `jax.numpy`."""
 

@@ -30,12 +30,7 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             help="kernels are given the arrays that a function "
             "captured, or has as global variables, and those of functions that these name: keep it in a variable",
         )
-    if name not in FUNCTIONS:
-        raise mistake(
-            "torch-function",
-            f"a kernel has no `torch.{name}`",
-            help=f"those that it has: {', '.join(sorted(FUNCTIONS))}",
-        )
+    function = counterpart("torch", name, FUNCTIONS)
     given, named = [literal(x) for x in args], {key: literal(x) for key, x in kwargs.items()}
     for x in (*given, *named.values()):
         if is_tensor(type(x)):  # its own operators would come here again
@@ -44,16 +39,30 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 f"a kernel cannot compute with a whole tensor, here of shape {tuple(x.shape)}",
                 help="make it before, as a variable that the function captures, and index it: `t[h]`",
             )
-    return _applied(name, FUNCTIONS[name], *given, **named)
+    return function(*given, **named)
 
 
-def _applied(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call what stands for a function or method of torch. Errors: `torch-function` for arguments that it has not."""
-    try:
-        return function(*args, **kwargs)
-    except TypeError as error:
-        text = re.sub(r"^[\w.<>]+\(\) ", "", str(error))
-        raise mistake("torch-function", f"a kernel's `torch.{name}` does not take these arguments: {text}") from error
+def counterpart(module: str, name: str, functions: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return what stands for a function of a module, or for a method of its arrays.
+
+    functions  those of the module, by name
+    Errors     `torch-function`, or `array-function` of another module: for one that is not among them, and when it is
+               called with arguments that it has not
+    """
+    code = "torch-function" if module == "torch" else "array-function"
+    if name not in functions:
+        raise mistake(
+            code, f"a kernel has no `{module}.{name}`", help=f"those that it has: {', '.join(sorted(functions))}"
+        )
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return functions[name](*args, **kwargs)
+        except TypeError as error:
+            text = re.sub(r"^[\w.<>]+\(\) ", "", str(error))
+            raise mistake(code, f"a kernel's `{module}.{name}` does not take these arguments: {text}") from error
+
+    return called
 
 
 def method(x: Any, name: str) -> Any:
@@ -62,19 +71,23 @@ def method(x: Any, name: str) -> Any:
         return None  # what `new_ones` and its like are given
     if name not in METHODS:
         raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
-    return partial(_applied, name, METHODS[name], x)
+    return partial(counterpart("torch", name, METHODS), x)
 
 
 def _logical(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda *xs: reduce(op, (x if isinstance(x, bool) or x.dtype is boolean else x != 0 for x in xs))
 
 
+def has_floats(*xs: Any) -> bool:
+    """Tell whether some of these numbers are floats."""
+    return any(isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.is_float) for x in xs)
+
+
 def _extreme(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function for two numbers, of which torch returns NaN where one is NaN."""
 
     def pick(a: Any, b: Any) -> Any:
-        floats = any(isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.is_float) for x in (a, b))
-        return (of_floats if floats else of_others)(a, b)
+        return (of_floats if has_floats(a, b) else of_others)(a, b)
 
     return pick
 
@@ -117,8 +130,7 @@ def _scaled(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def _divided(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode == "floor":
         return x // other
-    whole = not any(isinstance(n, float) or (hasattr(n, "dtype") and n.dtype.is_float) for n in (x, other))
-    if rounding_mode == "trunc" and whole:
+    if rounding_mode == "trunc" and not has_floats(x, other):
         return values.where((x < 0) != (other < 0), -(abs(x) // abs(other)), abs(x) // abs(other))
     return math.trunc(x / other) if rounding_mode == "trunc" else x / other
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Tensor, boolean, f16, f32, i32, u8
+from cutelite import boolean, f16, f32, i32, u8
 from cutelite.lang.torch_names import FUNCTIONS
+from tests.interop.elements import by_kernel
 
 torch = pytest.importorskip("torch")
 
@@ -50,18 +50,10 @@ def works(call: Callable[[], Any]) -> Any:
     return found if isinstance(found, torch.Tensor) and found.dim() == 1 else None
 
 
-def by_kernel(functions: list[Callable[..., Any]], dtype: Any, given: list[Any], results: list[Any]) -> list[Any]:
-    """Each function of the arrays, as f32: by a kernel, one element a thread."""
-
-    @cl.kernel(block=len(given[0]))
-    def kernel(x: Tensor[dtype, (N,)], y: Tensor[dtype, (N,)], out: Tensor[f32, (M, N)]) -> None:
-        i = cl.thread_idx.x
-        for j, function in enumerate(functions):
-            out[j, i] = f32(function(x[i]) if len(given) == 1 else function(x[i], y[i]))
-
-    out = np.zeros((len(functions), len(given[0])), np.float32)
-    kernel[1](given[0].numpy(), given[-1].numpy(), out)
-    return [torch.from_numpy(x).to(want.dtype) for x, want in zip(out, results, strict=True)]
+def computed(functions: list[Callable[..., Any]], dtype: Any, given: list[Any], results: list[Any]) -> list[Any]:
+    """Each function of the tensors, in the dtypes of `results`."""
+    found = by_kernel(functions, dtype, *(x.numpy() for x in given))
+    return [torch.from_numpy(x).to(want.dtype) for x, want in zip(found, results, strict=True)]
 
 
 def differing(found: Any, want: Any, given: list[Any], relative: float) -> list[str]:
@@ -88,7 +80,7 @@ def test_functions(dtype: Any, count: int) -> None:
             names, results = [*names, name], [*results, want]
     assert len(names) > 10
     calls = [of_torch(name) for name in names]
-    found = by_kernel(calls, dtype, given, results)  # type: ignore[arg-type]
+    found = computed(calls, dtype, given, results)  # type: ignore[arg-type]
     relative = 2e-3 if dtype == f16 else 4e-6
     wrong = {n: differing(a, b, given, relative) for n, a, b in zip(names, found, results, strict=True)}
     assert not {name: said[:3] for name, said in wrong.items() if said}
@@ -113,7 +105,7 @@ def test_derivatives() -> None:
         if slope is not None and name not in UNLIKE:
             slopes[name] = slope
     calls = [lambda v, call=functions[name]: cl.value_and_derivative(call, v)[1] for name in slopes]
-    found = by_kernel(calls, f32, [x], list(slopes.values()))
+    found = computed(calls, f32, [x], list(slopes.values()))
     finite = x.isfinite() & (x.abs() < 1e29)
     wrong = {
         name: differing(a[finite], b[finite], [x[finite]], 1e-4)

@@ -118,12 +118,16 @@ def _kept(made: Any, q: Any, k: Any, v: Any, beside: Any, captured: tuple[Any, .
 
 @derived(5, keep=_kept)
 def _attention(q: Any, k: Any, v: Any, beside: Beside, captured: tuple[Any, ...], how: How) -> tuple[Any, Any]:
-    def results() -> list[Any]:
-        *batch, rows, heads, _ = q.shape if how.layout == "bshd" else (q.shape[0], q.shape[2], q.shape[1], q.shape[3])
-        return [shaped((*q.shape[:-1], v.shape[-1]), q.dtype), shaped((*batch, heads, rows))]
-
     arrays = {"q": q, "k": k, "v": v} | beside._asdict() | _named(captured)
-    return computed(_attend, results, arrays, how=how)  # type: ignore[no-any-return]
+    return computed(_attend, lambda: _results(q, v.shape[-1], how.layout), arrays, how=how)  # type: ignore[no-any-return]
+
+
+def _results(q: Any, columns: int, layout: str = "bshd", kind: Any = None) -> list[Any]:
+    """Describe output and logsumexp. `columns` of the output, whose dtype is `kind`, or that of q."""
+    *batch, rows, heads = q.shape[:-1]
+    if layout == "bhsd":
+        rows, heads = heads, rows
+    return [shaped((*q.shape[:-1], columns), kind or q.dtype), shaped((*batch, heads, rows))]
 
 
 def _named(captured: tuple[Any, ...]) -> dict[str, Any]:
@@ -166,19 +170,16 @@ def _attend_backward(
 
 
 def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
-    *given, beside, learned, others = kept
+    q, k, v, o, lse, beside, learned, others = kept
     do, dlse = (None if isinstance(x, jax.custom_derivatives.SymbolicZero) else x for x in gradients)
-    captured, (q, k, v, o, lse) = learned | others, given
-    do, (sinks, *whole) = jnp.zeros_like(o) if do is None else do, beside
-    named = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse}
-    named |= dict(zip(Beside._fields[1:], whole, strict=True)) | _named(
-        tuple(captured[i] for i in range(len(captured)))
-    )
+    do, captured, more = jnp.zeros_like(o) if do is None else do, learned | others, beside._asdict()
+    sinks, named = more.pop("sinks"), {"q": q, "k": k, "v": v, "o": o, "lse": lse, "do": do, "dlse": dlse}
+    named |= more | _named(tuple(captured[i] for i in range(len(captured))))
     results = [like(x) for x in (q, k, v, *learned.values())]
     found = computed(_attend_backward, results, named, how=how._replace(learned=tuple(learned)))
     of_captured = dict(zip(learned, found[3:], strict=True))
-    of_sinks = None if sinks is None else _of_sinks(do, dlse, o, lse, sinks, whole[0], how.layout)
-    of_beside = Beside(of_sinks, *map(no_gradient, whole))
+    of_sinks = None if sinks is None else _of_sinks(do, dlse, o, lse, sinks, beside.cu_seqlens_q, how.layout)
+    of_beside = Beside(of_sinks, *map(no_gradient, more.values()))
     return *found[:3], of_beside, tuple(of_captured.get(i) for i in range(len(captured)))
 
 
@@ -195,20 +196,27 @@ def _of_sinks(do: Any, dlse: Any, o: Any, lse: Any, sinks: Any, starts: Any, lay
 _attention.derive(_differentiate, symbolic_zeros=True)
 
 
+def _computed(function: Any, results: Any, arrays: dict[str, Any], return_lse: bool, **how: Any) -> Any:
+    """Return the output of a function without a derivative, or both of its results."""
+    found = computed(_with_lse, results, arrays, function=function, **how)
+    return found if return_lse else found[0]
+
+
 def decode(
     q: Any, k: Any, v: Any, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
     scale: float | None = None, softcap: float | None = None, window: call.Window = (None, None),
     sinks: Any = None, return_lse: bool = False,
 ) -> Any:  # fmt: skip
     """`decode` of traced arrays; there is no derivative."""
-
-    def results() -> list[Any]:
-        return [shaped((*q.shape[:3], v.shape[3]), q.dtype), shaped((q.shape[0], q.shape[2], q.shape[1]))]
-
     named = {"q": q, "k": k, "v": v, "lengths": lengths, "table": table, "sinks": sinks}
-    how: dict[str, Any] = {"causal": causal, "scale": scale, "softcap": softcap, "window": window}
-    found = computed(_with_lse, results, named, function=decoding_call.decode, **how)
-    return found if return_lse else found[0]
+    how: dict[str, Any] = {
+        "causal": causal,
+        "scale": scale,
+        "softcap": softcap,
+        "window": window,
+        "return_lse": return_lse,
+    }
+    return _computed(decoding_call.decode, lambda: _results(q, v.shape[3]), named, **how)
 
 
 def decode_latent(
@@ -216,14 +224,9 @@ def decode_latent(
     scale: float | None = None, return_lse: bool = False, splits: int | None = None,
 ) -> Any:  # fmt: skip
     """`decode_latent` of traced arrays; there is no derivative."""
-
-    def results() -> list[Any]:
-        return [shaped((*q.shape[:3], dim_v), q.dtype), shaped((q.shape[0], q.shape[2], q.shape[1]))]
-
     named = {"q": q, "latents": latents, "lengths": lengths, "table": table}
-    how: dict[str, Any] = {"dim_v": dim_v, "causal": causal, "scale": scale, "splits": splits}
-    found = computed(_with_lse, results, named, function=latent_call.decode_latent, **how)
-    return found if return_lse else found[0]
+    how: dict[str, Any] = {"dim_v": dim_v, "causal": causal, "scale": scale, "splits": splits, "return_lse": return_lse}
+    return _computed(latent_call.decode_latent, lambda: _results(q, dim_v), named, **how)
 
 
 def attention_fp8(
@@ -231,13 +234,12 @@ def attention_fp8(
     window: call.Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",
 ) -> Any:  # fmt: skip
     """`attention_fp8` of traced arrays; there is no derivative."""
-
-    def results() -> list[Any]:
-        batch, one, other, _ = q.shape
-        sums = (batch, other, one) if layout == "bshd" else (batch, one, other)
-        return [shaped((*q.shape[:3], v.shape[3]), "bf16"), shaped(sums)]
-
     named = {"q": q, "k": k, "v": v, "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
-    how: dict[str, Any] = {"causal": causal, "window": window, "scale": scale, "layout": layout}
-    found = computed(_with_lse, results, named, function=fp8_call.attention_fp8, **how)
-    return found if return_lse else found[0]
+    how: dict[str, Any] = {
+        "causal": causal,
+        "window": window,
+        "scale": scale,
+        "layout": layout,
+        "return_lse": return_lse,
+    }
+    return _computed(fp8_call.attention_fp8, lambda: _results(q, v.shape[3], layout, "bf16"), named, **how)

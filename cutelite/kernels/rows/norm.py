@@ -29,7 +29,7 @@ from cutelite.kernels.rows.moved import moved
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after
+from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_BLOCKS, WAYS, Plan, after, in_sectors
 from cutelite.kernels.rows.plans import WIDE, asking, plan_narrow, plan_norm, plan_norm_ends, plan_residual
 from cutelite.kernels.rows.plans_sums import plan_sums
 from cutelite.lib.rows import SECTOR
@@ -235,7 +235,7 @@ def plan_between(norm: Norm, rows: Rows, residual: bool, weight: bool, bias: boo
     n                       elements of a row that lie in whole vectors
     residual, weight, bias  whether there are such
     """
-    inner = n // (SECTOR * vector) * SECTOR * vector
+    inner = in_sectors(n, vector)
     p = plan_for(norm, rows, inner, vector, True, residual, weight, bias, ends=True).widened(2 * SECTOR * vector)
     return None if p.persistent or p.loops else replace(p, held=p.held and not p.aside, aside=False, ends=SECTOR)
 

@@ -301,6 +301,11 @@ def width(bytes: int, *places: int) -> int:
     return math.gcd(ACCESS // bytes, *places)
 
 
+def in_sectors(n: int, vector: int) -> int:
+    """Return how many of `n` elements that lie in whole vectors lie in whole sectors, at most."""
+    return n // (SECTOR * vector) * SECTOR * vector
+
+
 def sharing(n: int, each: int, most: int) -> int:
     """Return how many threads share `n` elements, `each` a time or fewer: a power of two, at most `most`."""
     return min(most, 1 << (-(-n // each) - 1).bit_length())

@@ -5,7 +5,7 @@ As in `plans.py`, lengths are in elements of 16 bits, and docs/lab/rows.md has w
 
 from dataclasses import replace
 
-from cutelite.kernels.rows.plan import ELEMENT, LARGE, MOST_BLOCKS, Plan
+from cutelite.kernels.rows.plan import ELEMENT, LARGE, MOST_BLOCKS, Plan, in_sectors
 from cutelite.kernels.rows.plans import MOST, SHARED, SMALL_BLOCK, WIDE, ahead, plan, plan_long, power_of_two
 from cutelite.lib.rows import SECTOR
 from cutelite.target.targets import WARP
@@ -14,6 +14,7 @@ SEVEN_WARPS = 7 * WARP  # threads
 MOST_STAGES = 4  # rows that are copied ahead
 BY_MORE = (2304, 1), (3072, 1), (2048, 2)  # elements of a row, and sums: more warps are faster than 12
 ADDED_PART, THREE_STAGES = 10_240, 6656  # elements of a block's part of a row: at most; and with three rows ahead
+LARGE_PART = 7680  # in the largest clusters, at least: they do not pay for shorter parts
 
 
 def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: int) -> Plan | None:
@@ -25,8 +26,7 @@ def plan_odd_sums(n: int, vector: int, sums: int, few: bool, whole: int, most: i
     if not few and (found := plan_ends_sums(vector, sums, whole)):
         return found
     if n > 16_384 and whole:
-        inner = whole // (SECTOR * vector) * SECTOR * vector
-        return plan_long_ends(n, inner, vector, sums, most)
+        return plan_long_ends(n, in_sectors(whole, vector), vector, sums, most)
     threads = -(-n // (3 * vector * WARP)) * WARP
     if n <= 2048:  # a warp of up to five vectors reduces alone
         threads = -(-n // (5 * vector * WARP)) * WARP
@@ -149,9 +149,9 @@ def plan_added(n: int, vector: int, whole: int, most: int) -> Plan | None:
     whole  elements of a row that lie in whole vectors, where it begins anywhere; 0: it is aligned
     """
     cluster = power_of_two(n / ADDED_PART)
-    if cluster > most or (cluster == LARGE and n < LARGE * 7680):  # largest clusters pay for longer parts
+    if cluster > most or (cluster == LARGE and n < LARGE * LARGE_PART):
         return None
-    inner = whole // (SECTOR * vector) * SECTOR * vector if whole and cluster > 1 else n
+    inner = in_sectors(whole, vector) if whole and cluster > 1 else n
     vectors = -(-inner // (cluster * vector))
     threads = -(-vectors // (max(1, round(vectors / SMALL_BLOCK)) * WARP)) * WARP  # few have a vector less than others
     stages, ends = 2 + (vectors * vector <= THREE_STAGES), SECTOR if inner < n else 0
