@@ -221,9 +221,8 @@ def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
 
 @special(enumerate)
 def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
-    return frame.evaluation.mutables.made(
-        StaticIter(Numbered(items_of(iterable), index(start)), once=True), frame.share
-    )
+    made = StaticIter(Numbered(items_of(iterable), index(start)), once=True, python=enumerate(()))
+    return frame.evaluation.mutables.made(made, frame.share)
 
 
 @special(itertools.count)
@@ -261,7 +260,7 @@ def _groupby(frame: Frame, iterable: Any, key: Any = None) -> Any:
         groups[-1][1].append(item)
     made = frame.evaluation.mutables.made
     pairs = [(its, made(StaticIter(tuple(group), once=True), frame.share)) for its, group in groups]
-    return made(StaticIter(tuple(pairs), once=True), frame.share)
+    return made(StaticIter(tuple(pairs), once=True, python=itertools.groupby(())), frame.share)
 
 
 @special(next)
@@ -339,6 +338,8 @@ for _symbol, _single in UNARY.items():
 for _apply, _functions in (binary, BINARY), (in_place, IN_PLACE), (compare, COMPARE):
     for _symbol, _function in _functions.items():
         special(_function)(_of_two(_apply, _symbol))
+for _symbol, _function in ("is", operator.is_), ("is not", operator.is_not):
+    special(_function)(_of_two(compare, _symbol))
 special(operator.contains)(contains)
 special(operator.getitem)(subscript)
 

@@ -218,11 +218,23 @@ def stand_in(x: Any) -> Any:
     """Return a Python object of the class of which `x` is one in a kernel: `x` itself, or 0 for a run-time integer."""
     if isinstance(x, Scalar):
         return False if x.dtype == boolean else 0 if x.dtype.is_int else 0.0
+    if isinstance(x, StaticIter):
+        return x.python
     return next((python for ours, python in STAND_INS if isinstance(x, ours)), x)
 
 
 STAND_INS: tuple[tuple[type, Any], ...] = ((DimExpr, 0), (Range, range(0)), (Closure, call), (RuntimeText, ""))
 """From each class that stands for a class of Python's in kernels to an object of that."""
+_GENERATOR = (x for x in range(0))
+
+
+def _asks_for_a_class(function: Any, package: str) -> bool:
+    """Tell whether the answer of a function follows from the class of what it is given."""
+    name = getattr(function, "__name__", "")
+    return function is dir or name in {"numpy": ("isscalar", "iterable"), "inspect": _OF_INSPECT}.get(package, ())
+
+
+_OF_INSPECT = ("isbuiltin", "isclass", "isfunction", "isgenerator", "ismethod", "ismodule", "isroutine")
 
 
 def _has_own_new(x: Any) -> bool:
@@ -374,7 +386,7 @@ def _inline(
     value = _merged(frame, callee, returns)
     frame.builder.span = span
     if callee.yielded is not None:
-        return evaluation.mutables.made(StaticIter(tuple(callee.yielded), once=True), frame.share)
+        return evaluation.mutables.made(StaticIter(tuple(callee.yielded), once=True, python=_GENERATOR), frame.share)
     return value
 
 
@@ -514,8 +526,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
     elif package == "torch":
         args, kwargs = [of_torch(arg) for arg in args], {name: of_torch(arg) for name, arg in kwargs.items()}
-    elif package == "numpy" and getattr(function, "__name__", "") in ("isscalar", "iterable"):  # which ask for a class
-        args = [stand_in(arg) for arg in args]
+    elif _asks_for_a_class(function, package):
+        return frame.native(function, *map(stand_in, args), **{name: stand_in(arg) for name, arg in kwargs.items()})
     elif package in ARRAYS and any(isinstance(x, Torchlike) for x in (*args, *kwargs.values())):
         from cutelite.lang.array_names import taking_numbers  # late: it needs all functions of numbers
 

@@ -66,6 +66,8 @@ class Evaluation:
         """Return the error for an exception that Python raised while it `executed` a function at compile time."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
+        if isinstance(error, AttributeError) and isinstance(error.obj, Runtime):
+            return self.no_attribute(error.obj, str(error.name))
         library = _library_of(executed) if isinstance(error, TypeError) else ""
         if self.entry is not None and not library:
             return CompileError(_not_taken(error, *self.entry), self.builder.span)

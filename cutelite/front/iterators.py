@@ -21,6 +21,8 @@ from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
 from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
+_OF_TUPLE = iter(())
+
 
 class StaticIter:
     """The rest of a compile-time sequence: a tuple, or a list that may grow meanwhile.
@@ -28,12 +30,21 @@ class StaticIter:
     ahead  the number of iterations by which loads are moved up in a loop over it
     once   True for a one-shot iterator, as from `zip` or a generator expression: `next` advances it
     spent  True once it has been iterated over
+    python an iterator of Python's, of the class of the one that this stands for: what asks for its class is told that
     """
 
-    __slots__ = ("ahead", "at", "items", "once", "spent")
+    __slots__ = ("ahead", "at", "items", "once", "python", "spent")
 
-    def __init__(self, items: Sequence[Any], at: int = 0, once: bool = False, ahead: int = 0) -> None:
+    def __init__(
+        self,
+        items: Sequence[Any],
+        at: int = 0,
+        once: bool = False,
+        ahead: int = 0,
+        python: Iterator[Any] = _OF_TUPLE,
+    ) -> None:
         self.items, self.at, self.once, self.spent, self.ahead = items, at, once, False, ahead
+        self.python = python
 
     def described(self) -> str:
         return "an iterator"
@@ -167,7 +178,7 @@ def _items(x: Any) -> tuple[Any, ...]:
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
     """Return a one-shot Python iterator as items: paths that share it must not take each other's items."""
-    return StaticIter(_items(x), once=True)
+    return StaticIter(_items(x), once=True, python=x)
 
 
 class RangeIter(NamedTuple):

@@ -13,6 +13,7 @@ from cutelite.front import calls, tree
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.instructions import Instr
+from cutelite.front.iterators import StaticIter
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.unready import FUNCTIONS, check_dropped, is_next
 from cutelite.lang.emit import Runtime, describe, mistake
@@ -232,9 +233,14 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
-    """Compute hasattr(), without executing a property of the user's; a number has what one of Python has as well."""
+    """Compute hasattr(), without executing a property of the user's.
+
+    A number or an iterator has what one of Python has as well.
+    """
     kind: Any = type(obj)
     number = calls.stand_in(obj)
+    if isinstance(obj, StaticIter):
+        return hasattr(obj.python, name)
     if number is not obj and isinstance(number, int | float):
         return hasattr(number, name) or (not name.startswith("__") and hasattr(obj, name))
     return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)

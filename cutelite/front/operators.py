@@ -252,7 +252,7 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     if isinstance(a, Range) and isinstance(b, Range):  # as sequences
         a, b = frame.native(lambda: (a.items, b.items))
     own = {*overloads(type(a)), *overloads(type(b))}
-    if _are_sequences(a, b) and own.isdisjoint(_METHODS[symbol]) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
+    if _are_sequences(a, b) and own.isdisjoint(_METHODS[symbol]) and not (_by_python(a) and _by_python(b)):
         return _compare_sequences(frame, symbol, list(a), list(b))
     if own:
         return _compare_overloaded(frame, symbol, a, b)
@@ -284,6 +284,11 @@ def _identical(a: Any, b: Any) -> Any:
         if isinstance(x, (Scalar, Vector, DimExpr)) and isinstance(y, (RuntimeNumber, DimExpr, int, float)):
             raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
+
+
+def _by_python(x: Any) -> bool:
+    """Tell whether Python may compare `x`: it is known, and holds no dtype, which equals no class of Python's."""
+    return not (tree.holds_unknown(x) or tree.holds(x, DType))
 
 
 def _are_sequences(a: Any, b: Any) -> bool:
@@ -350,8 +355,8 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
     if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
         return frame.native(container.holds, item)
     held = container if isinstance(container, (tuple, list)) else ()
-    compared = any("eq" in overloads(type(x)) or isinstance(x, DType) for x in (item, *held))  # not by Python's `==`
-    if not (compared or unready.is_unready(item) or tree.holds_unknown(item) or tree.holds_unknown(container)):
+    compared = any("eq" in overloads(type(x)) for x in (item, *held))  # not by Python's `==`
+    if not (compared or unready.is_unready(item)) and _by_python(item) and _by_python(container):
         return frame.native(operator.contains, container, item)
     found: Any = False
     for candidate in frame.native(iter, container):
@@ -399,6 +404,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         if not obj:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
         return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
+    if isinstance(obj, dict):
+        unready.check_lookup(obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not frame.native(operator.contains, obj, key):
         return _missing(frame, obj, key)
     of_class = isinstance(obj, type) and hasattr(obj, "__class_getitem__")

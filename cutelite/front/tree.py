@@ -220,9 +220,14 @@ def holds_unknown(x: Any) -> bool:
 
 def holds_runtime(x: Any) -> bool:
     """Tell whether there is a run-time value anywhere in `x`."""
-    if isinstance(x, Runtime):
+    return holds(x, Runtime)
+
+
+def holds(x: Any, kind: type) -> bool:
+    """Tell whether there is an object of a class anywhere in `x`."""
+    if isinstance(x, kind):
         return True
     if type(x) in (int, float, bool, str):
         return False
     parts = take_apart(x)
-    return parts is not None and any(map(holds_runtime, parts[1]))
+    return parts is not None and any(holds(part, kind) for part in parts[1])

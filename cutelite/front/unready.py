@@ -126,10 +126,21 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
         keys = args[-1:] if name == "fromkeys" else args[:1] if name in ("get", "setdefault", "pop") else []
     else:
         keys = args if isinstance(owner, set | frozenset) or function in KEYED else []
+    if isinstance(owner, list | tuple) and name in ("count", "index", "remove"):
+        for held in owner if isinstance(args[0] if args else None, DType) else ():
+            check_comparison(args[0], held)
     for key in keys:
         check_key(key)
-        for held in owner if isinstance(key, DType) and isinstance(owner, dict) and key not in owner else ():
-            check_comparison(key, held)
+        if isinstance(owner, dict):
+            check_lookup(owner, key)
+
+
+def check_lookup(owner: dict[Any, Any], key: Any) -> None:
+    """Refuse a key that a dict lacks, if it is a dtype and a key of the dict is `int` or `float`, or the reverse."""
+    if isinstance(key, DType | type) and key not in owner:
+        for held in owner:
+            if isinstance(key, DType) or isinstance(held, DType):
+                check_comparison(key, held)
 
 
 def not_a_class(dtype: DType, kind: Any) -> CompileError:

@@ -8,15 +8,18 @@ import copy
 import dataclasses
 import enum
 import heapq
+import inspect
 import math
 import numbers
 import operator
 import random
+import types
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, reduce, singledispatch, singledispatchmethod, total_ordering
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -670,7 +673,22 @@ SIZED = type("Sized", (), {"dims": 3})()
         ("out[0] = bisect.bisect((1, 2), 1)", "help: import it beside the kernel: `import bisect`"),
         ("out[0] = i32(a.__class__ is int)", "the dtype i32 is never `int`"),
         ("out[0] = {bool: 1, int: 2}.get(type(a), 3)", "the dtype i32 is never `bool`"),
+        *(
+            (f"out[0] = i32({asked})", "the dtype i32 is never `int`")
+            for asked in (
+                "operator.is_(type(a), int)",
+                "operator.is_not(type(a), int)",
+                "(type(a), 1) == (int, 1)",
+                "(type(a), 1) in [(int, 1)]",
+                "(int,).count(type(a))",
+                "[int].index(type(a))",
+                "{int: 1}[type(a)]",
+                "Counter([type(a)])[int]",
+            )
+        ),
+        ("out[0] = i32(operator.is_(a, a))", "`is` on run-time numbers"),
         ("out[0] = getattr(a, 'real', 3)", "a run-time i32 has no attribute `real`"),
+        ("out[0] = operator.attrgetter('real')(a)", "a run-time i32 has no attribute `real`"),
         ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
@@ -878,6 +896,27 @@ def test_classes_in_unions_tuples_and_abc():
             case numbers.Real():
                 has = [sum(hasattr(y, name) << i for i, name in enumerate(names)) for y in several]
                 return asked, has, [dispatched(y) for y in several[:5]]
+
+    same(f, *pairs(0, 1))
+
+
+def test_classes_of_iterators_and_questions_of_inspect():
+    kinds = Iterator, Generator, types.GeneratorType, enumerate, zip, map, groupby, tuple
+    names = "__next__", "send", "__len__", "items", "at"
+
+    def f(a, b):
+        several = (x for x in (a, b)), iter([a]), enumerate([a]), zip([a], [b]), map(abs, [a]), groupby([1]), (a,)
+        asked = [sum(isinstance(x, kind) << i for i, kind in enumerate(kinds)) for x in several]
+        has = [sum(hasattr(x, name) << i for i, name in enumerate(names)) for x in several]
+        drawn, function = next(several[0]), lambda x: x
+        told = inspect.isfunction(function), inspect.isgenerator(several[0]), inspect.isclass(a), inspect.isroutine(abs)
+        compared = (
+            operator.is_(a > b, True),
+            operator.is_not(a, None),
+            "bit_length" in dir(a),
+            "items" in dir(several[1]),
+        )
+        return asked, has, drawn, type(several[0]) is types.GeneratorType, told, compared
 
     same(f, *pairs(0, 1))
 
