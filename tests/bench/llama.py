@@ -3,11 +3,12 @@
     python tests/bench/llama.py [prefill decode train host generate] [--layers 2] [--kind Qwen2] [--rivals torch flex]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
-words, in CUDA graphs that are replayed in turns; training runs all of the model, launched by the host and as a CUDA
-graph, in windows of at least eight steps, of which only the first finds the GPU idle. Times are medians. `host` is the
-time that it takes the host to launch decoding of one sequence without a graph, and `generate` that of a token of
-`model.generate` behind a static cache, which transformers compiles, head included, both beside transformers' own
-layers. The rivals are the same model under torch.compile, without graphs of its own:
+words, in CUDA graphs that are replayed in turns; with `--whole` also the head, for the last token, and prefill fills a
+static cache. Training runs all of the model, launched by the host and as a CUDA graph, in windows of at least eight
+steps, of which only the first finds the GPU idle. Times are medians. `host` is the time that it takes the host to
+launch decoding of one sequence without a graph, and `generate` that of a token of `model.generate` behind a static
+cache, which transformers compiles, head included, both beside transformers' own layers. The rivals are the same model
+under torch.compile, without graphs of its own:
 
 torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
@@ -98,10 +99,14 @@ def best_attention(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, dropout: float = 0.0,
     scaling: float | None = None, **more: Any,
 ) -> tuple[Any, None]:  # fmt: skip
-    """torch's attention, without masks where it can be. One query sees the first `CONTEXT` keys of a cache."""
-    if query.shape[2] == 1:
-        key, value = key[:, :, :CONTEXT], value[:, :, :CONTEXT]
-    causal = attention_mask is None and query.shape[2] > 1
+    """torch's attention, without masks where it can be.
+
+    One query sees the first `CONTEXT` keys of a cache, several those that they put into it.
+    """
+    tokens = query.shape[2]
+    seen = CONTEXT if tokens == 1 else tokens
+    key, value = key[:, :, :seen], value[:, :, :seen]
+    causal = attention_mask is None and tokens > 1
     out = torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=attention_mask, scale=scaling, is_causal=causal, enable_gqa=True
     )
@@ -120,22 +125,41 @@ def flex(
     return out.transpose(1, 2).contiguous(), None
 
 
-def prefill(model: Any, batch: int, tokens: int) -> Callable[[int], Any]:
+KINDS: Any = {"dtype": torch.bfloat16, "device": torch.device("cuda")}
+
+
+def empty_cache(model: Any, batch: int, tokens: int, parts: int = 1) -> Any:
+    """A static cache for that many tokens and 64 more, of whose heads the model has a part."""
+    cache = transformers.StaticCache(config=model.config, max_cache_len=tokens + 64)
+    cache.early_initialization(batch, SIZES["num_key_value_heads"] // parts, SIZES["head_dim"], **KINDS)
+    return cache
+
+
+def behind(cache: Any, tokens: int) -> Any:
+    """The cache, which holds that many tokens now."""
+    for layer in cache.layers:
+        layer.cumulative_length.fill_(tokens)
+    return cache
+
+
+def prefill(model: Any, batch: int, tokens: int, whole: bool = False) -> Callable[[int], Any]:
+    """The last layer's output; of a whole model logits of each sequence's next token, and a cache of the others."""
     ids = words(batch, tokens)
-    return lambda i: model.model(ids, use_cache=False).last_hidden_state
+    if not whole:
+        return lambda i: model.model(ids, use_cache=False).last_hidden_state
+    cache = empty_cache(model, batch, tokens)
+    return lambda i: model(ids, past_key_values=behind(cache, 0), logits_to_keep=1).logits
 
 
-def decode(model: Any, batch: int, parts: int = 1, part: int = 0) -> Callable[[int], Any]:
-    """One token more of each sequence, behind a context in a static cache, of whose heads the model has a part."""
-    cache = transformers.StaticCache(config=model.config, max_cache_len=CONTEXT + 64)
-    kinds = {"dtype": torch.bfloat16, "device": torch.device("cuda")}
+def decode(model: Any, batch: int, parts: int = 1, part: int = 0, whole: bool = False) -> Callable[[int], Any]:
+    """One token more of each sequence, behind a context in a static cache; of a whole model its logits."""
+    cache = empty_cache(model, batch, CONTEXT, parts)
     heads = SIZES["num_key_value_heads"]
-    cache.early_initialization(batch, heads // parts, SIZES["head_dim"], **kinds)
     generator = torch.Generator("cuda").manual_seed(batch)
     for layer in cache.layers:
         for mine in (layer.keys, layer.values):
-            whole = torch.empty((batch, heads, *mine.shape[2:]), **kinds).normal_(generator=generator)
-            mine.copy_(whole.chunk(parts, 1)[part])
+            every = torch.empty((batch, heads, *mine.shape[2:]), **KINDS).normal_(generator=generator)
+            mine.copy_(every.chunk(parts, 1)[part])
     ids, more = words(batch, 1), {}
     if model.config._attn_implementation == "flex":
         last = torch.full((), CONTEXT - 1, device="cuda")
@@ -143,9 +167,10 @@ def decode(model: Any, batch: int, parts: int = 1, part: int = 0) -> Callable[[i
         more["attention_mask"] = mask
 
     def step(i: int) -> Any:
-        for layer in cache.layers:
-            layer.cumulative_length.fill_(CONTEXT - 1)
-        return model.model(ids, past_key_values=cache, **more).last_hidden_state
+        held = behind(cache, CONTEXT - 1)
+        if whole:
+            return model(ids, past_key_values=held, **more).logits
+        return model.model(ids, past_key_values=held, **more).last_hidden_state
 
     return step
 
@@ -306,6 +331,7 @@ def main() -> None:
     asked.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
     asked.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
     asked.add_argument("--layers", type=int, default=2)
+    asked.add_argument("--whole", action="store_true", help="logits too, and prefill fills a static cache")
     asked.add_argument("--kind", default="Llama", help="another architecture of these sizes, such as Qwen2")
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--repeats", type=int, default=4)
@@ -327,7 +353,7 @@ def main() -> None:
         mode, its_attention = RIVALS[name]
         its = sides[name] = copy.deepcopy(ours)
         its.set_attn_implementation(its_attention)
-        (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
+        (its if options.whole or options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
     own = copy.deepcopy(ours).eval() if {"host", "generate"} & set(options.what) else None
     if "halves" in options.rivals:
         sides["halves"] = copy.deepcopy(ours)
@@ -340,7 +366,8 @@ def main() -> None:
         with torch.no_grad():
             if "prefill" in options.what:
                 for batch, tokens in [case for case in PREFILL if case[0] in options.batches]:
-                    calls = {name: prefill(model, batch, tokens) for name, model in sides.items() if name != "flex"}
+                    able = {name: model for name, model in sides.items() if name != "flex"}
+                    calls = {name: prefill(model, batch, tokens, options.whole) for name, model in able.items()}
                     compared(f"prefill {batch} x {tokens}", calls, options)
             if "host" in options.what:
                 hosted("cutelite", decode(ours, 1))
@@ -350,7 +377,8 @@ def main() -> None:
                     generated(name, ours if name == "cutelite" else own, batch)
             if "decode" in options.what:
                 for batch in [batch for batch in DECODE if batch in options.batches]:
-                    compared(f"decode {batch}", {name: decode(model, batch) for name, model in sides.items()}, options)
+                    calls = {name: decode(model, batch, whole=options.whole) for name, model in sides.items()}
+                    compared(f"decode {batch}", calls, options)
         if "train" in options.what:
             for model in sides.values():
                 model.train()
