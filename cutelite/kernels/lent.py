@@ -147,9 +147,12 @@ def lent(array: Any) -> Any:
         import numpy
 
         return numpy.asarray(array)
+    return gpu_library().from_dlpack(array)
+
+
+def gpu_library() -> Any:
+    """Return the library that makes arrays on a GPU here, torch or else CuPy. Errors: `ArgumentError` for neither."""
     for name in ("torch", "cupy"):
-        try:
-            return importlib.import_module(name).from_dlpack(array)
-        except ImportError:
-            continue
-    raise rt.ArgumentError("JAX's arrays on a GPU are lent to torch or CuPy here, and neither is installed")
+        with suppress(ImportError):
+            return importlib.import_module(name)
+    raise rt.ArgumentError("arrays on a GPU are made by torch or CuPy here, and neither is installed")

@@ -36,7 +36,7 @@ from cutelite.models.dense import (
     taken,
     wrapped,
 )
-from cutelite.models.masks import ALONE, FEW, all_keys, is_lengths, mask, parts_of, written_out
+from cutelite.models.masks import ALONE, FEW, FILLED, all_keys, is_lengths, mask, parts_of, written_out
 from cutelite.models.norms import KINDS, normalised
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
@@ -79,7 +79,8 @@ def forward(
     alone = rows == ALONE if starts is not None else attention_mask is None and causal and few > 1
     if alone and few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
-    whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
+    filled = lengths if rows == FILLED else None
+    whole = lengths is not None and (few == many or few > FEW)  # the last query sees all keys, or all of `filled`
     decoding = (few == 1 < many) if lengths is None else not whole
     differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
     # rows of padding are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
@@ -104,7 +105,7 @@ def forward(
         return decode(*given, each, None, sinks, "bottom-right", left, softcap, scaling, first, None, early)[0], None
     how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": softcap, "sinks": sinks}
     if starts is not None:
-        return behind(starts.reshape(-1), *given, **how), None
+        return behind(starts.reshape(-1), filled, *given, **how), None
     return attention(*given, causal=causal and few > 1, **how), None
 
 
@@ -118,19 +119,22 @@ def with_weights(
     return found
 
 
-def behind(starts: Tensor, q: Tensor, k: Tensor, v: Tensor, **how: Any) -> Tensor:
+def behind(starts: Tensor, filled: Tensor | None, q: Tensor, k: Tensor, v: Tensor, **how: Any) -> Tensor:
     """Return causal attention of sequences, (B, S, H, D), that begin at `starts`; 0 for queries before that.
 
-    Each is three ragged sequences: keys of padding, which have no queries; queries of padding, without keys; the rest.
+    Each is ragged sequences: keys of padding, which have no queries; queries of padding, without keys; the rest; and,
+    behind the `filled` keys of a cache, of which the last query sees all, others without queries.
     """
     (batch, few), many = q.shape[:2], k.shape[1]
     numbers = torch.arange(batch + 1, device=q.device, dtype=torch.int32)
     first = torch.nn.functional.pad(starts, (0, 1))
+    last = many if filled is None else torch.nn.functional.pad(filled.reshape(-1), (0, 1))
     row, key = numbers * few, numbers * many
-    of_queries = torch.stack([row, row, row + (first - (many - few)).clamp(min=0)], 1).flatten()[:-2]
-    of_keys = torch.stack([key, key + first, key + first], 1).flatten()[:-2]
-    flat = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
-    out: Tensor = attention_varlen(*flat, of_queries, of_keys, causal=True, **how)
+    rows, keys = [row, row, row + (first - (last - few)).clamp(min=0)], [key, key + first, key + first]
+    if filled is not None:
+        rows, keys = [*rows, row + few], [*keys, key + last]
+    ends = (torch.stack(each, 1).flatten()[: 1 - len(each)] for each in (rows, keys))
+    out: Tensor = attention_varlen(*(x.flatten(0, 1) for x in (q, k, v)), *ends, causal=True, **how)
     return out.unflatten(0, (batch, few))
 
 

@@ -16,6 +16,8 @@ FEW = 64
 """The most queries of a sequence that are computed as in decoding."""
 ALONE = 3
 """Rows of lengths (`mask`) of as many keys as queries: others of a static cache are still empty."""
+FILLED = 4
+"""Rows of lengths of many queries behind a static cache of which only the device knows how much is filled."""
 
 
 def mask(
@@ -26,7 +28,7 @@ def mask(
 
     Lengths are the numbers of keys of each sequence, i32: for a static cache, only the device knows them. They are
     (B, 1, 1, 1), or a view of those, (B, 1, 1, W), where queries see W keys at most. Where sequences have padding in
-    front, a second row has their first keys, (B, 2, 1, 1), and there may be `ALONE` rows.
+    front, a second row has their first keys, (B, 2, 1, 1), and there may be `ALONE` or `FILLED` rows.
     """
     if isinstance(q_offset, Tensor) and q_length > FEW and readable(q_offset):
         q_offset = int(q_offset)  # of a static cache: many queries take longer than the host waits
@@ -46,9 +48,12 @@ def mask(
         if fixed and (q_length <= FEW or keys == kv_length) and not window == narrow == 1:
             lengths = told(all_keys(batch_size, keys, more.get("device", "cpu")), starts)
             return lengths.expand(-1, -1, -1, narrow)
-        if not fixed and q_length <= FEW and kv_offset == 0 and window is None:
+        if not fixed and kv_offset == 0 and window is None:
             lengths = torch.empty((batch_size, 1, 1, 1), dtype=torch.int32, device=q_offset.device)
-            return told(torch.add(q_offset.expand(lengths.shape), q_length, out=lengths), starts)  # one kernel
+            torch.add(q_offset.expand(lengths.shape), q_length, out=lengths)  # one kernel
+            if q_length <= FEW:
+                return told(lengths, starts)
+            return told(lengths, lengths.new_zeros(batch_size) if starts is None else starts, FILLED)
     made: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
     )
@@ -115,7 +120,7 @@ def told(lengths: Tensor, starts: Tensor | None, rows: int = 2) -> Tensor:
 
 def is_lengths(mask: Tensor | None) -> bool:
     """Tell whether a mask is lengths, as `mask` returns them."""
-    return mask is not None and mask.dtype == torch.int32 and mask.shape[1] <= ALONE and mask.shape[2] == 1
+    return mask is not None and mask.dtype == torch.int32 and mask.shape[1] <= FILLED and mask.shape[2] == 1
 
 
 def parts_of(mask: Tensor | None, window: int | None) -> tuple[Tensor | None, Tensor | None, int | None]:

@@ -138,15 +138,15 @@ def test_sinks_and_sequences_of_any_lengths(packed: bool, jit: bool) -> None:
         assert jnp.linalg.norm(x - y) <= 1e-2 * jnp.linalg.norm(y)
 
 
-@pytest.mark.parametrize("layout", ["bshd", "bhsd"])
-def test_block_masks_and_their_derivative(layout: str) -> None:
+@pytest.mark.parametrize(("layout", "device"), [("bshd", "cpu"), ("bhsd", None)])
+def test_block_masks_and_their_derivative(layout: str, device: str | None) -> None:
     """Of documents that an array of JAX has, as the mask alone has it; within `jax.jit`, and without."""
     documents = jnp.asarray(np.arange(200) // 70, jnp.int32)
 
     def seen(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
         return (documents[q_idx] == documents[kv_idx]) & (q_idx >= kv_idx)
 
-    mask = create_block_mask(seen, None, None, 200, 200, "cpu", 64)
+    mask = create_block_mask(seen, None, None, 200, 200, device, 64)
     assert mask.sparsity() > 30
     shapes = ((1, 200, 2, 64), (1, 200, 1, 64)) if layout == "bshd" else ((1, 2, 200, 64), (1, 1, 200, 64))
     q, k, v = random(*shapes[0]), random(*shapes[1]), random(*shapes[1]) * 2

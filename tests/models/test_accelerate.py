@@ -197,6 +197,25 @@ def test_logits_behind_a_cache(name: str, cache: str, padded: bool, monkeypatch:
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
 
 
+def test_prompts_behind_a_cache_of_which_only_the_device_knows_how_much_is_filled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in a CUDA graph, in two parts, which are as near to f32 as the whole prompt."""
+    monkeypatch.setattr(transformers.masking_utils, "is_tracing", lambda *_: True)
+    monkeypatch.setattr(masks, "readable", lambda *_: False)
+    for module in masks, attention:
+        monkeypatch.setattr(module, "FEW", 4)
+    model, ids = made("Llama").eval(), tokens(2, 20)
+    with torch.no_grad():
+        right, own = copy.deepcopy(model).float()(ids).logits, model(ids).logits
+        accelerate(model)
+        monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention"))
+        held = transformers.StaticCache(config=model.config, max_cache_len=32)
+        held.early_initialization(2, 2, 16, torch.bfloat16, DEVICE)
+        parts = [model(part, past_key_values=held).logits for part in ids.split([11, 9], 1)]
+    assert off(torch.cat(parts, 1), right) <= 1.2 * off(own, right) + 1e-3
+
+
 def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a CUDA graph and under torch.compile `transformers` cannot look whether it needs one."""
     monkeypatch.setattr(transformers.masking_utils, "is_tracing", lambda *_: True)

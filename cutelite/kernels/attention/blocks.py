@@ -21,10 +21,12 @@ from cutelite.kernels.arguments import Misfit, as_number, is_torch
 from cutelite.kernels.arrays import dtype_of
 from cutelite.kernels.attention.scores import MASK_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
+from cutelite.kernels.lent import gpu_library, is_jax
 from cutelite.lang.given import given_by
 from cutelite.lang.places import places
 from cutelite.lang.tables import Holder, bound
 from cutelite.records import dataclass
+from cutelite_rt.arrays.memory import on_host, reader_library
 
 F = TypeVar("F", bound=Callable[..., Any])
 MB, MH, QB, KB = cl.dims("MB MH QB KB")
@@ -76,10 +78,10 @@ def create_block_mask(
     mask_mod    (b, h, q_idx, kv_idx) -> bool, as `attention` takes it
     B, H        None where the mask does not depend on the sequence, or on the head
     Q_LEN       of queries, and KV_LEN of keys: how many there are
-    device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator. Default: the
-                current GPU, or 'cpu' if there is none
+    device      torch's name of a GPU, on which arrays are made: torch's, or CuPy's where torch is not installed; 'cpu':
+                NumPy's, in the simulator. Default: the current GPU, or 'cpu' if there is none
     BLOCK_SIZE  queries and keys of a block: multiples of 64
-    Errors      `Misfit`, ValueError
+    Errors      `Misfit`, ValueError; `ArgumentError` on a GPU without torch and CuPy
     """
     pair = isinstance(BLOCK_SIZE, tuple | list) and len(BLOCK_SIZE) == 2
     sizes = tuple(BLOCK_SIZE) if pair else (BLOCK_SIZE, BLOCK_SIZE)  # type: ignore[arg-type]
@@ -92,22 +94,32 @@ def create_block_mask(
         raise Misfit(f"mask_mod is None, but must be a function of ({', '.join(MASK_MOD)})")
     if device is None:
         device = "cuda" if has_gpu() else "cpu"
-    if str(device) == "cpu":
-        import numpy
-
-        kinds = numpy.empty(shape, numpy.int32)
-    else:
-        import torch
-
-        kinds = torch.empty(shape, dtype=torch.int32, device=device)
+    kinds = made_on(str(device), shape)
     evaluate(mask_mod, kinds, block, (Q_LEN, KV_LEN))
     return of_blocks(kinds, block, mask_mod, (Q_LEN, KV_LEN))
 
 
+def made_on(device: str, shape: tuple[int, ...]) -> Any:
+    """Return an array of i32 on a device that torch names so: torch's, CuPy's without torch, or NumPy's on 'cpu'."""
+    if device == "cpu":
+        return on_host(shape, "i32")
+    library = gpu_library()
+    if library.__name__ == "torch":
+        return library.empty(shape, dtype=library.int32, device=device)
+    number = device.partition(":")[2]
+    with library.cuda.Device(int(number) if number else None):
+        return library.empty(shape, library.int32)
+
+
 def evaluate(mask_mod: Any, kinds: Any, block: tuple[int, int], lengths: tuple[int, int]) -> None:
-    """Write the kind of each block of a mask to `kinds`, (B, H, blocks of queries, blocks of keys) i32."""
+    """Write the kind of each block of a mask to `kinds`, (B, H, blocks of queries, blocks of keys) i32.
+
+    Arrays of JAX that the mask captured are brought to the host, if `kinds` are there.
+    """
     arrays: list[Any] = []
     mod, shape = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD), kinds.shape
+    if reader_library(type(kinds)) == "numpy":
+        arrays = [sys.modules["numpy"].asarray(x) if is_jax(x) else x for x in arrays]
     grid = cl.Launch((shape[3] * shape[0] * shape[1], shape[2], 1), THREADS)
     of_kinds(mod, block)[grid](kinds, tuple(arrays), *lengths)
 
@@ -128,14 +140,13 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
         rows = torch.arange(kinds.shape[-2], device=kinds.device)[:, None]
         first, end = torch.where(kinds > 0, rows, rows.shape[0]).amin(-2), torch.where(kinds > 0, rows + 1, 0).amax(-2)
         return BlockMask(order, counts, torch.stack([first, end], -1).int(), block, mask_mod, lengths)
-    import numpy
-
-    order = numpy.argsort(-kinds, axis=-1, kind="stable").astype(numpy.int32)
-    counts = numpy.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).astype(numpy.int32)
-    order[..., 0] = numpy.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
-    rows = numpy.arange(kinds.shape[-2])[:, None]
-    first, end = numpy.where(kinds > 0, rows, len(rows)).min(-2), numpy.where(kinds > 0, rows + 1, 0).max(-2)
-    return BlockMask(order, counts, numpy.stack([first, end], -1).astype(numpy.int32), block, mask_mod, lengths)
+    np: Any = sys.modules[reader_library(type(kinds))]  # NumPy, or CuPy, which has the same functions
+    order = np.argsort(-kinds, axis=-1, kind="stable").astype(np.int32)
+    counts = np.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).astype(np.int32)
+    order[..., 0] = np.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
+    rows = np.arange(kinds.shape[-2])[:, None]
+    first, end = np.where(kinds > 0, rows, len(rows)).min(-2), np.where(kinds > 0, rows + 1, 0).max(-2)
+    return BlockMask(order, counts, np.stack([first, end], -1).astype(np.int32), block, mask_mod, lengths)
 
 
 def by_function(mask: BlockMask) -> BlockMask:
@@ -168,11 +179,14 @@ def of_numpy(mask: Any, lengths: tuple[int, int]) -> BlockMask:
     Errors   `Misfit`
     """
     own = by_function(_own(mask, lengths))
-    return kept_for(own, ("numpy",), lambda: _of_numpy(own)) if is_torch(own.order) else own
+    return own if reader_library(type(own.order)) == "numpy" else kept_for(own, ("numpy",), lambda: _of_numpy(own))
 
 
 def _of_numpy(mask: BlockMask) -> BlockMask:
-    return replace(mask, **{name: getattr(mask, name).cpu().numpy() for name in ("order", "counts", "spans")})
+    def copied(x: Any) -> Any:
+        return x.cpu().numpy() if is_torch(x) else x.get()  # as torch and CuPy name it
+
+    return replace(mask, order=copied(mask.order), counts=copied(mask.counts), spans=copied(mask.spans))
 
 
 def kept_for(mask: Any, key: tuple[int | str, ...], make: Callable[[], BlockMask]) -> BlockMask:
