@@ -47,7 +47,8 @@ def attention_backward(
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
     captured        arrays of floats that `score_mod` captured, whose gradients follow dk and dv: f32, in any order
     config          None: the one that was measured best for such a problem
-    Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
+    Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes. JAX's, but not
+                    within its transforms, where `jax.grad` of `attention` computes the same
     Memory          while it runs, 4 bytes for each element of q and up to 64 for each of its rows, padded to blocks;
                     with few tiles and several heads of q for one of k also up to 8 for each element of k and v and
                     each head of q

@@ -85,17 +85,18 @@ def attention(
     softcap     scores become ``softcap * tanh(score / softcap)``
     scale       from 1e-15 to 1e30, as is `softcap`; default: ``D ** -0.5``
     score_mod   ``(score, b, h, q_idx, kv_idx) -> score``, compiled in: `score` is a vector of f32, the last two are
-                vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them. Arrays that it
-                captured, or has as global variables, are parameters of the kernel: index them with these
+                vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them, and functions of
+                elements of torch, NumPy and JAX. Arrays that it captured, or has as global variables, are parameters of
+                the kernel: index them with these
     mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
     block_mask  of `create_block_mask`, ours or torch's: its empty blocks are skipped, and its `mask_mod` is applied in
                 those that are seen in part. Without `causal`, `window` and `mask_mod`
     sinks       (H,) f32: a score of each head that is in the sums of every row, with a value of zeros
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
-    config      None: the one that was measured best for these shapes
+    config      None: the one that a model (`attention.model`) predicts to be fastest
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
                 need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score.
-                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out and config
+                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without: then out and config are refused
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):

@@ -52,6 +52,8 @@ def decode(
              on, if only each layer's own keys are new
     splits   the most parts that the keys of a sequence are split into; None: as many as are predicted to be fastest
     Memory   4 bytes for each element of `out` and each split, while it runs; of equal shares 128 KB a multiprocessor
+    Arrays   as of `attention`, but for gradients, of which there are none; within JAX's transforms `starts`, functions,
+             `splits`, `config` and `early` are refused
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):

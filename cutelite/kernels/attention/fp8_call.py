@@ -33,7 +33,8 @@ def attention_fp8(
     q_scale  (B, H) f32, positive: of each head of each sequence; or (B, H, blocks): of each block of 128 queries of it
     k_scale  (B, HK) f32, positive, and v_scale (B, HK) f32, not negative; or (B, HK, blocks): of each block of 128 keys
     out      bf16
-    Error    powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
+    Digits   powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
+    Arrays   as of `attention`, but for gradients, of which there are none
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if is_torch(q):

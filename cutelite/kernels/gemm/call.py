@@ -66,8 +66,8 @@ def gemm(
     beta        1 if it is not given
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
-    activation  a function of f32 vectors, elementwise, compiled into the kernel; or 'relu'. Functions with equal code
-                and captured values count as the same
+    activation  a function of f32 vectors, elementwise, compiled into the kernel, which may call `cl.math` and functions
+                of elements of torch, NumPy and JAX; or 'relu'. Functions of equal code and captured values are the same
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
                 the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
                 of 8. The derivative computes the product again, as that of an activation but 'relu' does
@@ -80,8 +80,8 @@ def gemm(
     config      None: the configuration that a model (`gemm.model`) predicts to be fastest, picked in microseconds;
                 'tuned': the fastest, measured at the first call for such shapes, and kept on disk. Later calls without
                 `config` take the same
-    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, within `jax.jit` or without.
-                Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
+    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, traced or not, without out, finish and
+                prepare. Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit, a `cutelite.ArgumentError` too; that for other arrays
     """
     beta = beta_of(c, beta)

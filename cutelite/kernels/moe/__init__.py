@@ -6,7 +6,7 @@ grouped.py   the GEMMs of all experts: gathered rows, gate and up together      
 combine.py   weighted sums of a token's results            backward.py, wgrad.py   their derivatives
 
 narrow.py    matrices of weights of 4 bits: MXFP4, integers       fp8.py         fp8 with block scales
-on_jax.py    `route` and `experts` within JAX's transforms
+on_jax.py    the functions within JAX's transforms
 
     from cutelite.kernels.moe import experts, route
 

@@ -48,7 +48,8 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
     Sizes    hidden and inner are multiples of 8
     Arrays   of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile` or
-             `torch.autocast`, or need a gradient (`kernels.moe.operators`)
+             `torch.autocast`, or need a gradient (`kernels.moe.operators`). JAX's, within `jax.jit`, `jax.grad` and
+             `jax.vmap` or without, without `out`
     Errors   ValueError for shapes that do not fit
     """
     if out is not None:

@@ -31,6 +31,7 @@ def scaled_experts(
     gate_up        (experts, 2 * inner, hidden), e4m3;  down  (experts, hidden, inner)
     gate_up_scale  (experts, 2 * inner / 128, ceil(hidden / 128)), f32, of each 128 x 128;  down_scale  likewise
     Sizes          hidden is a multiple of 16, inner of 128
+    Arrays         as for `experts`, but for gradients, of which there are none
     Errors         ValueError for shapes and dtypes that do not fit
     """
     given = x, gate_up, gate_up_scale, down, down_scale, index, weights

@@ -263,6 +263,7 @@ def narrow_experts(
     gate_up  ``pack(..., gated=True)`` of (experts, 2 * inner, hidden); `down`: of (experts, hidden, inner)
     kind     'e2m1' or 'i4', of both
     inner    a multiple of 8
+    Arrays   as for `experts`, but for gradients, of which there are none
     Errors   ValueError for weights packed for other shapes
     """
     if (found := by_operator("narrow_experts", out, x, gate_up, down, index, weights, kind, inner)) is not None:

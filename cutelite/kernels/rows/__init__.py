@@ -24,6 +24,6 @@ rope_append.py     the same on the way into a cache       rope_tables.py   cosin
 on_jax.py          what calls with JAX's arrays go to, under the names of torch's operators
 on_jax_elements.py        functions of elements, transposes, caches, losses of a linear layer, AdamW likewise
 
-Each function takes arrays of torch, CuPy, JAX or NumPy (in the simulator); the last mode is a row, of 1 to 262,144
-elements of bf16, f16 or f32. Computations are in f32. A row is read once, into registers.
+Each function takes arrays of torch, CuPy, JAX or NumPy (in the simulator); the last mode is a row, of any length, of
+bf16, f16 or f32. Computations are in f32. Rows of up to 1 MB are read once, longer ones once for each pass.
 """

@@ -266,6 +266,7 @@ def cross_entropy_backward(
     part      x has a part of each row's logits, and lse is of all: a target from outside of it is -1
     out       where to write; may be x
     x, target, smoothing, z, ignore, how  as for `cross_entropy`
+    Errors    `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(gradient, x, target, lse, out=out)) is not None:
         return made.cross_entropy_backward(gradient, x, target, lse, *numbers_of(smoothing, z), ignore, part)
@@ -295,7 +296,8 @@ def cross_entropy_gradient(
 ) -> Losses:  # fmt: skip
     """Compute each row's loss and the gradient of the logits, as `cross_entropy` and its backward; read x once.
 
-    out  the gradient of the logits is written here; may be x
+    out     the gradient of the logits is written here; may be x
+    Errors  `cl.ArgumentError` for arrays that do not fit
     """
     rows = Rows(x, "x")
     targets = targets_of(rows, target)

@@ -200,7 +200,8 @@ def elementwise(
 ) -> tuple[Any, ...]:
     """Compute a function of the elements of arrays.
 
-    function  takes a vector of f32 for each input; returns a vector, or a tuple of vectors
+    function  takes a vector of f32 for each input; returns a vector, or a tuple of vectors. It may call `cl.math`, and
+              functions of elements of torch, NumPy and JAX
     inputs    one to four arrays of one shape: bf16, f16 or f32
     out       up to three arrays to write to, which may be inputs; default: new ones
     dtypes    codes such as 'bf16' or 'e4m3' of the new arrays; default: one array of the dtype of the first input. What

@@ -173,6 +173,7 @@ def embedding(table: Any, places: Any, *, padding: int = -1, out: Any = None) ->
     padding the number of a row that gets no gradient; below 0: there is none. It is gathered as others are
     out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
+    Errors  `cl.ArgumentError` for arrays that do not fit
     """
     if (found := derived(table, places, out=out)) is not None:
         return found.embedding(table, places, padding=padding)
@@ -201,6 +202,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     words    rows of the table, below 2**31
     padding  the number of a row that gets no gradient; below 0: there is none
     Gives    (words, n)
+    Errors   `cl.ArgumentError` for arrays that do not fit
     """
     if (found := derived(dy, places)) is not None:
         return found.embedding_backward(dy, places, words, padding)

@@ -139,6 +139,7 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
 
     gate, up  of one shape; they may be the two halves of one array's last mode
     out       where to write; may be gate or up
+    Errors    `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(gate, up, out=out)) is not None:
         return made.gated(gate, up, activation)
@@ -156,7 +157,8 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
     """Compute the gradients of gate and up from the gradient dy of ``gated(gate, up, activation)``.
 
-    out  where to write the two; may be gate and up, or the two halves of one array's last mode
+    out     where to write the two; may be gate and up, or the two halves of one array's last mode
+    Errors  `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(dy, gate, up, out=out)) is not None:
         found = made.gated_backward(dy, gate, up, activation)

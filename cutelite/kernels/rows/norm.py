@@ -269,6 +269,7 @@ def norm_backward(
     offset  as the norm was given it
     how     the `Plan`: which threads work on a row; default: by its length
     add     (..., n): added to the gradient of x, as that of `total` is
+    Errors  `cl.ArgumentError` for arrays that do not fit
     """
     _, total, mean, rstd, _ = instance("normed", normed, Normed, needed=True)
     if (made := derived(dy, total, weight, add)) is not None:

@@ -51,6 +51,7 @@ def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 
     dtype        'bf16', 'f16' or 'f32', of the results
     out          where to write, two arrays; by default new ones
     Gives        cosines and sines, (..., n): each row has its n / 2 numbers twice, one after the other
+    Errors       `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(positions, frequencies, out=out)) is not None:
         one_of("dtype", dtype, FLOATS)

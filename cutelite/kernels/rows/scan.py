@@ -135,8 +135,9 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
 
     x       (..., n), bf16, f16 or f32, summed up in f32, or i32
     out     where to write; may be x
-    Errors  RuntimeError, as in torch, where `torch.use_deterministic_algorithms` is on, for floats in rows of more than
-            32 KB: these are added in an order that differs from run to run, but for few rows of up to 512 KB
+    Errors  `cl.ArgumentError` for other arrays. RuntimeError, as in torch, where `torch.use_deterministic_algorithms`
+            is on, for floats in rows of more than 32 KB: these are added in an order that differs from run to run, but
+            for few rows of up to 512 KB
     """
     if (made := derived(x, out=out)) is not None:
         return made.cumsum(x)

@@ -114,10 +114,11 @@ class Found(NamedTuple):
 def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the greatest element of each row, and the first column that has it. NaN is the greatest.
 
-    x      (..., n), bf16, f16 or f32
-    out    two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
-    how    the `Plan`: which threads work on a row; default: by its length
-    Gives  (...) each
+    x       (..., n), bf16, f16 or f32
+    out     two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
+    how     the `Plan`: which threads work on a row; default: by its length
+    Gives   (...) each
+    Errors  `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(x, out=out)) is not None:
         return Found(*made.argmax(x))

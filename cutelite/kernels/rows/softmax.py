@@ -229,6 +229,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     log      y is log_softmax(x)
     out      where to write; may be dy
     how      the `Plan`: which threads work on a row; default: by its length
+    Errors   `cl.ArgumentError` for arrays that do not fit
     """
     if (made := derived(dy, y, out=out)) is not None:
         return made.softmax_backward(dy, y, log)
