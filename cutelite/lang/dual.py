@@ -14,7 +14,7 @@ from typing import Any
 
 from cutelite.ir.types import f32, f64, with_elem
 from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import Differentiable, Slope, dtype_of, is_number, literal, to_dtype
+from cutelite.lang.promotion import Differentiable, Slope, dtype_of, is_number, literal, or_device, to_dtype
 from cutelite.lang.values import RuntimeNumber, Vector, full_like, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -133,6 +133,7 @@ class Dual(Differentiable):
     def shape(self) -> Any:
         return self.value.shape
 
+    @or_device
     def to(self, dtype: Any) -> Any:
         """Convert to another type, the derivative too unless it is known."""
         dtype = dtype_of(dtype)

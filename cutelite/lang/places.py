@@ -16,7 +16,7 @@ from typing import Any
 from cutelite.ir.types import f32, i32
 from cutelite.lang.emit import emit
 from cutelite.lang.lazy import Lazy
-from cutelite.lang.promotion import as_value, dtype_of, to_dtype
+from cutelite.lang.promotion import as_value, dtype_of, or_device, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, maximum, minimum, vector
 from cutelite.ops import arith
 
@@ -40,6 +40,7 @@ class Either(Lazy):
     def computed(self) -> Any:
         return self._whole()
 
+    @or_device
     def to(self, dtype: Any) -> Any:
         return self._real() if dtype_of(dtype) == f32 else to_dtype(self, dtype)
 

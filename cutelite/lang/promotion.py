@@ -6,6 +6,7 @@ Out   SSA values of one type. `docs/language.md` states the table of types that 
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -43,6 +44,33 @@ from cutelite.ops.tensor import TensorView
 Number = int | float
 LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
 """The largest number of each float type that is narrower than Python's float."""
+
+
+class Device:
+    """The device of a number, `x.device` of torch: all are where the kernel runs."""
+
+    def described(self) -> str:
+        return "the device of a number"
+
+
+DEVICE = Device()
+
+
+def or_device(to: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a method `to` of a dtype, as torch has it: a device may come before the dtype, or in its place."""
+
+    @functools.wraps(to)
+    def taking(x: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+        ours = args[1:] if args and (isinstance(args[0], Device) or is_device(args[0])) else args
+        moved = len(ours) < len(args) or device is not None
+        return x if moved and not ours and not kwargs else to(x, *ours, **kwargs)
+
+    return taking
+
+
+def is_device(x: Any) -> bool:
+    """Tell whether it is a device of torch."""
+    return type(x).__name__ == "device" and type(x).__module__ == "torch"
 
 
 class Torchlike:

@@ -17,7 +17,7 @@ from typing import Any
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake, wrap
-from cutelite.lang.promotion import LARGEST, as_value, differentiable, dtype_of, is_tensor, literal
+from cutelite.lang.promotion import DEVICE, LARGEST, as_value, differentiable, dtype_of, is_tensor, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -68,7 +68,7 @@ def counterpart(module: str, name: str, functions: dict[str, Callable[..., Any]]
 def method(x: Any, name: str) -> Any:
     """Return a method of torch's tensors, bound to `x`. Errors: AttributeError for one that has no counterpart."""
     if name == "device":
-        return None  # what `new_ones` and its like are given
+        return DEVICE
     if name not in METHODS:
         raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
     return partial(counterpart("torch", name, METHODS), x)

@@ -29,6 +29,7 @@ from cutelite.lang.promotion import (
     is_number,
     literal,
     meeting_type,
+    or_device,
     promote,
     to_dtype,
 )
@@ -254,6 +255,7 @@ class RuntimeNumber(Torchlike, Runtime):
         """Return this number as layouts multiply it: integers of 8 and 16 bits as i32."""
         return to_dtype(self, i32) if self.dtype.is_int and self.dtype.bits < 32 else self
 
+    @or_device
     def to(self, dtype: Any) -> Any:
         """Convert to `dtype`: floats round to nearest even; float to int truncates, as int() does."""
         return to_dtype(self, dtype)

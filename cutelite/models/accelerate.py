@@ -31,6 +31,7 @@ from transformers.models.mistral import modeling_mistral
 from transformers.models.mixtral import modeling_mixtral
 from transformers.models.olmo2 import modeling_olmo2
 from transformers.models.olmo3 import modeling_olmo3
+from transformers.models.phi import modeling_phi
 from transformers.models.phi3 import modeling_phi3
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
@@ -131,9 +132,11 @@ KNOWN = (
         "mask",
         (
             modeling_llama.LlamaModel, modeling_qwen2.Qwen2Model, modeling_qwen3.Qwen3Model,
-            modeling_qwen3_moe.Qwen3MoeModel, modeling_mistral.MistralModel,
+            modeling_qwen3_moe.Qwen3MoeModel, modeling_mistral.MistralModel, modeling_gemma.GemmaModel,
+            modeling_gemma2.Gemma2Model, modeling_gemma3.Gemma3TextModel, modeling_olmo3.Olmo3Model,
+            modeling_phi.PhiModel,
         ),
-        attention.Backbone, lambda model: attention.sees_windows(model),
+        attention.Backbone, lambda model: attention.sees_windows(model) and attention.sees_the_past(model),
     ),
     Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
     Known("loss", (modeling_qwen3_moe.Qwen3MoeForCausalLM,), loss.MoeCausalLM),

@@ -36,7 +36,7 @@ from cutelite.models.dense import (
     taken,
     wrapped,
 )
-from cutelite.models.masks import ALONE, FEW, FILLED, all_keys, is_lengths, mask, parts_of, written_out
+from cutelite.models.masks import ALONE, FEW, FILLED, Blocks, all_keys, is_lengths, mask, parts_of, written_out
 from cutelite.models.norms import KINDS, normalised
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
@@ -54,13 +54,13 @@ LEAST = 33
 
 
 def forward(
-    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float = 0.0,
-    scaling: float | None = None, is_causal: bool | None = None, **more: Any,
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any,
+    dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None, **more: Any,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Compute attention, with the arguments that `transformers` passes.
 
     query, key, value  (B, H, S, D); the number of heads of keys and values divides H
-    attention_mask     None; lengths, as `masks.mask` returns them; or (B, 1, SQ, SK), which torch computes
+    attention_mask     None; lengths or blocks, as `masks.mask` returns them; or (B, 1, SQ, SK), which torch computes
     s_aux              in `more`: scores of the heads' sinks
     early              in `more`: the promise of `kernels.attention.decode`, for a cache
     output_attentions  in `more`: compute the weights too, by the function "eager" of the module's own file
@@ -68,8 +68,17 @@ def forward(
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    lengths, starts, window = parts_of(attention_mask, more.get("sliding_window"))
     sinks, softcap = more.get("s_aux"), more.get("softcap")
+    differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
+    if isinstance(attention_mask, Blocks):
+        # rows that see nothing are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
+        own = more.get("output_attentions") or (differs and needs_gradient(query, key, value))
+        if not own and fits(query, key, value, None, dropout, more, causal=False, decoding=False):
+            q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+            sinks = None if sinks is None else sinks.float()
+            return attention(q, k, v, **attention_mask.told, softcap=softcap, scale=scaling, sinks=sinks), None
+        attention_mask = attention_mask.written_out()
+    lengths, starts, window = parts_of(attention_mask, more.get("sliding_window"))
     if more.get("output_attentions") and eager_of(module) is not None:
         if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
             lengths = all_keys(query.shape[0], few, query.device)
@@ -82,8 +91,6 @@ def forward(
     filled = lengths if rows == FILLED else None
     whole = lengths is not None and (few == many or few > FEW)  # the last query sees all keys, or all of `filled`
     decoding = (few == 1 < many) if lengths is None else not whole
-    differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
-    # rows of padding are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
     own = starts is not None and differs and needs_gradient(query, key, value)
     if own or not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         seen = attention_mask
@@ -216,6 +223,12 @@ def sees_windows(model: Any) -> bool:
     )
     known = (passes_window(x) for x in model.modules() if type(x).__name__.endswith("Attention"))
     return not windows or all(known)
+
+
+def sees_the_past(model: Any) -> bool:
+    """Tell whether tokens of a model see nothing behind them, as one made for embeddings may be configured to."""
+    config = model.config
+    return getattr(config, "is_causal", True) and not getattr(config, "use_bidirectional_attention", False)
 
 
 def passes_window(layer: Any) -> bool:

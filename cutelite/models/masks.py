@@ -1,16 +1,33 @@
 """Masks of attention: lengths in their place, where queries see all keys before them, but for a window and padding.
 
 In    what `transformers` makes a mask of: numbers of queries and keys, a function, the mask of tokens
-Out   lengths, with the first keys of sequences behind padding, or torch's mask: for `models.attention.forward`
+Out   lengths, with the first keys of sequences behind padding; else, of many queries, `Blocks`, of packed sequences for
+      example; else torch's mask: for `models.attention.forward`
 """
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers.masking_utils import causal_mask_function, sdpa_mask, sliding_window_causal_mask_function
+from transformers import MODEL_MAPPING
+from transformers.masking_utils import (
+    add_offsets_to_mask_function,
+    and_masks,
+    causal_mask_function,
+    padding_mask_function,
+    prepare_padding_mask,
+    sdpa_mask,
+    sliding_window_causal_mask_function,
+)
+
+from cutelite.kernels.attention.blocks import create_block_mask, is_token
+from cutelite.models.dense import TYPES
+from cutelite.records import dataclass
 
 FEW = 64
 """The most queries of a sequence that are computed as in decoding."""
@@ -20,11 +37,23 @@ FILLED = 4
 """Rows of lengths of many queries behind a static cache of which only the device knows how much is filled."""
 
 
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A mask as a function, with the blocks of keys that it sees if they are known.
+
+    told         what `kernels.attention.attention` is told
+    written_out  makes torch's mask, (B, 1, SQ, SK), for what the kernel does not take
+    """
+
+    told: dict[str, Any]
+    written_out: Callable[[], Tensor]
+
+
 def mask(
     batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
     mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
-) -> Tensor | None:  # fmt: skip
-    """Return the mask of a call for `forward`: torch's, or lengths if each query sees all keys before it.
+) -> Tensor | Blocks | None:  # fmt: skip
+    """Return the mask of a call for `forward`: lengths if each query sees all keys before it; else blocks, or torch's.
 
     Lengths are the numbers of keys of each sequence, i32: for a static cache, only the device knows them. They are
     (B, 1, 1, 1), or a view of those, (B, 1, 1, W), where queries see W keys at most. Where sequences have padding in
@@ -54,10 +83,41 @@ def mask(
             if q_length <= FEW:
                 return told(lengths, starts)
             return told(lengths, lengths.new_zeros(batch_size) if starts is None else starts, FILLED)
-    made: Tensor | None = sdpa_mask(
-        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
-    )
-    return made
+
+    def written() -> Tensor:
+        return sdpa_mask(batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more)
+
+    if q_length <= FEW or not takes_blocks(**more):
+        return written()
+    if torch.compiler.is_compiling():  # a function that is made here may capture nothing, but be given arrays
+        tokens = None if attention_mask is None else attention_mask.shape[1]
+        if mask_function is not causal_mask_function or not fixed or not q_length == kv_length == tokens:
+            return written()
+        return Blocks({"mask_mod": functools.partial(is_token, tokens=attention_mask), "causal": True}, written)
+    seen = mask_function
+    if padded(attention_mask):
+        seen = and_masks(seen, padding_mask_function(prepare_padding_mask(attention_mask, kv_length, kv_offset)))
+    elif more.get("allow_is_bidirectional_skip") and kv_length < (more.get("local_size") or math.inf):
+        return None  # all keys are seen
+    if not fixed or q_offset or kv_offset:
+        seen = add_offsets_to_mask_function(seen, q_offset, kv_offset)
+    place = str(more.get("device", "cpu"))
+    made = create_block_mask(seen, batch_size, None, q_length, kv_length, place)
+    return Blocks({"block_mask": made}, functools.cache(written))
+
+
+def takes_blocks(config: Any = None, dtype: Any = None, use_vmap: bool = False, **_: Any) -> bool:
+    """Tell whether a mask may be `Blocks`: the kernels take the dtype, and the model passes on what is no tensor.
+
+    use_vmap  the function need not compute with indices, as kernels do
+    """
+    return dtype in TYPES and not use_vmap and passes_on(type(config))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def passes_on(config: type) -> bool:
+    """Tell whether the model of a class of configurations passes on a mask that is no tensor, as FlexAttention's."""
+    return getattr(MODEL_MAPPING.get(config, None), "_supports_flex_attn", False)
 
 
 WINDOWED = sliding_window_causal_mask_function(1)

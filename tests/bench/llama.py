@@ -1,14 +1,15 @@
 """Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
 
-    python tests/bench/llama.py [prefill decode train host generate] [--layers 2] [--kind Qwen2] [--rivals torch flex]
+    python tests/bench/llama.py [prefill decode train packed host generate] [--layers 2] [--rivals torch flex]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
 words, in CUDA graphs that are replayed in turns; with `--whole` also the head, for the last token, and prefill fills a
 static cache. Training runs all of the model, launched by the host and as a CUDA graph, in windows of at least eight
-steps, of which only the first finds the GPU idle. Times are medians. `host` is the time that it takes the host to
-launch decoding of one sequence without a graph, and `generate` that of a token of `model.generate` behind a static
-cache, which transformers compiles, head included, both beside transformers' own layers. The rivals are the same model
-under torch.compile, without graphs of its own:
+steps, of which only the first finds the GPU idle; `packed` does so with `DOCUMENTS` in each row of tokens, beside
+transformers' own layers by torch's attention and by FlexAttention. Times are medians. `host` is the time that it takes
+the host to launch decoding of one sequence without a graph, and `generate` that of a token of `model.generate` behind a
+static cache, which transformers compiles, head included, both beside transformers' own layers. The rivals are the same
+model under torch.compile, without graphs of its own:
 
 torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
@@ -57,6 +58,8 @@ SIZES: dict[str, Any] = {
 }  # fmt: skip
 PREFILL, TRAIN, STEPS = ((1, 8192), (4, 4096)), (4, 4096), 8
 DECODE, CONTEXT = (1, 8, 64), 4096
+DOCUMENTS = 1700, 900, 300, 1196
+"""Tokens of the documents that are packed into a row."""
 RIVALS = {
     "torch": ("default", "best"), "tuned": ("max-autotune-no-cudagraphs", "best"),
     "flex": ("max-autotune-no-cudagraphs", "flex"), "transformers": ("max-autotune-no-cudagraphs", "sdpa"),
@@ -192,13 +195,16 @@ def generated(name: str, model: Any, batch: int) -> None:
     print(f"generate {batch:<4} {name:14} {1e3 * token:8.3f} ms a token, the first call {first:.1f} s", flush=True)
 
 
-def train(model: Any) -> Callable[[int], Any]:
-    ids = words(*TRAIN)
+def train(model: Any, packed: bool = False) -> Callable[[int], Any]:
+    ids, more = words(*TRAIN), {}
+    if packed:
+        places = torch.cat([torch.arange(n, device="cuda") for n in DOCUMENTS])
+        more["position_ids"] = places.expand(len(ids), -1)
 
     def step(i: int) -> Any:
         for parameter in model.parameters():
             parameter.grad = None
-        loss = model(ids, labels=ids, use_cache=False).loss
+        loss = model(ids, labels=ids, use_cache=False, **more).loss
         loss.backward()
         return loss.detach()
 
@@ -354,7 +360,7 @@ def main() -> None:
         its = sides[name] = copy.deepcopy(ours)
         its.set_attn_implementation(its_attention)
         (its if options.whole or options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
-    own = copy.deepcopy(ours).eval() if {"host", "generate"} & set(options.what) else None
+    own = copy.deepcopy(ours).eval() if {"host", "generate", "packed"} & set(options.what) else None
     if "halves" in options.rivals:
         sides["halves"] = copy.deepcopy(ours)
         accelerate(sides["halves"])

@@ -216,6 +216,99 @@ def test_prompts_behind_a_cache_of_which_only_the_device_knows_how_much_is_fille
     assert off(torch.cat(parts, 1), right) <= 1.2 * off(own, right) + 1e-3
 
 
+def few_tokens_are_many(monkeypatch: pytest.MonkeyPatch, graph: bool = False) -> None:
+    """Take the ways of long prompts for those here, and in a `graph` as while one is captured; torch's is a failure."""
+    monkeypatch.setattr(masks, "FEW", 4)
+    monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention"))
+    monkeypatch.setattr(attention, "step_by_step", lambda *_, **more: pytest.fail("torch's operations"))
+    if graph:
+        monkeypatch.setattr(transformers.masking_utils, "is_tracing", lambda *_: True)
+        monkeypatch.setattr(masks, "readable", lambda *_: False)
+
+
+POSITIONS = torch.cat([torch.arange(n) for n in (9, 4, 7)])[None].to(DEVICE)
+HOLES = torch.tensor([[1] * 20, [0] * 3 + [1] * 6 + [0] * 4 + [1] * 5 + [0] * 2]).to(DEVICE)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("name", ["Llama", "Mistral in windows", "Gemma2", "GptOss", "Olmo3", "Phi"])
+def test_packed_sequences_and_masks_with_holes(name: str, graph: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the kernel, of a mask that is a function; in a graph a prompt without a mask, too."""
+    model, packed, padded = made(name).eval(), tokens(1, 20), tokens(2, 20)
+    with torch.no_grad():
+
+        def found(of: Any) -> Any:
+            masked = of(padded, attention_mask=HOLES, use_cache=False).logits[HOLES.bool()]
+            alone = of(packed, position_ids=POSITIONS, use_cache=False).logits, of(padded, use_cache=False).logits
+            return torch.cat([masked, *(x.flatten(0, 1) for x in alone)])
+
+        right, own = found(copy.deepcopy(model).float()), found(model)
+        accelerate(model)
+        few_tokens_are_many(monkeypatch, graph)
+        assert off(found(model), right) <= 1.2 * off(own, right) + 1e-3
+
+
+def test_gradients_of_packed_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of f32, where layers compute anew, too."""
+    model, ids = made("Llama"), tokens(1, 20)
+
+    def gradients(of: Any) -> Any:
+        of(ids, position_ids=POSITIONS, labels=ids, use_cache=False).loss.backward()
+        return torch.cat([x.grad.float().flatten() for x in of.parameters()])
+
+    right, own = gradients(copy.deepcopy(model).float()), gradients(copy.deepcopy(model))
+    accelerate(model)
+    model.gradient_checkpointing_enable()
+    few_tokens_are_many(monkeypatch)
+    assert off(gradients(model), right) <= 1.2 * off(own, right) + 1e-3
+
+
+def test_a_mask_of_tokens_where_torch_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, ids = made("Llama", num_hidden_layers=1).eval(), tokens(2, 20)
+    with torch.no_grad():
+        own = model(ids, attention_mask=HOLES, use_cache=False).logits
+        accelerate(model)
+        few_tokens_are_many(monkeypatch)
+        run = torch.compile(
+            lambda *x: model(x[0], attention_mask=x[1], use_cache=False).logits, fullgraph=True, backend="aot_eager"
+        )
+        assert off(run(ids, HOLES)[HOLES.bool()], own[HOLES.bool()]) < 1e-2
+
+
+def test_encoders_behind_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries see all keys but padding; heads that kernels do not take have torch's mask."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "vocab_size": 96, "pad_token_id": 0}
+    for heads in 4, 16:
+        config = transformers.BertConfig(**sizes, num_attention_heads=heads)
+        model = transformers.BertModel(config).to(DEVICE, torch.bfloat16).eval()
+        with torch.no_grad():
+            right, own = (
+                of(tokens(2, 20), attention_mask=HOLES).last_hidden_state[HOLES.bool()]
+                for of in (copy.deepcopy(model).float(), model)
+            )
+            accelerate(model)
+            with monkeypatch.context() as patched:
+                if heads == 4:
+                    few_tokens_are_many(patched)
+                else:
+                    patched.setattr(masks, "FEW", 4)
+                found = model(tokens(2, 20), attention_mask=HOLES).last_hidden_state[HOLES.bool()]
+        assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+
+
+@pytest.mark.parametrize("name", ["Llama", "Gemma3Text"])
+def test_models_that_see_all_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those made for embeddings are configured."""
+    model, ids = made(name, is_causal=False, use_bidirectional_attention=True).eval(), tokens()
+    with torch.no_grad():
+        right, own = copy.deepcopy(model).float()(ids).logits, model(ids).logits
+        accelerate(model)
+        assert off(model(ids).logits, right) <= 1.2 * off(own, right) + 1e-3
+        monkeypatch.setattr(masks, "FEW", 4)
+        assert off(model(ids).logits, right) <= 1.2 * off(own, right) + 1e-3
+
+
 def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a CUDA graph and under torch.compile `transformers` cannot look whether it needs one."""
     monkeypatch.setattr(transformers.masking_utils, "is_tracing", lambda *_: True)

@@ -218,6 +218,11 @@ def seen_by(
     return kind > 0 if mask_mod is None else (kind == FULL) | ((kind > 0) & mask_mod(b, h, q_idx, kv_idx))
 
 
+def is_token(b: Any, h: Any, q_idx: Any, kv_idx: Any, *, tokens: Any) -> Any:
+    """Tell what a mask of tokens says, (B, SK): whether a key is one, and not padding. A `mask_mod` with that given."""
+    return tokens[b, kv_idx]
+
+
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours.
 
