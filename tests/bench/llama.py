@@ -385,6 +385,14 @@ def main() -> None:
                 for batch in [batch for batch in DECODE if batch in options.batches]:
                     calls = {name: decode(model, batch, whole=options.whole) for name, model in sides.items()}
                     compared(f"decode {batch}", calls, options)
+        if "packed" in options.what:
+            packs = {"cutelite": ours, "sdpa": copy.deepcopy(own), "flex_attention": own}
+            for name, model in packs.items():
+                if model is not ours:
+                    model.set_attn_implementation(name)
+                model.train()
+            calls = {name: train(model, packed=True) for name, model in packs.items()}
+            compared("packed 4 x 4096, launched", calls, options, graphs=False)
         if "train" in options.what:
             for model in sides.values():
                 model.train()
