@@ -113,3 +113,19 @@ def test_derivatives() -> None:
     }
     assert len(slopes) > 150
     assert not {name: said[:3] for name, said in wrong.items() if said}
+
+
+def test_to_takes_a_device() -> None:
+    """Of numbers, places and numbers with a derivative, as torch's method does: alone, or before a dtype."""
+    here = torch.device("cpu")
+
+    @cl.kernel
+    def converted(x: cl.Tensor[f32, (N,)], out: cl.Tensor[f32, (N,)]) -> None:
+        i = cl.thread_idx.x
+        v = x[i].to(x[i].device).to(device=here)
+        square, slope = cl.value_and_derivative(lambda y: y.to(y.device) * y.to(y.device, torch.float32), v)
+        out[i] = square + slope.to(here, dtype=f32) + i.to(i.device, f32)
+
+    x = torch.arange(4.0)
+    converted[1, 4](x, out := torch.zeros(4))
+    assert out.tolist() == [n * n + 3 * n for n in range(4)]
