@@ -74,9 +74,7 @@ def forward(
         # rows that see nothing are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
         own = more.get("output_attentions") or (differs and needs_gradient(query, key, value))
         if not own and fits(query, key, value, None, dropout, more, causal=False, decoding=False):
-            q, k, v = (x.transpose(1, 2) for x in (query, key, value))
-            sinks = None if sinks is None else sinks.float()
-            return attention(q, k, v, **attention_mask.told, softcap=softcap, scale=scaling, sinks=sinks), None
+            return by_blocks(attention_mask, query, key, value, scaling, softcap, sinks), None
         attention_mask = attention_mask.written_out()
     lengths, starts, window = parts_of(attention_mask, more.get("sliding_window"))
     if more.get("output_attentions") and eager_of(module) is not None:
@@ -114,6 +112,16 @@ def forward(
     if starts is not None:
         return behind(starts.reshape(-1), filled, *given, **how), None
     return attention(*given, causal=causal and few > 1, **how), None
+
+
+def by_blocks(
+    mask: Blocks, query: Tensor, key: Tensor, value: Tensor, scale: float | None, softcap: float | None,
+    sinks: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """Compute attention of what a mask sees."""
+    q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    sinks = None if sinks is None else sinks.float()
+    return attention(q, k, v, **mask.told, softcap=softcap, scale=scale, sinks=sinks)
 
 
 def with_weights(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,7 +28,6 @@ from transformers.masking_utils import (
 
 from cutelite.kernels.attention.blocks import create_block_mask, is_token
 from cutelite.models.dense import TYPES
-from cutelite.records import dataclass
 
 FEW = 64
 """The most queries of a sequence that are computed as in decoding."""
